@@ -122,7 +122,11 @@ def install_command() -> ExitCode:
 
     variables = get_environment()
     failure: MonitorError | None = None
-    for install in (None, _download_browser, _install_package):  # first try the browser that is already installed
+    for install in (
+        None,
+        _download_browser,
+        _install_chromium_with_apt,
+    ):  # first try the browser that is already installed
         if install is not None and not install(variables):
             continue
         try:
@@ -179,7 +183,7 @@ def _format_download_error(output: str) -> str:
     return f"{why} (from {host})" if host else why
 
 
-def _install_package(environment: Mapping[str, str]) -> bool:
+def _install_chromium_with_apt(environment: Mapping[str, str]) -> bool:
     """Install the distribution's Chromium package (only as root, and with apt). Return whether it was installed."""
     apt = shutil.which("apt-get")
     if apt is None or os.geteuid() != 0 or environment.get("LOOKOUT_NO_APT"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from flows.clock import utc_now
 from monitors.config.file import Config
-from warehouse.data_folder import refuse_links
+from warehouse.data_folder import refuse_symbolic_links
 from warehouse.database.connection import WaitPolicy
 from warehouse.database.store import Store
 from warehouse.journal.journal import Journal
@@ -44,7 +44,7 @@ def open_store_in(data_folder: Path, journal_at: str | None = None) -> Store:
 
     Raises `ConfigError` if the path of the data folder contains a symbolic link.
     """
-    refuse_links(data_folder)
+    refuse_symbolic_links(data_folder)
     journal = None
     if journal_at is not None:
         from warehouse.journal.object_store import ObjectSegments  # this import needs the optional package fsspec

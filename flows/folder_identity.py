@@ -9,7 +9,7 @@ from flows.alerting.notifier import LOCK_WAIT_S
 from flows.data_folder import RUNS_FOLDER, open_store_in
 from flows.deploys.queue import DeployOutcome, DeployQueue
 from monitors.errors import ConfigError
-from warehouse.folder_identity import CopiedFolder, assign_new_identity, claim_folder, read_identity
+from warehouse.folder_identity import CopiedFolder, assign_new_identity, create_or_check_identity, read_identity
 from warehouse.queries.copied_folder import leave_messages_to_original
 
 
@@ -39,7 +39,7 @@ def claim_or_separate_data_folder(
         except CopiedFolder:
             _leave_work_to_original(data_folder, journal_at, at)
             assign_new_identity(data_folder, new_id=new_id, at=at)
-    claim_folder(data_folder, new_id=new_id, at=at, moved=moved)
+    create_or_check_identity(data_folder, new_id=new_id, at=at, moved=moved)
 
 
 def _leave_work_to_original(data_folder: Path, journal_at: str | None, at: datetime) -> None:

@@ -30,7 +30,7 @@ def hold_job_lock(folder: Path, job: str, *, wait_s: float) -> Generator[None]:
 
 
 @contextmanager
-def refuse_second_run(folder: Path, job: str) -> Generator[None]:
+def hold_job_lock_without_waiting(folder: Path, job: str) -> Generator[None]:
     """Hold the exclusive lock for ``job`` during the ``with`` block, without waiting.
 
     The lock file is in ``folder``. Raises `AlreadyRuns` if another process holds the lock, and

@@ -37,7 +37,7 @@ _STEERING: Final = re.compile(
 """Characters that JSON does not escape but that control a terminal or are invisible."""
 
 
-def prepare_output() -> None:
+def make_standard_streams_safe() -> None:
     """Prepare the standard streams: closed streams discard text, and characters without an encoding are escaped."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -47,7 +47,7 @@ def prepare_output() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def finish_output() -> bool:
+def flush_stdout_or_report_failure() -> bool:
     """Flush standard output. If it could not be written, write a note to standard error and return false."""
     stream = _unwrap_stream(sys.stdout)
     _write(stream, "", flush=True)
@@ -132,7 +132,7 @@ def _wrap_line(line: str, columns: int) -> str:
     return "\n".join(rows)
 
 
-def write_notes(texts: Iterable[str]) -> None:
+def write_notes_to_stderr(texts: Iterable[str]) -> None:
     """Write each text as `write_note` does."""
     for text in texts:
         write_note(text)
@@ -142,10 +142,10 @@ def write_json(document: str) -> None:
     """Write JSON on standard output. Characters that control a terminal are written as JSON escapes."""
     stream = _unwrap_stream(sys.stdout)
     clear_waiting_line()
-    _write(stream, escape_json(document), flush=True)
+    _write(stream, escape_control_characters_in_json(document), flush=True)
 
 
-def escape_json(document: str) -> str:
+def escape_control_characters_in_json(document: str) -> str:
     """Return equivalent JSON in which characters that control a terminal are JSON escapes."""
     return _STEERING.sub(lambda match: json.dumps(match.group())[1:-1], document)
 
@@ -159,7 +159,7 @@ def write_data(document: str) -> None:
     )
 
 
-def get_byte_output() -> BinaryIO:
+def get_binary_stdout() -> BinaryIO:
     """Return standard output as a binary stream, for a command that escapes its JSON lines itself."""
     return _unwrap_stream(sys.stdout).buffer
 
@@ -175,7 +175,7 @@ def flush_output() -> None:
     _write(_unwrap_stream(sys.stdout), "", flush=True)
 
 
-def log_to_terminal(form: str) -> None:
+def configure_logging_to_stderr(form: str) -> None:
     """Configure the root logger to write to standard error with the format ``form``."""
     logging.basicConfig(format=form, handlers=[_NoteHandler()])
 
@@ -186,10 +186,10 @@ class _NoteHandler(logging.Handler):
 
 
 @contextmanager
-def guard_output() -> Generator[None]:
+def escape_controls_in_output() -> Generator[None]:
     """Make control characters visible in warnings and tracebacks that are written during the ``with`` block."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = _guard_stream(sys.stdout), _guard_stream(sys.stderr)
+    sys.stdout, sys.stderr = _wrap_stream_to_escape(sys.stdout), _wrap_stream_to_escape(sys.stderr)
     try:
         yield
     finally:
@@ -197,7 +197,7 @@ def guard_output() -> Generator[None]:
 
 
 @contextmanager
-def redirect_output_to_notes() -> Generator[None]:
+def redirect_stdout_to_stderr() -> Generator[None]:
     """Redirect standard output to standard error during the ``with`` block."""
     with redirect_stdout(sys.stderr):
         yield
@@ -254,7 +254,7 @@ class _Guard:
         return getattr(self.unguarded, name)
 
 
-def _guard_stream(stream: TextIO) -> TextIO:
+def _wrap_stream_to_escape(stream: TextIO) -> TextIO:
     return cast("TextIO", _Guard(_unwrap_stream(stream)))
 
 

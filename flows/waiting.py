@@ -42,7 +42,7 @@ class _WaitingLine:
             if len(self._doing) == 1:
                 self._written_s = time.monotonic()
                 self._ended = threading.Event()
-                threading.Thread(target=self._follow, args=(self._ended,), daemon=True).start()
+                threading.Thread(target=self._redraw_until_ended, args=(self._ended,), daemon=True).start()
 
     def change(self, text: str) -> None:
         with self._lock:
@@ -68,7 +68,7 @@ class _WaitingLine:
             self._shown_on.flush()
             self._shown_on, self._shown = None, ""
 
-    def _follow(self, ended: threading.Event) -> None:
+    def _redraw_until_ended(self, ended: threading.Event) -> None:
         while not ended.wait(REFRESH_INTERVAL_S):
             with self._lock:
                 if (

@@ -125,7 +125,7 @@ def fields_by_class() -> dict[str, set[str]]:
             "    def f(self):\n        self.report.model_copy(update={})\n"),
             "NightlyReport",
         ),
-        ("async def f(c):\n    r = await asyncio.to_thread(find_last_pass, c)\n    r.model_copy(update={})\n", "RunReport"),
+        ("async def f(c):\n    r = await asyncio.to_thread(find_last_accepted_report, c)\n    r.model_copy(update={})\n", "RunReport"),
     ],
 )  # fmt: skip
 def test_a_planted_update_is_found_with_its_record(source, record):

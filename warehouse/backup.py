@@ -204,10 +204,10 @@ def _iterate_journal_files(store: Store) -> Iterator[tuple[str, bytes, frozenset
     """Yield the name and content of each file of the journal, with the ids of its intact segments."""
     segments = store.journal.segments
     newest = max(
-        (parse_segment_id(name) for name in segments.list_segments() if not _is_suite_name(name)), default=""
+        (parse_segment_id(name) for name in segments.list_segments() if not _is_in_suite_folder(name)), default=""
     )
     for name in segments.list_segments():
-        if _is_suite_name(name) or parse_segment_id(name) <= newest:
+        if _is_in_suite_folder(name) or parse_segment_id(name) <= newest:
             try:
                 content = segments.read(name)
             except FileNotFoundError:
@@ -226,7 +226,7 @@ def _iterate_journal_files(store: Store) -> Iterator[tuple[str, bytes, frozenset
         yield name, segments.read(name), frozenset()
 
 
-def _is_suite_name(name: str) -> bool:
+def _is_in_suite_folder(name: str) -> bool:
     return name.startswith(f"{SUITES}/")
 
 

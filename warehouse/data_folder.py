@@ -39,7 +39,7 @@ def open_lock_handle(path: Path, *, within: Path | None = None) -> TextIO:
     return os.fdopen(handle, "a+", encoding="utf-8")
 
 
-def refuse_links(data_folder: Path) -> None:
+def refuse_symbolic_links(data_folder: Path) -> None:
     """Raise `ConfigError` if an entry of the data folder or of its `INSPECTED_FOLDERS` is a symbolic link.
 
     The data folder itself may be a link.

@@ -78,7 +78,7 @@ class CopiedFolder(ConfigError):
     """The data folder is a copy, and nobody knows whether the original is still used."""
 
 
-def claim_folder(data_folder: Path, *, new_id: str, at: UtcTime, moved: bool = False) -> None:
+def create_or_check_identity(data_folder: Path, *, new_id: str, at: UtcTime, moved: bool = False) -> None:
     """Give a new folder the identity ``new_id``, or check the identity of an existing folder.
 
     A copy raises `CopiedFolder`. If ``moved`` is true, the original folder no longer exists, and the copy takes

@@ -23,7 +23,13 @@ from typer.main import get_command
 from deployments.cli.exit_codes import SPECIAL_CODES, ExitCode, exit_code_from_error
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from deployments.start import explain_import_error
-from flows.terminal import finish_output, guard_output, prepare_output, print_text, write_note
+from flows.terminal import (
+    escape_controls_in_output,
+    flush_stdout_or_report_failure,
+    make_standard_streams_safe,
+    print_text,
+    write_note,
+)
 from flows.waiting import show_waiting
 from monitors.errors import MonitorError
 
@@ -425,14 +431,14 @@ def _print_version_or_help(
 
 def main() -> None:
     """Run the command. Print each error as one line that says what to do, and exit with the error's code."""
-    prepare_output()
+    make_standard_streams_safe()
     code: object = ExitCode.PASS
     try:
-        with guard_output(), nullcontext() if _is_gate_command() else _disable_workflow_commands():
+        with escape_controls_in_output(), nullcontext() if _is_gate_command() else _disable_workflow_commands():
             _run_app_and_exit()
     except SystemExit as end:
         code = end.code
-    sys.exit(code if finish_output() else int(ExitCode.MONITOR))
+    sys.exit(code if flush_stdout_or_report_failure() else int(ExitCode.MONITOR))
 
 
 def _is_gate_command() -> bool:

@@ -20,7 +20,7 @@ def automations_command(
     as_json: Annotated[bool, typer.Option("--json", help="print as JSON what changed for each automation")] = False,
 ) -> ExitCode:
     """Create Prefect automations that send alerts about missing or crashed runs. It is safe to run this again."""
-    from flows.runtime.run import connect_to_prefect  # slow: imports duckdb and slack_sdk
+    from flows.runtime.run import start_or_connect_to_prefect  # slow: imports duckdb and slack_sdk
     from flows.runtime.secrets import get_environment  # slow: imports duckdb and slack_sdk
     from flows.runtime.slack import build_slack_endpoint  # slow: imports duckdb and slack_sdk
     from flows.server.schedules import plan_deployments
@@ -30,7 +30,7 @@ def automations_command(
     planned = plan_deployments(loaded, config.resolve(), loaded.schedules)
     way = build_slack_endpoint(loaded, get_environment())  # first, because it may raise an error
     with show_waiting("Waiting for the Prefect server"):
-        connect_to_prefect(loaded)
+        start_or_connect_to_prefect(loaded)
     from flows.server.registration import (
         ensure_automations_of_deployments,  # Prefect reads its settings at import, so it must be connected
     )

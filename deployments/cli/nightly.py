@@ -19,7 +19,7 @@ from flows.nightly.context import NightlyContext, build_nightly_context, list_ta
 from flows.nightly.format import format_intake_warnings, format_nightly_report
 from flows.nightly.run import NightlyRun
 from flows.nightly.state import IntakeCheckpoint
-from flows.runtime.run import connect_to_prefect
+from flows.runtime.run import start_or_connect_to_prefect
 from flows.server.prefect_server import is_server_gone
 from flows.terminal import print_text, write_json
 from flows.terminal_console import make_terminal_console
@@ -60,7 +60,7 @@ def nightly_command(
         # Invalid options are reported before a server is started.
         planned = [build_nightly_context(loaded, name, utc_now(), due_at=due_at) for name in names]
         update_waiting("Waiting for the Prefect server")
-        connect_to_prefect(loaded)
+        start_or_connect_to_prefect(loaded)
         update_waiting("Starting the night")
         reports = _grade_nights(planned, config, target, due_at)
     for report in reports:

@@ -34,7 +34,7 @@ from deployments.receivers.connection_limits import (
     build_bounded_server,
     serve_until_signal,
 )
-from deployments.receivers.ports import check_port_free
+from deployments.receivers.ports import require_free_port
 from deployments.receivers.slack_actions import (
     PATH,
     SECRET_VARIABLE,
@@ -45,7 +45,7 @@ from deployments.receivers.slack_actions import (
 from deployments.triggers.delivery import DELIVERY_PATH, TriggerParser
 from deployments.triggers.github import GitHubParser
 from deployments.triggers.huggingface import HuggingFaceParser
-from deployments.triggers.routes import SECRET_VARIABLES, Secrets, list_unused_variables, load_secrets
+from deployments.triggers.routes import SECRET_VARIABLES, Secrets, list_unused_secret_variables, load_secrets
 from deployments.triggers.standard_webhooks import StandardParser
 from flows.alerting.notifier import build_operator_actions
 from flows.clock import utc_now
@@ -54,7 +54,7 @@ from flows.deploys.queue import DeployQueue
 from flows.runtime.secrets import get_environment
 from flows.runtime.slack import TOKEN_VARIABLE, build_notifier_without_run
 from flows.server import prefect_server
-from flows.terminal import log_to_terminal
+from flows.terminal import configure_logging_to_stderr
 from flows.terminal_console import make_terminal_console
 from monitors.alerts.slack.client import SlackBot, SlackReply
 from monitors.config.file import Config, load_config
@@ -125,12 +125,12 @@ def run_deploys_receiver(
             environment.setdefault(name, value)
     if api_url is not None and not receive_only:
         _require_registered_deployment(api_url, settings.deployment)
-    check_port_free(host, port, "the receiver of deploys")
+    require_free_port(host, port, "the receiver of deploys")
     app = build_deploys_receiver(config, settings, config_path, secrets=secrets, environment=environment)
     server = _build_deploys_server(app, host, port)
     console = make_terminal_console(stderr=True)
     _print_deploys_status(console, settings, environment, f"http://{host}:{port}")
-    log_to_terminal("%(asctime)s %(message)s")
+    configure_logging_to_stderr("%(asctime)s %(message)s")
     # SIGTERM is the normal way to stop a service, so the exit code is 0.
     with _raise_stopped_on_sigterm(), suppress(_ReceiverStopped):
         serve_until_signal(server)
@@ -143,7 +143,7 @@ def build_receiver_server(
     """Build the server of the receiver of deploys. Raises `ConfigError` and `WarehouseUnwritable`."""
     secrets = _load_sender_secrets(config, config.deploys, environment)
     DeployQueue(config.data_folder).require_writable()
-    check_port_free(host, port, "the receiver of deploys")
+    require_free_port(host, port, "the receiver of deploys")
     app = build_deploys_receiver(config, config.deploys, config_path, secrets=secrets, environment=environment)
     return _build_deploys_server(app, host, port)
 
@@ -237,13 +237,13 @@ def _require_registered_deployment(api: str, deployment: str) -> None:
 
     from deployments.receivers.readiness import find_deployment, is_prefect_up  # imports Prefect's client
 
-    async def is_missing() -> bool:
+    async def is_deployment_missing() -> bool:
         try:
             return await is_prefect_up(api) and await find_deployment(api, deployment) is None
         except (httpx.HTTPError, PrefectException, TimeoutError, OSError):
             return False
 
-    if asyncio.run(is_missing()):
+    if asyncio.run(is_deployment_missing()):
         raise ConfigError(
             f"the Prefect server at {api} has no deployment {deployment} (`deploys.deployment`), so nothing would "
             "verify received deploys. Start `lookout up`. For a work pool, run `lookout prefect-yaml` and `prefect "
@@ -260,7 +260,7 @@ def _print_deploys_status(
         console.print(
             f"Receiving deploys of {targets} at {address}{DELIVERY_PATH}/{provider.value}", soft_wrap=True
         )
-    for name in list_unused_variables(settings.providers, environment):
+    for name in list_unused_secret_variables(settings.providers, environment):
         console.print(f"[yellow]{name} is set, but no [[deploys.triggers]] uses its sender[/]", soft_wrap=True)
 
 
@@ -298,7 +298,7 @@ def slack_actions_command(
 def build_actions_server(config: Config, host: str, port: int, environment: Mapping[str, str]) -> uvicorn.Server:
     """Build the server of the receiver of Slack's buttons. Raises `ConfigError`."""
     secrets = parse_signing_secrets(environment.get(SECRET_VARIABLE))
-    check_port_free(host, port, "the receiver of Slack's buttons")
+    require_free_port(host, port, "the receiver of Slack's buttons")
     app = build_slack_actions_receiver(config, secrets=secrets, token=environment.get(TOKEN_VARIABLE))
     return build_bounded_server(app, host=host, port=port, protocol=PeerBoundedProtocol, stop_timeout_s=STOP_S)
 

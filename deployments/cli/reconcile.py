@@ -37,11 +37,11 @@ def format_reconciliation(reconciliation: Reconciliation) -> Iterator[str]:
     else:
         recall = f"unknown, because {reconciliation.recall.why}"
     yield f"  The guard's recall, which is its share of all bad replies: {recall}."
-    yield f"  Bad replies that both missed: {_format_missed_by_both(reconciliation)}."
+    yield f"  Bad replies that both missed: {_format_missed_by_judge_and_guard(reconciliation)}."
     if isinstance(reconciliation.judge_blind, Interval):
         judge_blind = _format_estimate(reconciliation.judge_blind)
         yield f"  If the judge graded all conversations, it would still miss {judge_blind} bad conversations."
-    yield f"  Another estimate, from replies that both checked: {_format_total_from_both(reconciliation)}."
+    yield f"  Another estimate, from replies that both checked: {_format_estimated_total_bad(reconciliation)}."
     yield from (f"  Note: {note}." for note in _iterate_reader_notes(reconciliation))
 
 
@@ -80,14 +80,14 @@ def _iterate_judge_lines(reconciliation: Reconciliation) -> Iterator[str]:
         yield f"People reviewed {record} of the judge. Corrected for its errors, users saw {bad} bad conversations."
 
 
-def _format_missed_by_both(reconciliation: Reconciliation) -> str:
+def _format_missed_by_judge_and_guard(reconciliation: Reconciliation) -> str:
     if not isinstance(reconciliation.missed, Interval):
         return f"unknown, because {reconciliation.missed.why}"
     served = plural(reconciliation.counts.nightly.conversations, "conversation")
     return f"about {reconciliation.missed.value:,.0f} of {served} {_format_limits(reconciliation.missed)}"
 
 
-def _format_total_from_both(reconciliation: Reconciliation) -> str:
+def _format_estimated_total_bad(reconciliation: Reconciliation) -> str:
     if not isinstance(reconciliation.total_bad, Interval):
         return f"unknown, because {reconciliation.total_bad.why}"
     both = reconciliation.counts.overlap.both

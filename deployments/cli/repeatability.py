@@ -15,7 +15,7 @@ from flows.repeatability.context import build_repeatability_context
 from flows.repeatability.format import format_repeatability, format_session_briefly
 from flows.repeatability.session import compute_figures
 from flows.repeatability.targets import list_measured_targets
-from flows.runtime.run import connect_to_prefect
+from flows.runtime.run import start_or_connect_to_prefect
 from flows.terminal import print_text, write_json
 from flows.waiting import show_waiting, update_waiting
 from monitors.config.file import load_config
@@ -45,7 +45,7 @@ def repeatability_command(
         for name in names:  # Invalid names are reported before a server is started.
             build_repeatability_context(loaded, name)
         update_waiting("Waiting for the Prefect server")
-        connect_to_prefect(loaded)
+        start_or_connect_to_prefect(loaded)
         update_waiting("Starting")
         sessions = asyncio.run(_run_repeatability_flow(config, target, cases))
     for session in sessions:

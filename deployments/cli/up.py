@@ -19,7 +19,12 @@ from deployments.receivers.slack_actions import PATH as ACTIONS_PATH
 from deployments.receivers.slack_actions import SECRET_VARIABLE as SLACK_SECRET
 from deployments.triggers.delivery import DELIVERY_PATH
 from deployments.up.one_installation import LOCK_NAME, is_locked, lock_data_folder
-from deployments.up.parts import build_environment, build_parts, check_deploys, check_installation
+from deployments.up.parts import (
+    build_environment,
+    build_parts,
+    raise_for_incomplete_deploy_setup,
+    raise_for_incomplete_installation,
+)
 from deployments.up.ports import MAX_RECEIVER_PORT, choose_site_port
 from deployments.up.supervise import start_supervisor, write_log_line
 from deployments.up.supervisor import SUPERVISOR_NAME, SupervisedProcess
@@ -64,11 +69,11 @@ def up_command(
             )  # check before the ports, which the other installation uses
             claim_data_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
         except WarehouseUnwritable:
-            check_installation(
+            raise_for_incomplete_installation(
                 loaded, host=host, port=port, environment=get_environment()
             )  # this check lists it together with all other problems
             raise
-        check_installation(loaded, host=host, port=port, environment=get_environment())
+        raise_for_incomplete_installation(loaded, host=host, port=port, environment=get_environment())
         store_first_read_positions(loaded)  # entries from now on are news, even before the first poll
         parts = build_parts(loaded, absolute, host=host, port=port, environment=get_environment())
         _log_parts(absolute, parts)
@@ -134,7 +139,7 @@ def run_receiver_with_server(
             "run it yourself"
         )
     with lock_data_folder(config.data_folder, utc_now) as lock:
-        check_deploys(config, host=host, port=port, environment=environment)
+        raise_for_incomplete_deploy_setup(config, host=host, port=port, environment=environment)
         parts = build_parts(config, config_path, host=host, port=port, environment=environment, only_deploys=True)
         _log_parts(config_path, parts)
         write_log_line(

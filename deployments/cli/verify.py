@@ -257,7 +257,7 @@ def format_no_answer_causes(results: Sequence[CaseResult]) -> Iterator[str]:
             )
 
 
-def explain_unreachable(address: str, environment: Mapping[str, str]) -> str:
+def connect_and_explain_failure(address: str, environment: Mapping[str, str]) -> str:
     """Return why no application can answer at the address. Empty if an application may answer."""
     parts = urlsplit(address)
     host, port = parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
@@ -300,7 +300,7 @@ def _print_if_unreachable(request: VerifyRequest) -> bool:
         or find_running_server(get_prefect_home(config))
     ):
         return False
-    why = explain_unreachable(target.url, variables)
+    why = connect_and_explain_failure(target.url, variables)
     if why:
         count = plural(len(load_suite(target.suite).cases), "question")
         to_do = f"Start the application, or correct targets.{request.target}.url."
@@ -398,7 +398,7 @@ def _print_run_heading(console: Console, config: Config, request: VerifyRequest)
 
 def _predict_shortfall_without_judge(config: Config, name: str, cases: Sequence[GoldCase]) -> str:
     """Return why a run without a judge may grade too few answers for a verdict. Empty if it grades enough."""
-    from flows.goldset.mutation_testing import MAX_REACH_CASES, compute_suite_reach
+    from flows.goldset.mutation_testing import MAX_REACH_CASES, count_cases_rules_can_grade
     from flows.runtime.judge import build_judge_plan  # slow import
     from flows.runtime.secrets import get_environment  # slow import
     from monitors.graders.panel import build_default_panel
@@ -410,10 +410,10 @@ def _predict_shortfall_without_judge(config: Config, name: str, cases: Sequence[
         or not build_judge_plan(config.judge, build_target_record(name, target), get_environment()).why_off
     ):
         return ""
-    reach = compute_suite_reach(
+    reach = count_cases_rules_can_grade(
         answers, build_default_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES
     )
-    return reach.format_shortfall(config.gate.coverage_floor)
+    return reach.explain_coverage_shortfall(config.gate.coverage_floor)
 
 
 def _print_run_stop(console: Console, progress: TerminalProgress, why: str, *, fresh: bool) -> None:
@@ -460,7 +460,7 @@ def verify_command(
         write_note(f"{note}\n")
     refuse_production_settings(loaded, name, get_environment())
     claim_data_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
-    loaded = detect_address_settings(target, name, loaded, get_environment())
+    loaded = add_detected_probe_settings(target, name, loaded, get_environment())
     if concurrency is not None:
         settings = loaded.targets[name]
         loaded = loaded.with_target(name, settings.with_probe(settings.probe.with_concurrency(concurrency)))
@@ -516,7 +516,7 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
     return name, config.with_target(name, page)
 
 
-def detect_address_settings(target: str, name: str, config: Config, environment: Mapping[str, str]) -> Config:
+def add_detected_probe_settings(target: str, name: str, config: Config, environment: Mapping[str, str]) -> Config:
     """Return the configuration with the settings to ask the address ``target``, as a page or as an API.
 
     Nothing changes if ``target`` is a name, or if it already has settings. Raises `ConfigError`.
@@ -524,9 +524,9 @@ def detect_address_settings(target: str, name: str, config: Config, environment:
     settings = config.targets[name]
     if not is_web_address(target) or settings.probe != ProbeSettings():
         return config
-    from deployments.cli.init.api import find_address_settings  # slow: its imports take half a second
+    from deployments.cli.init.api import ask_and_detect_probe_settings  # slow: its imports take half a second
 
-    probe = find_address_settings(target, environment, write_note)
+    probe = ask_and_detect_probe_settings(target, environment, write_note)
     return config.with_target(name, settings.with_probe(probe))
 
 

@@ -17,8 +17,8 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, CopyOption, JsonOption, MovedOption
 from flows.clock import utc_now
 from flows.hallucination_log.follower import LogFollower, build_log_follower, format_poll, list_targets_with_logs
-from flows.runtime.run import connect_to_prefect
-from flows.runtime.slack import log_line
+from flows.runtime.run import start_or_connect_to_prefect
+from flows.runtime.slack import write_line_to_stderr
 from flows.terminal import write_json
 from flows.terminal_console import make_terminal_console
 from monitors.config.file import Config, load_config
@@ -50,7 +50,7 @@ def watch_command(
     if runs:
         if target is not None or once:
             raise ConfigError("--runs watches all targets until you stop it, so give neither a target nor --once")
-        return _watch_with_runs(loaded, config.resolve())
+        return _watch_and_start_runs(loaded, config.resolve())
     followers = [build_log_follower(loaded, name) for name in list_targets_with_logs(loaded, target)]
     console = make_terminal_console(stderr=True)
     for log_follower in followers:
@@ -59,24 +59,24 @@ def watch_command(
             f"[bold]{log_follower.notifier.target}[/]  {log_follower.settings.at}  ·  {every}", highlight=False
         )
 
-    async def follow_all() -> ExitCode:
+    async def follow_all_logs() -> ExitCode:
         codes = (_follow_log(log_follower, console, once=once, as_json=as_json) for log_follower in followers)
         return max(await asyncio.gather(*codes))
 
-    return asyncio.run(follow_all())
+    return asyncio.run(follow_all_logs())
 
 
-def _watch_with_runs(config: Config, config_path: Path) -> ExitCode:
-    connect_to_prefect(config)
+def _watch_and_start_runs(config: Config, config_path: Path) -> ExitCode:
+    start_or_connect_to_prefect(config)
     from flows.watching.watcher import Watcher  # Prefect reads its settings at import, so it must be connected
 
-    watcher = Watcher(config, config_path, now=utc_now, write_line=log_line)
+    watcher = Watcher(config, config_path, now=utc_now, write_line=write_line_to_stderr)
     if not watcher.names:
         raise ConfigError(
             "there is nothing to watch, because no target has a Space, a hallucination_log, a traffic source or a "
             "GitHub trigger"
         )
-    log_line(f"watching {', '.join(watcher.names)}")
+    write_line_to_stderr(f"watching {', '.join(watcher.names)}")
     asyncio.run(watcher.run())
     return ExitCode.PASS
 

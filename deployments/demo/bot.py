@@ -94,7 +94,7 @@ class BlockedDraft:
     unsupported_claims: tuple[str, ...]
 
 
-def check_numbers(reply: str, hits: Sequence[Hit], question: str) -> BlockedDraft | None:
+def block_unsupported_numbers(reply: str, hits: Sequence[Hit], question: str) -> BlockedDraft | None:
     """Return the draft if it must be blocked, because no fact supports a number in it. ``None`` if it may be sent.
 
     Numbers in the question do not count as support.
@@ -150,11 +150,11 @@ class RequestGuard:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         actions = vocabulary.actions
-        verbs, objects = _join_alternatives(actions.verbs), _join_alternatives(actions.objects)
+        verbs, objects = _build_alternatives_pattern(actions.verbs), _build_alternatives_pattern(actions.objects)
         self._command = re.compile(rf"^{_POLITE}(?:{verbs})\b.*\b(?:{objects})\b")
         self._wish = re.compile(rf"^{_POLITE}{_WISH}(?:{verbs})\b.*\b(?:{objects})\b")
-        self._hindi = re.compile(_match_whole_words(actions.hindi))
-        self._private = re.compile(_match_whole_words(vocabulary.private))
+        self._hindi = re.compile(_build_whole_word_pattern(actions.hindi))
+        self._private = re.compile(_build_whole_word_pattern(vocabulary.private))
 
     def find_declined_intent(self, question: ParsedQuestion) -> Intent | None:
         """Return `Intent.PRIVATE` or `Intent.ACTION` if the request must be declined, or else ``None``."""
@@ -168,12 +168,12 @@ class RequestGuard:
         return None
 
 
-def _join_alternatives(words: tuple[str, ...]) -> str:
+def _build_alternatives_pattern(words: tuple[str, ...]) -> str:
     return "|".join(re.escape(word) for word in sorted(map(normalise, words), key=len, reverse=True))
 
 
-def _match_whole_words(words: tuple[str, ...]) -> str:
-    return rf"(?<![a-z0-9\u0900-\u097f])(?:{_join_alternatives(words)})(?![a-z0-9\u0900-\u097f])"
+def _build_whole_word_pattern(words: tuple[str, ...]) -> str:
+    return rf"(?<![a-z0-9\u0900-\u097f])(?:{_build_alternatives_pattern(words)})(?![a-z0-9\u0900-\u097f])"
 
 
 _TABLES: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = tomllib.loads(
@@ -316,42 +316,42 @@ class Bot:
             return BotReply(forbidden_answer, asked.language, Intent.FACT, "retrieval")
         if self._is_about_another_subject(asked):
             return self._build_reply_without_facts(asked, Intent.NOT_MENTIONED)
-        question = self._add_context(asked, earlier)
+        question = self._add_earlier_policy_and_concepts(asked, earlier)
         if not question.policies:
             return self._build_reply_without_facts(question, self._choose_intent_without_policy(question))
-        hits = self._find_hits(question)
+        hits = self._find_facts_and_apply_faults(question)
         if not hits:
-            return self._reply_not_found(question)
-        return self._check_reply(self._compose_reply(question, hits), question)
+            return self._reply_agreeing_or_not_mentioned(question)
+        return self._block_reply_with_unsupported_numbers(self._compose_reply_from_facts(question, hits), question)
 
     def _is_about_another_subject(self, question: ParsedQuestion) -> bool:
         topics = self._vocabulary.topics
         hard = [topic for topic in question.topics if topics[topic].hard]
         if hard == ["other_insurer"] and "port" in question.concepts:
             return False
-        return bool(hard) or bool(question.topics and not self._is_good_fit(question))
+        return bool(hard) or bool(question.topics and not self._has_well_fitting_field(question))
 
-    def _is_good_fit(self, question: ParsedQuestion) -> bool:
+    def _has_well_fitting_field(self, question: ParsedQuestion) -> bool:
         ranked = rank_fields(question, self._vocabulary)
         return bool(ranked) and ranked[0][1] >= MIN_SCORE
 
-    def _add_context(self, question: ParsedQuestion, earlier: Sequence[str]) -> ParsedQuestion:
+    def _add_earlier_policy_and_concepts(self, question: ParsedQuestion, earlier: Sequence[str]) -> ParsedQuestion:
         """Add the policy from earlier messages. For a short follow-up, add their concepts too."""
         for text in reversed(earlier):
             before = self._reader.read(text)
             short = len(question.normal.split()) <= _MAX_FOLLOW_UP_WORDS and not question.unknown
-            if short and not self._is_good_fit(question):
+            if short and not self._has_well_fitting_field(question):
                 question = replace(question, concepts=question.concepts | before.concepts)
             if not question.policies:
                 question = replace(question, policies=before.policies)
         return question
 
     def _choose_intent_without_policy(self, question: ParsedQuestion) -> Intent:
-        if self._is_good_fit(question) or "summary" in question.concepts:
+        if self._has_well_fitting_field(question) or "summary" in question.concepts:
             return Intent.CLARIFY
         return Intent.NOT_MENTIONED if question.unknown or question.concepts else Intent.GREETING
 
-    def _find_hits(self, question: ParsedQuestion) -> tuple[Hit, ...]:
+    def _find_facts_and_apply_faults(self, question: ParsedQuestion) -> tuple[Hit, ...]:
         if "summary" in question.concepts:
             return self._find_summary_hits(question, question.policies[0])
         best_hits = (find_best_fact(question, policy, self._vocabulary) for policy in question.policies)
@@ -363,7 +363,7 @@ class Bot:
         facts = (policy.find_fact(field) for field in _SUMMARY_FIELDS[subject])
         return tuple(Hit(policy, fact, 1.0) for fact in facts if fact is not None)
 
-    def _compose_reply(self, question: ParsedQuestion, hits: tuple[Hit, ...]) -> BotReply:
+    def _compose_reply_from_facts(self, question: ParsedQuestion, hits: tuple[Hit, ...]) -> BotReply:
         sentences = [self._format_sentence(question, hit, alone=len(hits) == 1) for hit in hits]
         silent = [policy for policy in question.policies if policy not in [hit.policy for hit in hits]]
         sentences += [
@@ -383,8 +383,8 @@ class Bot:
         citation = self._faults.apply_citation_fault(hit.policy.format_citation(hit.fact), hit.fact)
         return f"{sentence} {citation}".rstrip()
 
-    def _check_reply(self, reply: BotReply, question: ParsedQuestion) -> BotReply:
-        blocked = check_numbers(reply.text, reply.hits, question.text)
+    def _block_reply_with_unsupported_numbers(self, reply: BotReply, question: ParsedQuestion) -> BotReply:
+        blocked = block_unsupported_numbers(reply.text, reply.hits, question.text)
         if blocked is None:
             return reply
         return replace(
@@ -394,19 +394,21 @@ class Bot:
             path="blocked",
         )
 
-    def _reply_not_found(self, question: ParsedQuestion) -> BotReply:
+    def _reply_agreeing_or_not_mentioned(self, question: ParsedQuestion) -> BotReply:
         draft = self._faults.build_agreeing_draft(question)
         if draft is None:
             return self._build_reply_without_facts(question, Intent.NOT_MENTIONED)
-        return self._check_reply(BotReply(draft, question.language, Intent.FACT, "retrieval"), question)
+        return self._block_reply_with_unsupported_numbers(
+            BotReply(draft, question.language, Intent.FACT, "retrieval"), question
+        )
 
     def _build_reply_without_facts(self, question: ParsedQuestion, intent: Intent) -> BotReply:
         names = ", ".join(policy.name for policy in self._book.policies)
-        subject = self._find_subject(question)
+        subject = self._find_subject_or_that(question)
         text = format_reply_without_facts(intent, question.language, names=names, subject=subject)
         return BotReply(text, question.language, intent, "standing_reply")
 
-    def _find_subject(self, question: ParsedQuestion) -> str:
+    def _find_subject_or_that(self, question: ParsedQuestion) -> str:
         if question.topics:
             return self._vocabulary.topics[question.topics[0]].name
         ranked = rank_fields(replace(question, unknown=()), self._vocabulary)

@@ -87,12 +87,12 @@ def demo_command(
 ) -> ExitCode:
     """Try Lookout in two minutes: start a demo application with planted faults and run Lookout against it."""
     from flows.data_folder import get_prefect_home  # slow: imports duckdb and slack_sdk
-    from flows.runtime.run import connect_to_prefect  # slow: imports duckdb and slack_sdk
+    from flows.runtime.run import start_or_connect_to_prefect  # slow: imports duckdb and slack_sdk
     from flows.runtime.slack import console  # slow: imports duckdb and slack_sdk
 
     if not agent and find_spec("gradio") is None:
         raise ModuleNotFoundError("the demo's page needs gradio", name="gradio")
-    app, rated_by = _choose_app(agent=agent, judge=judge, judge_url=judge_url)
+    app, rated_by = _require_valid_app_and_judge(agent=agent, judge=judge, judge_url=judge_url)
     folder = (data_folder or app.folder).absolute()
     free = find_free_port(HOST, port or app.port)
     if port not in (None, free):
@@ -110,14 +110,18 @@ def demo_command(
             code = verify_and_print_verdict(request, as_json=as_json)
             _print_next_steps(app, folder, code, faults=faults)
             if keep:
-                _wait_for_interrupt(f"The page: http://{HOST}:{free}   Prefect: {connect_to_prefect(config)}")
+                _wait_for_interrupt(
+                    f"The page: http://{HOST}:{free}   Prefect: {start_or_connect_to_prefect(config)}"
+                )
         finally:
             if not keep:
                 prefect_server.stop_server(get_prefect_home(config))
     return code
 
 
-def _choose_app(*, agent: bool, judge: bool, judge_url: str | None) -> tuple[DemoApp, JudgeAddress | None]:
+def _require_valid_app_and_judge(
+    *, agent: bool, judge: bool, judge_url: str | None
+) -> tuple[DemoApp, JudgeAddress | None]:
     if judge and not agent:
         raise ConfigError(
             "use --judge only with --agent: the answers of the demo's chat page are graded without a model"
@@ -181,7 +185,7 @@ def _print_next_steps(app: DemoApp, folder: Path, code: ExitCode, *, faults: boo
     out.print()
     again = "lookout demo --agent" if app is AGENT else "lookout demo"
     if app is AGENT:
-        _print_caught_faults(folder, faults=faults)
+        _print_fault_outcomes_of_newest_run(folder, faults=faults)
     elif faults and code is ExitCode.FAIL:
         out.print(
             "The demo expects this FAIL: Lookout found the planted leak, although nine in ten answers are right."
@@ -195,7 +199,7 @@ def _print_next_steps(app: DemoApp, folder: Path, code: ExitCode, *, faults: boo
     out.print(f"[bold]lookout site --config {config}[/] shows all results on pages, at the printed address")
 
 
-def _print_caught_faults(folder: Path, *, faults: bool) -> None:
+def _print_fault_outcomes_of_newest_run(folder: Path, *, faults: bool) -> None:
     """Print for each planted fault whether the newest run detected it."""
     newest = max((folder / "runs").glob("*/results.json"), default=None)
     if newest is not None:

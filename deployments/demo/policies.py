@@ -210,10 +210,10 @@ class QuestionReader:
         """Parse one message, without the earlier conversation."""
         normal = normalise(text)
         policies = tuple(policy for policy, pattern in self._policies if pattern.search(normal))
-        sentences = [self._remove_names(normalise(part)) for part in _SENTENCE.split(text)]
+        sentences = [self._remove_policy_names(normalise(part)) for part in _SENTENCE.split(text)]
         without_names = " ".join(sentences)
         topics = tuple(name for name, pattern in self._topics.items() if pattern.search(without_names))
-        spans_by_sentence = [self._find_concepts(sentence) for sentence in sentences]
+        spans_by_sentence = [self._find_concepts_and_other_words(sentence) for sentence in sentences]
         telling = [spans for spans in spans_by_sentence if spans.names] or spans_by_sentence
         unknown = dict.fromkeys(
             token
@@ -225,12 +225,12 @@ class QuestionReader:
         language = detect_language(text, self._hinglish)
         return ParsedQuestion(text, language, normal, policies, concepts, topics, tuple(unknown))
 
-    def _remove_names(self, sentence: str) -> str:
+    def _remove_policy_names(self, sentence: str) -> str:
         for _, pattern in self._policies:
             sentence = pattern.sub(" ", sentence)
         return sentence
 
-    def _find_concepts(self, sentence: str) -> _Spans:
+    def _find_concepts_and_other_words(self, sentence: str) -> _Spans:
         """Find the concepts of a sentence, without those inside a longer one ("ambulance" in "air ambulance")."""
         matches = [
             (name, *match.span())

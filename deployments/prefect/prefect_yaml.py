@@ -91,9 +91,9 @@ def _deploy_with_prefect_command(config: Config, config_path: Path, *, pool: str
 
     Raises a `ConfigError` with the output of `prefect deploy` if this command fails.
     """
-    from flows.runtime.run import connect_to_prefect
+    from flows.runtime.run import start_or_connect_to_prefect
 
-    connect_to_prefect(config)
+    start_or_connect_to_prefect(config)
     from prefect.client.orchestration import get_client  # reads its settings at import, so only after connecting
 
     from flows.server.registered import delete_unplanned_deployments, read_pauses

@@ -75,7 +75,7 @@ class PendingConnections:
         self._waiting: dict[BoundedProtocol, tuple[float, str | None]] = {}
         self._of_peer: Counter[str] = Counter()
 
-    def add_and_limit(self, connection: BoundedProtocol, peer: str | None, now_s: float) -> None:
+    def add_and_close_excess_connections(self, connection: BoundedProtocol, peer: str | None, now_s: float) -> None:
         """Add a client's connection. If too many of the client's connections wait, close those that wait longest.
 
         ``peer`` is ``None`` for a client without a limit.
@@ -93,7 +93,7 @@ class PendingConnections:
                     self._close(waiting)
 
     @property
-    def oldest_since_s(self) -> float:
+    def oldest_waiting_since_s(self) -> float:
         """The time since which the first connection waits, on the event loop's clock. Infinite if none waits."""
         return next((since_s for since_s, _ in self._waiting.values()), math.inf)
 
@@ -122,7 +122,7 @@ class _Pending:
 
     def close_oldest(self) -> None:
         """Close the connection that waits longest for a head or a body."""
-        min(self.heads, self.bodies, key=lambda waiting: waiting.oldest_since_s).close_oldest()
+        min(self.heads, self.bodies, key=lambda waiting: waiting.oldest_waiting_since_s).close_oldest()
 
 
 _pending: WeakKeyDictionary[ServerState, _Pending] = WeakKeyDictionary()
@@ -159,7 +159,7 @@ class BoundedProtocol(H11Protocol):
         """Start the deadline of the first head. If too many connections are open, close a waiting one."""
         super().connection_made(transport)
         self._start_head_deadline()
-        if len(self.connections) > find_max_connections():
+        if len(self.connections) > compute_max_connections():
             self._pending.close_oldest()
 
     def data_received(self, data: bytes) -> None:
@@ -191,7 +191,7 @@ class BoundedProtocol(H11Protocol):
 
     def _start_head_deadline(self) -> None:
         self._head_deadline = self.loop.call_later(HEAD_TIMEOUT_S, self.close_without_answer)
-        self._pending.heads.add_and_limit(self, self.peer, self.loop.time())
+        self._pending.heads.add_and_close_excess_connections(self, self.peer, self.loop.time())
 
     def _cancel_head_deadline(self) -> None:
         if self._head_deadline is not None:
@@ -202,7 +202,7 @@ class BoundedProtocol(H11Protocol):
     def _start_body_deadline(self, scope: HTTPScope) -> None:
         if self._body_deadline is None:
             self._body_deadline = self.loop.call_later(BODY_TIMEOUT_S, self.close_without_answer)
-            self._pending.bodies.add_and_limit(self, self.find_client(scope), self.loop.time())
+            self._pending.bodies.add_and_close_excess_connections(self, self.find_client(scope), self.loop.time())
 
     def _cancel_body_deadline(self) -> None:
         if self._body_deadline is not None:
@@ -298,7 +298,7 @@ def limit_repeated_log_lines(monotonic: Callable[[], float] = time.monotonic) ->
     logging.getLogger("asyncio").addFilter(RepeatFilter(monotonic))
 
 
-def find_max_connections() -> int:
+def compute_max_connections() -> int:
     """Return the maximum number of open connections: the process's open files without `RESERVED_FILES`."""
     return max(MIN_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED_FILES)
 

@@ -195,7 +195,7 @@ class RunStarter(Worker):
     async def work(self) -> bool:
         """Start the runs of waiting deploys. Return whether all were started."""
         try:
-            started = await self._start_waiting_runs()
+            started = await self._start_waiting_and_crashed_runs()
         except MonitorError as error:
             started = StartReport((), (RunNotMade(str(error)),))
         except Exception as error:  # noqa: BLE001 - the text of an unexpected error may hold a secret
@@ -214,7 +214,7 @@ class RunStarter(Worker):
             log.warning("the runs of all waiting deploys were created")
         self._logged_reasons = reasons
 
-    async def _start_waiting_runs(self) -> StartReport:
+    async def _start_waiting_and_crashed_runs(self) -> StartReport:
         has_waiting_deploys = await asyncio.to_thread(self.deploys.has_waiting_deploys)
         if not has_waiting_deploys and not await asyncio.to_thread(self.deploys.has_unfinished_attempts):
             return StartReport((), ())
@@ -321,7 +321,7 @@ def build_application(
         return PlainTextResponse("ok")
 
     async def answer_readiness(_request: Request) -> Response:
-        readiness_status = await readiness.get_status()
+        readiness_status = await readiness.get_recent_readiness_status()
         status = HTTPStatus.OK if readiness_status.ready else HTTPStatus.SERVICE_UNAVAILABLE
         return JSONResponse(readiness_status.model_dump(), status_code=status)
 

@@ -7,7 +7,7 @@ import socket
 from monitors.errors import ConfigError
 
 
-def check_port_free(host: str, port: int, service: str, option: str = "--port") -> None:
+def require_free_port(host: str, port: int, service: str, option: str = "--port") -> None:
     """Raise `ConfigError` if ``service`` cannot listen on the port.
 
     ``option`` is the option that sets another port.

@@ -71,7 +71,7 @@ class Readiness:
         self._lock = asyncio.Lock()
         self._last_status: tuple[float, ReadinessStatus] | None = None
 
-    async def get_status(self) -> ReadinessStatus:
+    async def get_recent_readiness_status(self) -> ReadinessStatus:
         """Return the current status, which is at most two seconds old."""
         async with self._lock:
             if self._last_status is not None and monotonic() - self._last_status[0] < MAX_STATUS_AGE_S:
@@ -79,7 +79,7 @@ class Readiness:
             keeps, writes, prefect = await asyncio.gather(
                 asyncio.to_thread(_is_writable, self._deploys.require_writable),
                 asyncio.to_thread(_is_writable, self._journal.require_writable),
-                self._ask_prefect(),
+                self._check_prefect_readiness(),
             )
             status = ReadinessStatus(
                 keeps_deploys=keeps,
@@ -91,7 +91,7 @@ class Readiness:
             self._last_status = (monotonic(), status)
             return status
 
-    async def _ask_prefect(self) -> _Prefect:
+    async def _check_prefect_readiness(self) -> _Prefect:
         api = await asyncio.to_thread(self._prefect_api)
         if api is None or not await is_prefect_up(api):
             return _Prefect()
@@ -102,7 +102,7 @@ class Readiness:
         return _Prefect(
             answers=True,
             registered=registered is not None,
-            served=registered is not None and _has_runner(registered, api),
+            served=registered is not None and _has_live_runner(registered, api),
         )
 
 
@@ -135,7 +135,7 @@ def _is_writable(check: Callable[[], None]) -> bool:
     return True
 
 
-def _has_runner(deployment: DeploymentResponse, api: str) -> bool:
+def _has_live_runner(deployment: DeploymentResponse, api: str) -> bool:
     """Return whether a runner regularly asks Prefect for the deployment's runs.
 
     Prefect's server notices a dead runner after a minute. If the server is on this machine, the age of the runner's

@@ -104,7 +104,8 @@ def parse_slack_actions(body: bytes, *, at: datetime) -> tuple[SlackAction, ...]
         if interaction.type != "block_actions":
             return ()
         actions = (
-            (button, parse_button_action(button.action_id, _get_value(button))) for button in interaction.actions
+            (button, parse_button_action(button.action_id, _get_button_value(button)))
+            for button in interaction.actions
         )
         return tuple(
             _build_slack_action(interaction, button, action, at) for button, action in actions if action is not None
@@ -132,7 +133,7 @@ def _extract_payload(body: bytes) -> str:
     return payloads[0]
 
 
-def _get_value(button: _Button) -> str:
+def _get_button_value(button: _Button) -> str:
     return button.selected_option.value if button.selected_option else button.value
 
 
@@ -140,7 +141,7 @@ def _build_slack_action(
     interaction: _Interaction, button: _Button, named: ButtonAction, at: datetime
 ) -> SlackAction:
     """Build the action. Its id depends only on the button, so a second click or delivery is the same action."""
-    canonical = f"{button.action_id}\n{_get_value(button)}".encode()
+    canonical = f"{button.action_id}\n{_get_button_value(button)}".encode()
     action = OperatorAction(
         # Stored ids have this prefix: with another prefix, an action that Slack delivers again would count twice.
         id=f"click-{hashlib.sha256(canonical).hexdigest()[:ID_CHARACTERS]}",
@@ -202,14 +203,14 @@ class ActionWorker(Worker):
 
     async def run(self) -> None:
         """Apply the actions and show the outcomes that a killed receiver left, then work until cancelled."""
-        await self._run_safely(self._show_earlier_outcomes)
+        await self._run_and_log_errors(self._apply_and_show_after_restart)
         await super().run()
 
     async def work(self) -> bool:
         """Apply the waiting actions. Return whether all were applied."""
-        return await self._run_safely(self._apply_actions_and_show_outcomes)
+        return await self._run_and_log_errors(self._apply_actions_and_show_outcomes)
 
-    async def _run_safely(self, work: Work) -> bool:
+    async def _run_and_log_errors(self, work: Work) -> bool:
         """Run ``work`` and return whether it succeeded. A failure is logged, and stored actions are tried again."""
         try:
             await work()
@@ -221,7 +222,7 @@ class ActionWorker(Worker):
             return False
         return True
 
-    async def _show_earlier_outcomes(self) -> None:
+    async def _apply_and_show_after_restart(self) -> None:
         """Apply stored actions, and show recent outcomes that a killed receiver may not have shown."""
         await asyncio.to_thread(apply_waiting_actions, self._actions, wait_s=LOCK_TIMEOUT_S)
         for outcome in await asyncio.to_thread(list_recent_action_outcomes, self._actions):
@@ -250,11 +251,11 @@ class ActionWorker(Worker):
                 else ("no token",)
             )
             if failed and response_url:
-                await self._replace_message(outcome, response_url)
+                await self._replace_message_with_current_alert(outcome, response_url)
         except NotifyError as error:
             log.warning("the outcome of an action is not shown: %s", error)
 
-    async def _replace_message(self, outcome: ActionOutcome, response_url: str) -> None:
+    async def _replace_message_with_current_alert(self, outcome: ActionOutcome, response_url: str) -> None:
         received = self._waiting.get(outcome.action_id)
         alert_id = received.action.alert_id if received else None
         alert = await asyncio.to_thread(build_current_alert, self._actions, alert_id) if alert_id else None
@@ -322,7 +323,7 @@ def build_application(*, secrets: Sequence[str], now: Callable[[], datetime], wo
 
     async def receive(request: Request) -> Response:
         try:
-            stamp, signature = _read_signature(request)
+            stamp, signature = _require_time_and_signature(request)
             body = await _read_body(request, large)
             _check_signature(body, stamp, signature, verifiers)
             await _save_and_apply_actions(parse_slack_actions(body, at=now()), worker)
@@ -368,7 +369,7 @@ async def _read_body(request: Request, large: asyncio.Semaphore) -> bytes:
     return bytes(body)
 
 
-def _read_signature(request: Request) -> tuple[str, str]:
+def _require_time_and_signature(request: Request) -> tuple[str, str]:
     """Return the time and the signature in the headers, before any part of the body is read."""
     stamps = request.headers.getlist("x-slack-request-timestamp")
     signatures = request.headers.getlist("x-slack-signature")

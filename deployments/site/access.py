@@ -166,7 +166,7 @@ class AttemptLimit:
         own_s = self._compute_window_wait_s(self._wrong.get(key, ()), self.max_per_address)
         return own_s if key in self._welcome else max(own_s, self._compute_window_wait_s(self._all, self.max_total))
 
-    def count_wrong_token(self, address: str) -> None:
+    def record_wrong_token(self, address: str) -> None:
         """Count a wrong token from an address."""
         key, at = compute_visitor_network(address), self.now()
         earlier = self._wrong.pop(key, [])
@@ -279,9 +279,9 @@ class AccessControl:
         if _CONTROL.search(scope["path"]):
             raise EntryRefused(HTTPStatus.NOT_FOUND, "This page does not exist.")
         headers = Headers(scope=scope)
-        client, host = self._resolve_client(scope, headers), self._resolve_host_name(scope, headers)
+        client, host = self._resolve_client_address(scope, headers), self._resolve_host_name(scope, headers)
         _require_known_host(host, self.settings.host_names)
-        path, as_json = _strip_prefix_and_json(scope["path"], self.settings.path_prefix)
+        path, as_json = _strip_prefix_and_json_suffix(scope["path"], self.settings.path_prefix)
         state = {
             "wants_json": as_json or "application/json" in headers.get("accept", ""),
             "client": client,
@@ -299,7 +299,7 @@ class AccessControl:
             self._log_page_view(visitor, scope, path)
         return {**scope, "path": path, "raw_path": path.encode(), "state": {**scope["state"], **state}}
 
-    def _resolve_client(self, scope: Scope, headers: Headers) -> str:
+    def _resolve_client_address(self, scope: Scope, headers: Headers) -> str:
         """Return the client's address. Raises `EntryRefused` for a proxy that is not configured."""
         peer = _read_peer_address(scope)
         if self._is_proxy(peer):
@@ -330,7 +330,7 @@ class AccessControl:
 
     def _identify_visitor(self, headers: Headers, client: str) -> Visitor | None:
         try:
-            return self._find_visitor(headers, client)
+            return self._find_visitor_by_token_or_cookie(headers, client)
         except MonitorError as error:
             log.warning("%s", error)
             text = (
@@ -339,10 +339,10 @@ class AccessControl:
             )
             raise EntryRefused(HTTPStatus.SERVICE_UNAVAILABLE, text) from None
 
-    def _find_visitor(self, headers: Headers, client: str) -> Visitor | None:
+    def _find_visitor_by_token_or_cookie(self, headers: Headers, client: str) -> Visitor | None:
         authorization = headers.get("authorization", "")
         if authorization.lower().startswith("bearer "):
-            return self._find_program_visitor(authorization[7:].strip(), client)
+            return self._find_visitor_by_bearer_token(authorization[7:].strip(), client)
         pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
         cookie = {name: value for name, _, value in pairs}.get(build_cookie_name(self.settings.path_prefix))
         owner = self.signer.find_owner(cookie, self.now()) if cookie else None
@@ -352,7 +352,7 @@ class AccessControl:
             return None
         return Visitor(self.local_name, Role.OPERATE, sees_personal_data=True, session=LOCAL)
 
-    def _find_program_visitor(self, token: str, client: str) -> Visitor | None:
+    def _find_visitor_by_bearer_token(self, token: str, client: str) -> Visitor | None:
         wait_s = self.attempts.compute_wait_s(client)
         if wait_s:
             raise EntryRefused(
@@ -360,7 +360,7 @@ class AccessControl:
             )
         owner = self.tokens.find_owner(token)
         if owner is None:
-            self.attempts.count_wrong_token(client)
+            self.attempts.record_wrong_token(client)
             return None
         self.attempts.remember_good_token(client)
         return Visitor(owner.name, owner.role, owner.sees_personal_data, "")
@@ -411,7 +411,7 @@ def is_public_path(path: str) -> bool:
     return path in OPEN_ADDRESSES or path.startswith(LOGIN_ASSETS)
 
 
-def _strip_prefix_and_json(path: str, prefix: str) -> tuple[str, bool]:
+def _strip_prefix_and_json_suffix(path: str, prefix: str) -> tuple[str, bool]:
     """Return the path without the proxy's prefix and ``.json``. Also return whether it had ``.json``."""
     if prefix and (path == prefix or path.startswith(f"{prefix}/")):
         path = path[len(prefix) :] or "/"

@@ -10,9 +10,9 @@ How a page is made
    queries on ``request.site.store``, a copy that no writer can lock. It returns a `Page` with one record, which
    contains everything that the template shows. The record is also the page's JSON. Therefore it contains values,
    not HTML.
-3. **Filters.** They are in the address. ``request.read_choice_filter(...)``, ``request.read_text_filter(...)`` and
-   ``request.read_paging()`` read them. ``ui.filters`` and ``ui.pager`` show them. An invalid filter is refused with
-   400 and the accepted values.
+3. **Filters.** They are in the address. ``request.read_and_show_choice_filter(...)``,
+   ``request.read_and_show_text_filter(...)`` and ``request.read_paging()`` read them. ``ui.filters`` and
+   ``ui.pager`` show them. An invalid filter is refused with 400 and the accepted values.
 4. **Redaction.** The page function passes each text of a user or of the application through
    ``request.redact_text(text, target)``. For texts in records, it uses `masking.py`. An application's own path and
    version, and notes and reasons that people wrote, are also such texts.
@@ -145,7 +145,7 @@ def build_pages_application(site: Site, renderer: Renderer, refresher: Refresher
             Route(route.path, _build_action_endpoint(site, renderer, route.apply_action), methods=["POST"])
             for route in ACTIONS
         ),
-        *(Route(path, _build_file_endpoint(site, read), methods=["GET"]) for path, read in FILES),
+        *(Route(path, _build_endpoint_for_ready_response(site, read), methods=["GET"]) for path, read in FILES),
         Route("/assets/{name}", serve_asset, methods=["GET"]),
         Route("/login/assets/{name}", serve_asset, methods=["GET"]),
         Route("/healthz", _build_health_endpoint(refresher), methods=["GET"]),
@@ -185,7 +185,7 @@ def _build_action_endpoint(site: Site, renderer: Renderer, apply_action: ActionM
     return answer
 
 
-def _build_file_endpoint(site: Site, read: Callable[[PageRequest], Response]) -> Answer:
+def _build_endpoint_for_ready_response(site: Site, read: Callable[[PageRequest], Response]) -> Answer:
     async def answer(request: Request) -> Response:
         return await run_in_threadpool(read, _build_page_request(site, request))
 

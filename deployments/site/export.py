@@ -21,7 +21,7 @@ from starlette.routing import Match, Route
 
 from deployments.site.access import Visitor
 from deployments.site.application import PAGES, PageRoute
-from deployments.site.figures import format_badge_word, format_metrics, load_target_cards
+from deployments.site.figures import format_badge_verdict, format_metrics, load_target_cards
 from deployments.site.page import PageRefused, PageRequest, Site, StaticAddress
 from deployments.site.rendering import ASSETS, Renderer, load_asset
 from deployments.site.tokens import Role
@@ -68,10 +68,10 @@ class FolderLinks:
         if chosen.get("page") == "1":
             del chosen["page"]
         return _build_relative_path(
-            here, build_file_name(self.register_page("/" if address == "/now" else address, chosen))
+            here, build_file_name(self.register_page_up_to_limit("/" if address == "/now" else address, chosen))
         )
 
-    def register_page(self, address: str, filters: Mapping[str, str]) -> StaticAddress:
+    def register_page_up_to_limit(self, address: str, filters: Mapping[str, str]) -> StaticAddress:
         """Add a page to write and return it. If there are too many, return the page about missing pages."""
         goal = StaticAddress(address, tuple(filters.items()))
         if goal not in self.noted and len(self.noted) >= self.most:
@@ -111,12 +111,14 @@ def export_site(site: Site, renderer: Renderer, folder: Path, max_pages: int = M
 
     Raises `ConfigError` for a folder with files that no export wrote, and `WarehouseUnwritable`.
     """
-    previous = _load_previous_files(folder)
+    previous = _load_files_of_last_export(folder)
     cards = load_target_cards(build_export_request(site, StaticAddress("/"), {}))
-    badges = {f"badge/{card.target}.svg": str(render_badge(card.target, format_badge_word(card))) for card in cards}
+    badges = {
+        f"badge/{card.target}.svg": str(render_badge(card.target, format_badge_verdict(card))) for card in cards
+    }
     files = {"metrics": format_metrics(cards).decode(), **badges}
     links, done = FolderLinks(max_pages), 0
-    links.register_page("/", {})
+    links.register_page_up_to_limit("/", {})
     while done < len(links.noted):
         files |= _render_page_files(site, renderer, links, list(links.noted)[done])
         done += 1
@@ -127,13 +129,15 @@ def export_site(site: Site, renderer: Renderer, folder: Path, max_pages: int = M
         )
     files |= {f"assets/{name}": load_asset(name) for name in ASSETS}
     written = ExportedFiles(files=tuple(sorted({*files, MANIFEST})), pages=done, left_out=len(links.left_out))
-    _replace_files(folder, previous, files, written)
+    _replace_files_of_last_export(folder, previous, files, written)
     return written
 
 
-def _replace_files(folder: Path, previous: Sequence[str], files: Mapping[str, str], written: ExportedFiles) -> None:
+def _replace_files_of_last_export(
+    folder: Path, previous: Sequence[str], files: Mapping[str, str], written: ExportedFiles
+) -> None:
     """Replace the files of the last export. If this raises an error, the old files are still there."""
-    _refuse_foreign_files(folder, previous, written)
+    _refuse_to_replace_foreign_files(folder, previous, written)
     _make_readable_folder(folder)
     staged = folder / STAGED
     shutil.rmtree(staged, ignore_errors=True)
@@ -162,7 +166,7 @@ def _make_readable_folder(place: Path) -> None:
         raise build_unwritable_error(place, error) from None
 
 
-def _refuse_foreign_files(folder: Path, previous: Sequence[str], written: ExportedFiles) -> None:
+def _refuse_to_replace_foreign_files(folder: Path, previous: Sequence[str], written: ExportedFiles) -> None:
     """Raise `ConfigError` if the export would replace a file that no export wrote, or a link out of the folder."""
     for name in (*written.files, *previous):
         place = folder / name
@@ -207,7 +211,7 @@ def build_export_request(
     )
 
 
-def _load_previous_files(folder: Path) -> tuple[str, ...]:
+def _load_files_of_last_export(folder: Path) -> tuple[str, ...]:
     """Return the files that the last export wrote. Paths outside the folder are refused."""
     file = folder / MANIFEST
     try:

@@ -29,7 +29,7 @@ def serve_target_badge(request: PageRequest) -> Response:
     card = next((card for card in load_target_cards(request) if card.target == name), None)
     if card is None:
         raise build_not_found_error(f"Target {name[:80]} is not configured and has no runs.")
-    return Response(render_badge(name, format_badge_word(card)), media_type="image/svg+xml")
+    return Response(render_badge(name, format_badge_verdict(card)), media_type="image/svg+xml")
 
 
 def load_target_cards(request: PageRequest) -> tuple[TargetCard, ...]:
@@ -38,7 +38,7 @@ def load_target_cards(request: PageRequest) -> tuple[TargetCard, ...]:
     return data.cards if isinstance(data, NowData) else ()
 
 
-def format_badge_word(card: TargetCard) -> str:
+def format_badge_verdict(card: TargetCard) -> str:
     """Return the last verdict for the badge, or `NO_DATA` if there is none or it is too old."""
     is_known = card.last is not None and card.state not in (CardState.OLD, CardState.NONE)
     return card.last.verdict.value if is_known and card.last is not None else NO_DATA

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from deployments.up.one_installation import Holder, find_holder
+from deployments.up.one_installation import Holder, find_running_lock_holder
 from flows.alerting.pipeline import MAX_REFUSED_AGE
 from flows.data_folder import get_prefect_home
 from flows.drill.status import DrillState, build_drill_status
@@ -80,7 +80,7 @@ class HealthChecker:
         self._environment = environment
         self.slow: SlowFacts | None = None
 
-    def run_checks_if_old(self, site: Site) -> None:
+    def run_slow_checks_if_old(self, site: Site) -> None:
         """Run the slow checks, unless their last results are recent. Never raises a `MonitorError`."""
         now = site.now()
         if self.slow is None or abs(now - self.slow.asked_at) >= REFRESH_INTERVAL:
@@ -97,7 +97,9 @@ class HealthChecker:
 
 def _count_waiting_segments(site: Site, now: datetime) -> WaitingSegments | None:
     try:
-        running_ids = {run.run_id for run in site.watch.list_open_runs(now) if run.state is not RunState.STOPPED}
+        running_ids = {
+            run.run_id for run in site.watch.list_recent_unfinished_runs(now) if run.state is not RunState.STOPPED
+        }
         return count_waiting_segments(site.store, except_runs=running_ids)
     except MonitorError:
         return None
@@ -109,8 +111,8 @@ def build_monitor_lines(site: Site) -> tuple[HealthLine, ...]:
     return (
         *_build_heartbeat_lines(site),
         *_build_drill_lines(site),
-        _build_alerts_line(site),
-        _build_segments_line(slow.waiting if slow else None, site.now()),
+        _build_unsent_alerts_line(site),
+        _build_waiting_segments_line(slow.waiting if slow else None, site.now()),
         *_build_disk_lines(site.config.data_folder),
         *_build_poll_lines(site.config.data_folder, site.now()),
         *_build_schedule_lines(site, slow.schedules if slow else None),
@@ -150,7 +152,7 @@ def _build_drill_lines(site: Site) -> Iterator[HealthLine]:
     yield HealthLine(what="last drill", ok=ok, text=text, to_do=to_do, command=command)
 
 
-def _build_alerts_line(site: Site) -> HealthLine:
+def _build_unsent_alerts_line(site: Site) -> HealthLine:
     label = "alerts not yet delivered"
     unsent_alerts = count_unsent_alerts(site.store, refused_since=site.now() - MAX_REFUSED_AGE)
     if not unsent_alerts.count:
@@ -167,7 +169,7 @@ def _build_alerts_line(site: Site) -> HealthLine:
     )
 
 
-def _build_segments_line(waiting: WaitingSegments | None, now: datetime) -> HealthLine:
+def _build_waiting_segments_line(waiting: WaitingSegments | None, now: datetime) -> HealthLine:
     label = "journal segments not loaded"
     if waiting is None:
         return HealthLine(what=label, ok=None, text="not counted yet")
@@ -208,7 +210,7 @@ def _measure_free_disk_gb(folder: Path) -> float:
 
 
 def _build_schedule_lines(site: Site, states: Mapping[str, ScheduleState] | None) -> Iterator[HealthLine]:
-    installation = find_holder(site.config.data_folder, site.now())
+    installation = find_running_lock_holder(site.config.data_folder, site.now())
     if (
         installation is not None
         and not _has_state_of_every_schedule(site, states)

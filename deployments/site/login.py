@@ -55,7 +55,7 @@ class LoginPages:
         signer = self._renderer.signer
         owner = signer.tokens.find_owner(form.get("token", ""))  # no await between the count and this line
         if owner is None:
-            self._attempts.count_wrong_token(client)
+            self._attempts.record_wrong_token(client)
             return self._answer_refusal(request, HTTPStatus.UNAUTHORIZED, WRONG, next_url)
         self._attempts.remember_good_token(client)
         answer = RedirectResponse(

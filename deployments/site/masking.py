@@ -22,7 +22,7 @@ def mask_fields(record: _Record, mask: MaskText, *names: str) -> _Record:
 
 def mask_all_texts(record: _Record, mask: MaskText) -> _Record:
     """Return the record with all free texts masked, including inner records. Ids and digests are not masked."""
-    names = _list_unpatterned_fields(type(record))
+    names = _list_free_text_fields(type(record))
     return mask_fields(record, mask, *names) if names else record
 
 
@@ -44,7 +44,7 @@ def _mask_value(value: object, mask: MaskText) -> object:
 
 
 @cache
-def _list_unpatterned_fields(kind: type[Record]) -> tuple[str, ...]:
+def _list_free_text_fields(kind: type[Record]) -> tuple[str, ...]:
     """Return the names of the fields that may contain free text, because no pattern limits their texts."""
     return tuple(
         name for name, info in kind.model_fields.items() if not _has_pattern(info.annotation, tuple(info.metadata))

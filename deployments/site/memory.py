@@ -57,17 +57,21 @@ class ReviewMemory:
     _since: datetime | None = None
     _guard: Lock = field(default_factory=Lock)
 
-    def load_answers(self, store: Store, target: str | None, now: datetime) -> tuple[ReviewedAnswer, ...]:
+    def load_reviewed_judged_answers(
+        self, store: Store, target: str | None, now: datetime
+    ) -> tuple[ReviewedAnswer, ...]:
         """Return all reviewed answers with the judges' verdicts, in any order."""
         verdicts = list_people_verdicts(store)
         with self._guard:
             if self._since is None or abs(now - self._since) > MAX_AGE:
                 self._answers_by_id, self._since = {}, now
-            self._cache_reviewed_answers(store, [verdict for verdict in verdicts if not self._is_cached(verdict)])
+            self._cache_reviewed_answers(
+                store, [verdict for verdict in verdicts if not self._is_cached_unchanged(verdict)]
+            )
             answers = [answer for verdict in verdicts for answer in self._answers_by_id[verdict.answer_id]]
         return tuple(verdict for verdict in answers if target in {None, verdict.target})
 
-    def _is_cached(self, verdict: PeopleVerdict) -> bool:
+    def _is_cached_unchanged(self, verdict: PeopleVerdict) -> bool:
         stored = self._answers_by_id.get(verdict.answer_id)
         return stored is not None and all(
             (answer.people_right, answer.inclusion_probability) == (verdict.right, verdict.inclusion_probability)

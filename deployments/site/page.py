@@ -132,7 +132,7 @@ class Paging(Record):
         """Return this part with the total number of rows."""
         return Paging(number=self.number, rows=self.rows, total=total)
 
-    def with_one_row(self, total: int) -> Paging:
+    def with_one_row_per_page(self, total: int) -> Paging:
         """Return a part with one row of ``total``, such as the next draft. After the end, return the last row."""
         return Paging(number=min(self.number, max(1, total)), rows=1, total=total)
 
@@ -152,7 +152,7 @@ class PageRequest:
     fields: list[FilterField] = field(default_factory=list[FilterField])
     static: StaticLinks | None = None
 
-    def read_choice_filter(self, name: str, label: str, options: Sequence[str]) -> str | None:
+    def read_and_show_choice_filter(self, name: str, label: str, options: Sequence[str]) -> str | None:
         """Return a filter that is one of ``options``, or ``None`` if it is not set.
 
         Raises `PageRefused` for any other value.
@@ -166,7 +166,7 @@ class PageRequest:
             )
         return value or None
 
-    def read_text_filter(self, name: str, label: str) -> str | None:
+    def read_and_show_text_filter(self, name: str, label: str) -> str | None:
         """Return a free-text filter, or ``None`` if it is not set."""
         value = self.query.get(name, "").strip()
         if len(value) > MAX_FILTER_CHARACTERS:

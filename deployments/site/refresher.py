@@ -39,7 +39,7 @@ class Refresher:
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
-        await self._refresh_copy()
+        await self._refresh_copy_and_time_it()
         self._task = asyncio.create_task(self._refresh_forever())
         return self
 
@@ -63,10 +63,10 @@ class Refresher:
             except TimeoutError:
                 pass
             self._wanted.clear()
-            took_s = await self._refresh_copy()
+            took_s = await self._refresh_copy_and_time_it()
             pause_s = max(self._every_s, 10 * took_s)
 
-    async def _refresh_copy(self) -> float:
+    async def _refresh_copy_and_time_it(self) -> float:
         """Renew the copy. Return how many seconds that took. The same error is logged only once."""
         loop = asyncio.get_running_loop()
         started = loop.time()

@@ -108,10 +108,12 @@ def _build_site(config: Config, host: str, environment: SiteEnvironment) -> Site
 
 def _refresh_slow_data(site: Site) -> None:
     """Compute slow data after each copy of the warehouse, before a page needs it."""
-    site.health.run_checks_if_old(site)
+    site.health.run_slow_checks_if_old(site)
     # The page that needs the data tries again and shows the error.
     with suppress(MonitorError):
-        site.figures.get_or_compute("reviews", lambda: site.reviews.load_answers(site.store, None, site.now()))
+        site.figures.get_or_compute(
+            "reviews", lambda: site.reviews.load_reviewed_judged_answers(site.store, None, site.now())
+        )
 
 
 @contextmanager

@@ -204,7 +204,7 @@ def read_header(headers: Headers, name: str, *, max_characters: int = 1_000) -> 
     return values[0]
 
 
-def check_content_type(headers: Headers) -> None:
+def require_json_content_type(headers: Headers) -> None:
     """Raise `DeliveryRejected` for any content type except JSON."""
     kinds = headers.get("content-type", ())
     if len(kinds) != 1 or kinds[0].partition(";")[0].strip().lower() != "application/json":

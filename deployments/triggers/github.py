@@ -24,7 +24,6 @@ from deployments.triggers.delivery import (
     ParsedDelivery,
     Payload,
     RejectionReason,
-    check_content_type,
     is_branch,
     is_full_commit_hash,
     is_null_commit,
@@ -34,6 +33,7 @@ from deployments.triggers.delivery import (
     parse_pull_number,
     parse_time,
     read_header,
+    require_json_content_type,
 )
 from deployments.triggers.routes import DeployClaim, Routes
 from monitors.config.sections import DeploySender, GitHubEvent, TriggerSettings
@@ -138,7 +138,7 @@ class GitHubParser:
             )
         if not _EVENT.fullmatch(read_header(headers, EVENT_HEADER)):
             raise DeliveryRejected(RejectionReason.MALFORMED, f"{EVENT_HEADER} is not a valid event name")
-        check_content_type(headers)
+        require_json_content_type(headers)
 
     def verify_and_parse(self, delivery: Delivery) -> ParsedDelivery:
         """Parse a deployment, a workflow run or a push. Other events, such as a ping, start no run."""
@@ -153,7 +153,7 @@ class GitHubParser:
         report = parse_event(delivery.body)
         if isinstance(report, IgnoreReason):
             return NotForUs(report)
-        return self._routes.find_deploys(report, received_at=delivery.received_at)
+        return self._routes.build_deploys_of_matching_triggers(report, received_at=delivery.received_at)
 
     def _check_signature(self, delivery: Delivery) -> None:
         received = delivery.headers[SIGNATURE_HEADER][0].removeprefix("sha256=")

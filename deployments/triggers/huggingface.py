@@ -22,13 +22,13 @@ from deployments.triggers.delivery import (
     ParsedDelivery,
     Payload,
     RejectionReason,
-    check_content_type,
     is_branch,
     is_null_commit,
     parse_branch,
     parse_git_commit,
     parse_payload,
     read_header,
+    require_json_content_type,
 )
 from deployments.triggers.routes import DeployClaim, Routes
 from monitors.config.sections import DeploySender, TriggerSettings
@@ -75,7 +75,7 @@ class HuggingFaceParser:
             raise DeliveryRejected(
                 RejectionReason.WRONG_SIGNATURE, "the secret in the delivery is not the secret of this webhook"
             )
-        check_content_type(headers)
+        require_json_content_type(headers)
 
     def verify_and_parse(self, delivery: Delivery) -> ParsedDelivery:
         """Parse a push to a Space. Everything else that the Hub reports starts no run.
@@ -102,4 +102,4 @@ class HuggingFaceParser:
 
     def _find_deploys_of_branch(self, repository: str, ref: _Ref, delivery: Delivery) -> ParsedDelivery:
         report = DeployClaim(repository, parse_git_commit(str(ref.newSha)), at=None, branch=parse_branch(ref.ref))
-        return self._routes.find_deploys(report, received_at=delivery.received_at)
+        return self._routes.build_deploys_of_matching_triggers(report, received_at=delivery.received_at)

@@ -44,7 +44,9 @@ def load_secrets(providers: Collection[DeploySender], environment: Mapping[str, 
     return {provider: _read_secrets(SECRET_VARIABLES[provider], environment) for provider in sorted(providers)}
 
 
-def list_unused_variables(providers: Collection[DeploySender], environment: Mapping[str, str]) -> tuple[str, ...]:
+def list_unused_secret_variables(
+    providers: Collection[DeploySender], environment: Mapping[str, str]
+) -> tuple[str, ...]:
     """List the variables that contain a secret of a sender that no trigger uses."""
     return tuple(
         name for sender, name in SECRET_VARIABLES.items() if sender not in providers and environment.get(name)
@@ -80,7 +82,7 @@ class DeployClaim(NamedTuple):
 Matcher = Callable[[TriggerSettings, DeployClaim], bool]
 
 
-def _has_environment(row: TriggerSettings, report: DeployClaim) -> bool:
+def _is_environment_accepted(row: TriggerSettings, report: DeployClaim) -> bool:
     """Return whether a trigger accepts a deploy's environment. GitHub ignores case in names of environments."""
     return row.environment is None or row.environment.casefold() == (report.environment or "").casefold()
 
@@ -89,7 +91,7 @@ _MATCHERS: Sequence[tuple[IgnoreReason, Matcher]] = (
     (IgnoreReason.REPOSITORY, lambda row, report: row.repository.casefold() == report.repository.casefold()),
     (IgnoreReason.EVENT, lambda row, report: row.event_name in (None, report.event)),
     (IgnoreReason.BRANCH, lambda row, report: row.branch_filter in (None, report.branch)),
-    (IgnoreReason.ENVIRONMENT, _has_environment),
+    (IgnoreReason.ENVIRONMENT, _is_environment_accepted),
     (IgnoreReason.WORKFLOW, lambda row, report: row.workflow in (None, report.workflow)),
 )
 """The conditions of a trigger, in this order.
@@ -105,7 +107,7 @@ class Routes:
         self.provider = provider
         self._triggers = tuple(row for row in triggers if row.provider is provider)
 
-    def find_deploys(self, report: DeployClaim, *, received_at: datetime) -> ParsedDelivery:
+    def build_deploys_of_matching_triggers(self, report: DeployClaim, *, received_at: datetime) -> ParsedDelivery:
         """Return a deploy for every target with a matching trigger. Each target occurs once.
 
         Raises `DeliveryRejected` if a name is invalid.

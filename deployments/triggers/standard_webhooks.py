@@ -31,12 +31,12 @@ from deployments.triggers.delivery import (
     ParsedDelivery,
     Payload,
     RejectionReason,
-    check_content_type,
     normalise_commit,
     parse_branch,
     parse_payload,
     parse_time,
     read_header,
+    require_json_content_type,
 )
 from deployments.triggers.routes import DeployClaim, Routes
 from monitors.config.sections import DeploySender, TriggerSettings
@@ -76,7 +76,7 @@ class _Message(Payload):
     data: _Data
 
 
-def decode_secret(secret: str) -> bytes:
+def decode_webhook_secret(secret: str) -> bytes:
     """Decode a base64 secret, with or without ``whsec_`` and padding. Raises `ConfigError`."""
     text = secret.removeprefix(SECRET_PREFIX).rstrip("=")
     try:
@@ -94,7 +94,7 @@ class StandardParser:
     provider = DeploySender.STANDARD
 
     def __init__(self, secrets: Sequence[str], triggers: Sequence[TriggerSettings]) -> None:
-        self._keys = tuple(decode_secret(secret) for secret in secrets)
+        self._keys = tuple(decode_webhook_secret(secret) for secret in secrets)
         self._routes = Routes(self.provider, triggers)
         self._events = {row.event_name for row in triggers if row.provider is self.provider}
 
@@ -107,7 +107,7 @@ class StandardParser:
         if not _TIMESTAMP.fullmatch(read_header(headers, TIMESTAMP_HEADER)):
             raise DeliveryRejected(RejectionReason.UNSIGNED, f"{TIMESTAMP_HEADER} must be the seconds since 1970")
         read_header(headers, SIGNATURE_HEADER, max_characters=5_000)
-        check_content_type(headers)
+        require_json_content_type(headers)
 
     def verify_and_parse(self, delivery: Delivery) -> ParsedDelivery:
         """Parse a deploy of the type that a trigger names. A delivery of another type starts no run."""
@@ -129,7 +129,7 @@ class StandardParser:
             pull_request=data.pull_request,
             deployment=f"message-{hashlib.sha256(_read_header(delivery, ID_HEADER).encode()).hexdigest()[:16]}",
         )
-        return self._routes.find_deploys(report, received_at=delivery.received_at)
+        return self._routes.build_deploys_of_matching_triggers(report, received_at=delivery.received_at)
 
     def _check_signature(self, delivery: Delivery) -> None:
         """Raise `DeliveryRejected` unless one of the signatures was made with one of the keys."""

@@ -13,7 +13,7 @@ from monitors.errors import ConfigError
 POLL_S: Final = 5.0
 
 
-async def watch_configuration(path: Path, write_line: Callable[[str], None]) -> None:
+async def report_configuration_changes(path: Path, write_line: Callable[[str], None]) -> None:
     """Until cancelled, write a line after each change of the file. It says whether the file can be read."""
     current = content = await asyncio.to_thread(_read_content, path)
     while True:

@@ -31,7 +31,7 @@ PROCESSES = "/proc"
 POLL_S = 0.05
 
 
-def adopt_orphans(*, enabled: bool = True) -> None:
+def set_orphan_adoption(*, enabled: bool = True) -> None:
     """Let this process adopt orphaned descendants, or stop this if ``enabled`` is false.
 
     This works on Linux only. Elsewhere it does nothing.
@@ -118,7 +118,7 @@ def main() -> int:
     """Run the command and return its exit code. If a signal ended it, return 128 plus the signal's number."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _ignore_signal)
-    adopt_orphans()
+    set_orphan_adoption()
     command = _start_command(sys.argv[1:])
     ended = threading.Event()
     threading.Thread(target=_terminate_when_stdin_closes, args=(command, ended), name="line", daemon=True).start()

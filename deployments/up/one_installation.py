@@ -69,7 +69,7 @@ def lock_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generato
             write_lock_file(lock.fileno(), "")
 
 
-def find_holder(data_folder: Path, at: datetime) -> Holder | None:
+def find_running_lock_holder(data_folder: Path, at: datetime) -> Holder | None:
     """Return the process that uses the folder now. ``None`` if there is none, or while it writes a heartbeat."""
     lock = data_folder / LOCK_NAME
     try:

@@ -16,7 +16,7 @@ from typing import Final
 
 from flows.alerting.faults import Fault, notify_fault, resolve_faults
 from flows.runtime.slack import build_notifier_without_run
-from flows.terminal import guard_output, write_note
+from flows.terminal import escape_controls_in_output, write_note
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
 from monitors.errors import MonitorError
@@ -66,5 +66,5 @@ def _format_fault_name(part: str) -> str:
 
 
 if __name__ == "__main__":
-    with guard_output():
+    with escape_controls_in_output():
         sys.exit(main())

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Final
 
 from deployments.cli.receive import build_trigger_parsers
-from deployments.receivers.ports import check_port_free
+from deployments.receivers.ports import require_free_port
 from deployments.receivers.slack_actions import SECRET_VARIABLE as SLACK_SECRET
 from deployments.receivers.slack_actions import parse_signing_secrets
 from deployments.site.access import require_tokens_for_login
 from deployments.site.tokens import TokenStore
 from deployments.triggers.routes import load_secrets
 from deployments.up.ports import MAX_RECEIVER_PORT, ONLY_DEPLOYS, choose_site_port
-from deployments.up.run_needs import check_variable_set, list_traffic_checks, list_verify_checks
+from deployments.up.run_needs import list_traffic_checks, list_verify_checks, require_variable_is_set
 from deployments.up.supervisor import SupervisedProcess
 from flows.data_folder import get_prefect_home
 from flows.deploys.queue import DeployQueue
@@ -69,18 +69,22 @@ def _to_reachable_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def check_installation(config: Config, *, host: str, port: int, environment: Mapping[str, str]) -> None:
+def raise_for_incomplete_installation(
+    config: Config, *, host: str, port: int, environment: Mapping[str, str]
+) -> None:
     """Raise a `ConfigError` that lists everything that is missing or wrong for `lookout up`."""
-    _run_checks(_list_checks(config, host, port, environment))
+    _run_checks_and_raise_errors(_list_installation_checks(config, host, port, environment))
 
 
-def check_deploys(config: Config, *, host: str, port: int, environment: Mapping[str, str]) -> None:
+def raise_for_incomplete_deploy_setup(
+    config: Config, *, host: str, port: int, environment: Mapping[str, str]
+) -> None:
     """Raise a `ConfigError` that lists everything that is missing or wrong for runs after deploys."""
-    _run_checks(_list_deploy_checks(config, host, port, environment))
+    _run_checks_and_raise_errors(_list_deploy_checks(config, host, port, environment))
 
 
-def _run_checks(checks: Iterator[Callable[[], object]]) -> None:
-    errors = [line for check in checks if (line := _run_check(check))]
+def _run_checks_and_raise_errors(checks: Iterator[Callable[[], object]]) -> None:
+    errors = [line for check in checks if (line := _run_check_and_return_error(check))]
     if errors:
         raise ConfigError("\n".join(dict.fromkeys(errors)))
 
@@ -92,10 +96,10 @@ def _list_deploy_checks(
         yield lambda target=name: load_suite(config.require_target(target).suite)
         if name in config.targets:
             yield from list_verify_checks(config, name, environment)
-    yield lambda: check_port_free(host, port, "the receiver of deploys")
+    yield lambda: require_free_port(host, port, "the receiver of deploys")
 
 
-def _list_checks(
+def _list_installation_checks(
     config: Config, host: str, port: int, environment: Mapping[str, str]
 ) -> Iterator[Callable[[], object]]:
     yield DeployQueue(config.data_folder).require_writable
@@ -108,20 +112,20 @@ def _list_checks(
     for provider in sorted(config.deploys.providers):
         yield lambda one=provider: build_trigger_parsers(load_secrets([one], environment), config.deploys)
     if config.deploys.triggers:
-        yield lambda: check_receiver_port(host, port)
+        yield lambda: require_free_receiver_port(host, port)
     if config.alerts.slack_buttons:
         yield lambda: parse_signing_secrets(environment.get(SLACK_SECRET))
-        yield lambda: check_variable_set(
+        yield lambda: require_variable_is_set(
             TOKEN_VARIABLE, environment, "alerts.slack_buttons needs a bot token, because a webhook has no buttons"
         )
-        yield lambda: check_port_free(
-            host, port + 1, "the receiver of Slack's buttons", f"--port {suggest_port(port)}"
+        yield lambda: require_free_port(
+            host, port + 1, "the receiver of Slack's buttons", f"--port {suggest_other_receiver_port(port)}"
         )
     if config.site.enabled:
         yield lambda: require_tokens_for_login(
             config.site, config.site.host, TokenStore(config.data_folder, generate_random_key)
         )
-        yield lambda: check_port_free(
+        yield lambda: require_free_port(
             config.site.host, choose_site_port(config, port), "the site", _format_another_port(config, port)
         )
 
@@ -130,21 +134,21 @@ def _format_another_port(config: Config, port: int) -> str:
     """Return how to change the site's port: its own setting, or the receiver's port, which is two lower."""
     if config.site.port:
         return "port under [site]"
-    other = suggest_port(port)
+    other = suggest_other_receiver_port(port)
     return f"--port {other}; the site then uses {other + 2}"
 
 
-def suggest_port(port: int) -> int:
+def suggest_other_receiver_port(port: int) -> int:
     """Return another port to try if ``port`` or one of the next two is in use. It is 100 higher, or lower."""
     return port + 100 if port + 100 <= MAX_RECEIVER_PORT else port - 100
 
 
-def check_receiver_port(host: str, port: int) -> None:
+def require_free_receiver_port(host: str, port: int) -> None:
     """Raise `ConfigError` if the receiver of deploys cannot listen on the port."""
-    check_port_free(host, port, "the receiver of deploys")
+    require_free_port(host, port, "the receiver of deploys")
 
 
-def _run_check(check: Callable[[], object]) -> str | None:
+def _run_check_and_return_error(check: Callable[[], object]) -> str | None:
     """Run a check. Return the text of its error, or ``None`` if there is no error."""
     try:
         check()

@@ -40,7 +40,10 @@ def list_verify_checks(config: Config, name: str, environment: Mapping[str, str]
     tracing = config.find_tracing_settings_with_defaults(name)
     if tracing is not None:
         yield partial(
-            check_variable_set, tracing.key_env, environment, f"{place}.langsmith needs it to read traces (key_env)"
+            require_variable_is_set,
+            tracing.key_env,
+            environment,
+            f"{place}.langsmith needs it to read traces (key_env)",
         )
     if target.experiments is not None:
         yield from _list_platform_checks(config, target.experiments, environment, f"{place}.experiments")
@@ -53,12 +56,14 @@ def list_traffic_checks(name: str, target: TargetConfig, environment: Mapping[st
         return
     place = f"targets.{name}.traffic"
     if target.traffic.privacy is PrivacyMode.PSEUDONYMISE:
-        yield partial(check_variable_set, AGE_KEY_VARIABLE, environment, f"{place}.privacy = pseudonymise needs it")
+        yield partial(
+            require_variable_is_set, AGE_KEY_VARIABLE, environment, f"{place}.privacy = pseudonymise needs it"
+        )
     for source_name, source in target.traffic.sources.items():
         yield from _list_source_checks(source, environment, f"{place}.sources.{source_name}")
 
 
-def check_variable_set(variable: str, environment: Mapping[str, str], why: str) -> None:
+def require_variable_is_set(variable: str, environment: Mapping[str, str], why: str) -> None:
     """Raise a `ConfigError` with the text ``why`` if a variable is missing or empty."""
     if not environment.get(variable):
         raise ConfigError(f"{variable} is not set: {why}")
@@ -85,16 +90,16 @@ def _list_platform_checks(
         variables = ()
         yield partial(open_experiment_platform, config, scheme, environment)
     for variable in variables:
-        yield partial(check_variable_set, variable, environment, f"{place} = {written!r} needs it")
+        yield partial(require_variable_is_set, variable, environment, f"{place} = {written!r} needs it")
 
 
 def _list_source_checks(source: TrafficSettings, environment: Mapping[str, str], place: str) -> Iterator[Check]:
     match source:
         case LangSmithTraffic():
-            yield partial(check_variable_set, source.key_env, environment, f"{place}.key_env names it")
+            yield partial(require_variable_is_set, source.key_env, environment, f"{place}.key_env names it")
         case FileTraffic() | HttpTraffic():
             if source.token_env is not None:
-                yield partial(check_variable_set, source.token_env, environment, f"{place}.token_env names it")
+                yield partial(require_variable_is_set, source.token_env, environment, f"{place}.token_env names it")
             if isinstance(source, HttpTraffic):
                 yield from _list_header_checks(source.headers, environment, f"{place}.headers")
         case _:  # a page needs no variable

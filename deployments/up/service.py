@@ -28,16 +28,16 @@ import uvicorn
 
 from deployments.cli.receive import build_actions_server, build_receiver_server
 from deployments.cli.site.serve import build_configured_site
-from deployments.up.configuration_watch import watch_configuration
+from deployments.up.configuration_watch import report_configuration_changes
 from deployments.up.memory import release_unused_memory_regularly
 from deployments.up.part_alerts import send_crash_loop_alert, send_recovery_alert
 from deployments.up.ports import ONLY_DEPLOYS, choose_site_port
 from deployments.up.supervisor import RestartPolicy
 from flows.alerting.faults import build_fault_from_error
 from flows.runtime.secrets import get_environment
-from flows.runtime.slack import log_line
+from flows.runtime.slack import write_line_to_stderr
 from flows.server.serve import change_to_own_folder, has_local_server, prepare_runner, run_runner
-from flows.terminal import guard_output, log_to_terminal, write_note
+from flows.terminal import configure_logging_to_stderr, escape_controls_in_output, write_note
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
 from monitors.errors import MonitorError
@@ -59,7 +59,7 @@ def main() -> int:
     """Run the service. Return exit code 0 after SIGTERM, and 4 if it cannot start or its runner has failed."""
     signal.signal(signal.SIGTERM, _exit)
     path, host, port = Path(sys.argv[1]).resolve(), sys.argv[2], int(sys.argv[3])
-    log_to_terminal("%(message)s")
+    configure_logging_to_stderr("%(message)s")
     try:
         config = load_config(path)
         _run(config, path, host, port, only_deploys=ONLY_DEPLOYS in sys.argv[4:])
@@ -96,7 +96,7 @@ async def _run_flows(config: Config, config_path: Path, *, only_deploys: bool) -
         await report_started()
 
     async with asyncio.TaskGroup() as group:
-        group.create_task(watch_configuration(config_path, log_line))
+        group.create_task(report_configuration_changes(config_path, write_line_to_stderr))
         group.create_task(release_unused_memory_regularly())
         await run_with_restarts(RUNNER, prepare, config)
         await run_runner(runners[0], config, config_path, is_local=is_local, only_deploys=only_deploys)
@@ -121,7 +121,7 @@ async def run_with_restarts(
         nonlocal failures
         before, failures = failures, 0
         if before >= policy.deaths_before_alert:
-            await _log_errors(send_recovery_alert(config, name))
+            await _send_alert_and_log_error(send_recovery_alert(config, name))
 
     while True:
         try:
@@ -132,19 +132,21 @@ async def run_with_restarts(
             return
         failures += 1
         pause_s = policy.compute_pause_s(failures)
-        log_line(f"{name}: {reason}; restart in {pause_s:g} s")
+        write_line_to_stderr(f"{name}: {reason}; restart in {pause_s:g} s")
         if failures == policy.deaths_before_alert:
-            await _log_errors(send_crash_loop_alert(config, name, failures, f"last with this error: {reason}"))
+            await _send_alert_and_log_error(
+                send_crash_loop_alert(config, name, failures, f"last with this error: {reason}")
+            )
         # Most causes, such as a server that does not answer, need time to go away.
         await asyncio.sleep(pause_s)
 
 
-async def _log_errors(sending: Awaitable[None]) -> None:
+async def _send_alert_and_log_error(sending: Awaitable[None]) -> None:
     """Wait for the sending of an alert. If it fails, only log the type of the error."""
     try:
         await sending
     except Exception as error:  # noqa: BLE001 - the part must run even if no alert can be sent
-        log_line(f"the alert could not be sent: {type(error).__name__}")
+        write_line_to_stderr(f"the alert could not be sent: {type(error).__name__}")
 
 
 class ServerThread(threading.Thread):
@@ -218,5 +220,5 @@ def list_server_builders(
 
 
 if __name__ == "__main__":
-    with guard_output():
+    with escape_controls_in_output():
         sys.exit(main())

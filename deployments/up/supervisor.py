@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from deployments.up.guard import CANNOT_START_CODE, adopt_orphans, find_descendants, terminate_descendants
+from deployments.up.guard import CANNOT_START_CODE, find_descendants, set_orphan_adoption, terminate_descendants
 
 MAX_LINE_BYTES: Final = 64 * 1024
 ORPHANS_GRACE_S: Final = 5.0
@@ -87,11 +87,11 @@ class Supervisor:
         Processes that were already running before this call are not ended.
         """
         self._earlier_pids = find_descendants(os.getpid())
-        adopt_orphans()
+        set_orphan_adoption()
         try:
             await self._run_until_stop()
         finally:
-            adopt_orphans(enabled=False)
+            set_orphan_adoption(enabled=False)
 
     async def _run_until_stop(self) -> None:
         keepers = [asyncio.create_task(self._run_with_restarts(part)) for part in self._parts]
@@ -123,7 +123,7 @@ class Supervisor:
         If the part is stable after several ends in a row, send the message that it has recovered.
         """
         try:
-            process, log = await self._start_guard(part)
+            process, log = await self._start_part_under_guard(part)
         except OSError as error:
             self._reports.log(part.name, f"cannot start: {error.strerror}")
             return False, CANNOT_START_CODE
@@ -138,7 +138,7 @@ class Supervisor:
         if not ending.done():
             await self._stop_process(process)
         code = await ending
-        await self._clean_up(part, copying, code)
+        await self._clean_up_ended_part(part, copying, code)
         return stood, code
 
     async def _wait_for_stability(self, *ends: asyncio.Task[Any]) -> bool:
@@ -164,7 +164,7 @@ class Supervisor:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._reports.log(SUPERVISOR_NAME, f"the alert could not be sent: {type(error).__name__}")
 
-    async def _start_guard(self, part: SupervisedProcess) -> tuple[Process, int]:
+    async def _start_part_under_guard(self, part: SupervisedProcess) -> tuple[Process, int]:
         """Start a part's guard. Return the guard and the file descriptor of its log."""
         line = (sys.executable, "-m", "deployments.up.guard", *part.command)
         log, log_end = os.pipe()  # with asyncio's own pipe, `wait` would also wait for orphans
@@ -188,7 +188,7 @@ class Supervisor:
     async def _stop_process(self, process: Process) -> None:
         """Close the pipe to the guard, which then ends the part.
 
-        A guard that does not end in time is killed. `_clean_up` then ends its descendants.
+        A guard that does not end in time is killed. `_clean_up_ended_part` then ends its descendants.
         """
         if process.stdin is not None:
             process.stdin.close()
@@ -200,7 +200,7 @@ class Supervisor:
             with suppress(ProcessLookupError):
                 process.kill()
 
-    async def _clean_up(self, part: SupervisedProcess, copying: asyncio.Task[None], code: int) -> None:
+    async def _clean_up_ended_part(self, part: SupervisedProcess, copying: asyncio.Task[None], code: int) -> None:
         """Read the log of an ended part to its end. If its guard was killed, also end the guard's descendants."""
         del self._running[part.name]
         if code < 0:

@@ -22,7 +22,7 @@ from warehouse.queries.incidents import (
     find_action,
     find_thread_starts,
     list_action_outcomes,
-    list_operator_marks,
+    list_operator_actions_on_alert,
     list_sent_alerts,
     load_alerts_of_message,
 )
@@ -109,7 +109,7 @@ async def _read_alert_threads(notifier: Notifier) -> tuple[AlertThread, ...]:
                 alerts.setdefault((channel, ts), []).append(alert)
         threads: list[AlertThread] = []
         for (channel, ts), (first, *later) in alerts.items():
-            marks = list_operator_marks(notifier.store, first.merge_alerts(later))
+            marks = list_operator_actions_on_alert(notifier.store, first.merge_alerts(later))
             threads.append(AlertThread(channel, ts, (first.with_marks(marks), *later)))
         return tuple(threads)
 
@@ -203,4 +203,4 @@ def build_current_alert(actions: OperatorActions, alert_id: str) -> Alert | None
         recheck = format_alert_recheck(alert, report.recheck, account_patterns=patterns) if report.recheck else ""
         summary = build_run_summary(report, alert.links, account_patterns=patterns)
         alert = alert.with_recheck(recheck).with_summary(summary.fill_empty_fields_from(alert))
-    return alert.with_marks(list_operator_marks(actions.store, alert))
+    return alert.with_marks(list_operator_actions_on_alert(actions.store, alert))

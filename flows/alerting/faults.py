@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from flows.alerting.notifier import Notifier
-from flows.alerting.pipeline import notify, resolve_incidents
+from flows.alerting.pipeline import notify, resolve_incidents_and_send_alerts
 from monitors.alerts.decide import decide_alerts
 from monitors.alerts.group import group_items_into_alerts
 from monitors.alerts.observe import ObservationContext, build_monitor_fault_observation, compute_fingerprint
@@ -71,7 +71,7 @@ async def resolve_faults(notifier: Notifier, endings: Mapping[str, str | None], 
         compute_fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, name): text
         for name, text in endings.items()
     }
-    await resolve_incidents(notifier, texts_by_fingerprint, began_at=began_at)
+    await resolve_incidents_and_send_alerts(notifier, texts_by_fingerprint, began_at=began_at)
 
 
 async def resolve_other_faults(
@@ -94,4 +94,4 @@ async def resolve_other_faults(
         and incident.fingerprint not in except_fingerprints
     }
     if endings:
-        await resolve_incidents(notifier, endings, began_at=began_at)
+        await resolve_incidents_and_send_alerts(notifier, endings, began_at=began_at)

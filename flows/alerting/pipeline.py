@@ -26,8 +26,8 @@ from monitors.alerts.resolve import ResolutionScope
 from monitors.errors import WarehouseError
 from monitors.records.incidents import Alert, Capability, IncidentKind, Observation, RunSummary
 from warehouse.queries.incidents import (
-    find_latest_alerts,
-    find_printed_alerts,
+    find_alerts_only_printed,
+    find_latest_alert_ids,
     find_refused_alerts,
     has_waiting_alert,
 )
@@ -89,8 +89,8 @@ async def _send_outbox_and_record_refusals(notifier: Notifier) -> None:
         await send_outbox(notifier)
     elif report.sent:
         with suppress(WarehouseError):  # the next message that is sent resolves it
-            await resolve_incidents(
-                notifier, {compute_refusal_fingerprint(notifier.target): None}, began_at=notifier.now()
+            await resolve_incidents_and_send_alerts(
+                notifier, {compute_refused_alerts_fingerprint(notifier.target): None}, began_at=notifier.now()
             )
 
 
@@ -99,7 +99,7 @@ async def notify_of_load_errors(notifier: Notifier) -> None:
 
     The maintenance flow resolves the fault when its check of the warehouse finds no error.
     """
-    errors = notifier.store.take_load_errors()
+    errors = notifier.store.pop_load_errors()
     if not errors:
         return
     owners = replace(notifier, target=WAREHOUSE, owner=Capability.MAINTENANCE)
@@ -111,7 +111,7 @@ async def notify_of_load_errors(notifier: Notifier) -> None:
         context, fault_name=type(errors[0]).__name__, detail=f"{errors[0]}{more}"
     )
     await asyncio.to_thread(decide_and_record_alerts, owners, [fault], NO_SUMMARY, None)
-    owners.store.take_load_errors()  # the decision loaded the data again and found the same damaged archive
+    owners.store.pop_load_errors()  # the decision loaded the data again and found the same damaged archive
     await send_outbox(owners)
 
 
@@ -124,7 +124,7 @@ def decide_and_record_alerts(
     sent: Mapping[str, str] = {}
     if any(observation.cases_with_alerts for observation in observations):
         with suppress(WarehouseError):  # without the warehouse, the gate's message does not link alerts
-            sent = find_latest_alerts(notifier.store, notifier.store.list_open_incidents(notifier.target))
+            sent = find_latest_alert_ids(notifier.store, notifier.store.list_open_incidents(notifier.target))
     with open_incident_transaction(notifier.store, notifier.journal, notifier.target, wait_s=LOCK_WAIT_S) as book:
         decision = decide_alerts(
             book.incidents,
@@ -152,7 +152,7 @@ def decide_and_record_alerts(
     return alerts
 
 
-async def resolve_incidents(
+async def resolve_incidents_and_send_alerts(
     notifier: Notifier, endings: Mapping[str, str | None], *, began_at: datetime
 ) -> tuple[Alert, ...]:
     """Resolve the open incidents whose fingerprints are in ``endings``. Send and return the alerts about their end.
@@ -165,13 +165,13 @@ async def resolve_incidents(
     incidents = await asyncio.to_thread(notifier.store.list_open_incidents, notifier.target)
     if not any(incident.fingerprint in endings for incident in incidents):
         return ()
-    alerts = await asyncio.to_thread(_record_resolved_incidents, notifier, endings, began_at)
+    alerts = await asyncio.to_thread(_resolve_incidents_without_sending, notifier, endings, began_at)
     if alerts:
         await _send_outbox_and_record_refusals(notifier)
     return alerts
 
 
-def _record_resolved_incidents(
+def _resolve_incidents_without_sending(
     notifier: Notifier, endings: Mapping[str, str | None], began_at: datetime
 ) -> tuple[Alert, ...]:
     """Resolve each open incident in ``endings``. Record and return one alert for each text, but do not send it."""
@@ -244,7 +244,7 @@ def _read_printed_alerts(notifier: Notifier) -> Mapping[str, Alert]:
     if not notifier.sender.notifies:
         return {}
     try:
-        return find_printed_alerts(notifier.store, notifier.target)
+        return find_alerts_only_printed(notifier.store, notifier.target)
     except WarehouseError:
         return {}  # the next notification sends them
 
@@ -266,11 +266,11 @@ def _read_refused_alerts(notifier: Notifier) -> Mapping[str, Alert]:
         unresolved = {incident.fingerprint for incident in notifier.store.list_open_incidents(target)}
     except WarehouseError:
         return {}  # the next call of `notify` sends them
-    refusal = compute_refusal_fingerprint(target)
+    refusal = compute_refused_alerts_fingerprint(target)
     others = {key: alert for key, alert in refused.items() if key != refusal}
     return others or {key: alert for key, alert in refused.items() if key in unresolved}
 
 
-def compute_refusal_fingerprint(target: str) -> str:
+def compute_refused_alerts_fingerprint(target: str) -> str:
     """Compute the fingerprint of the fault that is reported if messages about ``target`` are refused."""
     return compute_fingerprint(target, IncidentKind.MONITOR_FAULT, ALERT_REFUSED)

@@ -191,7 +191,7 @@ class SharedServer:
             try:
                 if time.monotonic() < self._away_until:
                     raise TimeoutError
-                lease, share = await shared.take_lease(alert, interval, self.lease_s)
+                lease, share = await shared.take_lease_if_unreported(alert, interval, self.lease_s)
             except _NO_ANSWER:
                 share = AlertPart(alert, note=self._mark_server_away_and_explain())
             try:
@@ -216,7 +216,7 @@ class SharedServer:
             try:
                 reported, _ = await shared.read_reported_faults(interval)
                 ended = [key for key, fault in reported.items() if fault.is_own and not fault.is_over]
-                await shared.record_facts("", ((key, OVER) for key in ended if key not in still_open))
+                await shared.record_reported_facts("", ((key, OVER) for key in ended if key not in still_open))
             except _NO_ANSWER:
                 self._mark_server_away_and_explain()
 
@@ -267,7 +267,7 @@ class _SharedTarget:
         self._deadline = time.monotonic() + timeout_s
         self._expired: list[uuid.UUID] = []
 
-    async def take_lease(
+    async def take_lease_if_unreported(
         self, alert: Alert, interval: timedelta, lease_s: float
     ) -> tuple[Variable | None, AlertPart]:
         """Wait for the lease and take it. Return the lease and the part of ``alert`` to send.
@@ -305,7 +305,7 @@ class _SharedTarget:
                     for alert_item in share.alert.items
                     for fact in _list_reported_facts(alert_item)
                 )
-                await self.record_facts(share.alert.id, facts, receipt)
+                await self.record_reported_facts(share.alert.id, facts, receipt)
         await self._delete_variable(lease.id)
         for variable_id in self._expired:
             await self._delete_variable(variable_id)
@@ -330,7 +330,7 @@ class _SharedTarget:
                 _add_sent_record(reported, record, variable.created, is_own=record.folder == self._folder)
         return reported, now
 
-    async def record_facts(
+    async def record_reported_facts(
         self, alert_id: str, facts: Iterable[tuple[str, str]], receipt: Receipt | None = None
     ) -> None:
         """Record that this machine reported ``facts``, which are pairs of a shortened fingerprint and a fact."""

@@ -34,7 +34,7 @@ from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify_of_load_errors, send_waiting_alerts
 from flows.clock import utc_now
 from flows.data_folder import open_store
-from flows.deploys.github_deployments import find_newest_deployment, select_triggers_polled_at_github
+from flows.deploys.github_deployments import find_newest_successful_deployment, select_triggers_polled_at_github
 from flows.deploys.queue import FOLDER, DeployOutcome, DeployQueue, QueuedDeploy
 from flows.deploys.runs import RunNotMade, RunPlan, create_runs_of_waiting_deploys, restart_crashed_runs
 from flows.runtime.secrets import get_environment, get_hub_token
@@ -153,7 +153,7 @@ async def poll_all_targets(poller: DeployPoller) -> tuple[PollResult, ...]:
     )
     results = await asyncio.gather(*at_hub, *at_github)
     for result in results:
-        await _apply_poll_result(poller, result)
+        await _count_failure_or_queue_commit(poller, result)
     return tuple(results)
 
 
@@ -176,15 +176,15 @@ async def _poll_hub_for_commit(poller: DeployPoller, name: str, configured: Targ
 
 
 async def _poll_github_for_deployment(poller: DeployPoller, name: str, trigger: TriggerSettings) -> PollResult:
-    reported = await find_newest_deployment(poller.config, trigger, poller.variables, poller.now)
+    reported = await find_newest_successful_deployment(poller.config, trigger, poller.variables, poller.now)
     if reported is None:
-        await asyncio.to_thread(poller.deploys.store_first_poll, name)  # the first deployment is then verified
+        await asyncio.to_thread(poller.deploys.mark_target_as_polled, name)  # the first deployment is then verified
         return PollResult(target=name)
     commit = reported.commit if _COMMIT.fullmatch(reported.commit) else None
     return PollResult(target=name, commit=commit, deployment=str(reported.id))
 
 
-async def _apply_poll_result(poller: DeployPoller, result: PollResult) -> None:
+async def _count_failure_or_queue_commit(poller: DeployPoller, result: PollResult) -> None:
     if result.error is not None:
         await _count_failed_poll_and_notify(poller, result.target, result.error)
         return
@@ -212,7 +212,7 @@ def _queue_running_commit(poller: DeployPoller, target: str, commit: str, deploy
         deploys.store_outcome(queued.deploy, DeployOutcome(run_id=None, at=now))
     deploys.save_if_new(queued, is_running_again=rollback_id is not None)
     deploys.store_running_commit(target, commit, now)
-    deploys.store_first_poll(target)
+    deploys.mark_target_as_polled(target)
 
 
 async def _count_failed_poll_and_notify(poller: DeployPoller, target: str, error: str) -> None:

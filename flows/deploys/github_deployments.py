@@ -30,7 +30,7 @@ def select_triggers_polled_at_github(config: Config) -> dict[str, TriggerSetting
     return triggers
 
 
-async def find_newest_deployment(
+async def find_newest_successful_deployment(
     config: Config, trigger: TriggerSettings, variables: Mapping[str, str], now: Callable[[], datetime]
 ) -> Deployment | None:
     """Return the newest successful deployment at GitHub, or ``None`` if GitHub has none. Raises `NotifyError`."""

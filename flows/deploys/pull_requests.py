@@ -37,7 +37,7 @@ class NotForPosting(MonitorError):
 
 
 @asynccontextmanager
-async def report_status_to_pull_requests(run: LiveRun) -> AsyncGenerator[None]:
+async def post_pending_or_error_status(run: LiveRun) -> AsyncGenerator[None]:
     """Post the status "pending" before the ``with`` block, and "error" if the block raises an exception."""
     await _post_state_to_pull_requests(run, State.PENDING, "asking the gold questions")
     try:
@@ -147,7 +147,7 @@ async def load_github_token(settings: GitHubSettings, variables: Mapping[str, st
         )
     try:
         block = cast("Secret[str]", await Secret.aload(settings.token_block))
-        return _require_text(block.get())
+        return _require_nonempty_string(block.get())
     except (ConfigError, ValueError) as error:
         raise NotForPosting(
             f"github.token_block: Prefect has no Secret block {settings.token_block!r} with a token "
@@ -155,7 +155,7 @@ async def load_github_token(settings: GitHubSettings, variables: Mapping[str, st
         ) from None
 
 
-def _require_text(value: object) -> str:
+def _require_nonempty_string(value: object) -> str:
     if not isinstance(value, str) or not value:
         raise ConfigError("not a text")
     return value

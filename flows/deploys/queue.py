@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 _ID_FORM: Final = re.compile(r"run-\d+|[a-z]*")
 
 
-def _find_deployment_id_form(deploy: ReportedDeploy) -> str | None:
+def _get_deployment_id_prefix(deploy: ReportedDeploy) -> str | None:
     """Return the start of a deployment ID that all IDs of one sender and event share. ``None`` without an ID."""
     match = _ID_FORM.match(deploy.deployment) if deploy.deployment is not None else None
     return match[0] if match else None
@@ -127,12 +127,12 @@ class DeployQueue:
         if self._build_path(deploy, _REPORTED) in reports:
             return False
         earlier = [report for path in reports if (report := self._read_deploy(path)) is not None]
-        form = _find_deployment_id_form(deploy)
+        form = _get_deployment_id_prefix(deploy)
         newest = max((report.stored_at for report in earlier), default=None)
         if (
             is_running_again
             or newest is None
-            or any(_find_deployment_id_form(report.deploy) == form for report in earlier)
+            or any(_get_deployment_id_prefix(report.deploy) == form for report in earlier)
         ):
             return True
         if queued.stored_at - newest > SAME_DEPLOYMENT:
@@ -248,7 +248,7 @@ class DeployQueue:
         """Return whether this target was polled before."""
         return (self._root / target / _FIRST_POLL).exists()
 
-    def store_first_poll(self, target: str) -> None:
+    def mark_target_as_polled(self, target: str) -> None:
         """Store that this target was polled. From then on, an unreported commit is a new deploy.
 
         Raises `WarehouseUnwritable`.

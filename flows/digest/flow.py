@@ -136,7 +136,7 @@ def build_digest(
             *_build_paused_schedule_figures(paused),
             *_build_nightly_figures(newest, setup.traffic, now),
             *_build_repeatability_figures(find_newest_session(store, target), now),
-            *_build_monitor_figures(all_incidents, setup.alerts),
+            *_build_lookout_fault_figures(all_incidents, setup.alerts),
             *_build_drill_figures(find_last_drill(store), setup.drill, now),
         ),
         incidents=incidents,
@@ -286,7 +286,7 @@ def _build_repeatability_figures(session: RepeatabilityRun | None, now: datetime
         yield DigestFigure(label="repeatability", value=format_repeatability_for_digest(session.figures))
 
 
-def _build_monitor_figures(incidents: Sequence[Incident], alerts: AlertSettings) -> tuple[DigestFigure, ...]:
+def _build_lookout_fault_figures(incidents: Sequence[Incident], alerts: AlertSettings) -> tuple[DigestFigure, ...]:
     """Build the number of open faults of Lookout itself, unless its owners have their own channel."""
     open_faults = sum(
         incident.kind in MONITOR_INCIDENT_KINDS and incident.state is not IncidentState.RESOLVED
@@ -378,7 +378,7 @@ async def digest(
         if loaded and receipt.status is DeliveryStatus.SENT:
             await resolve_other_faults(notifier, except_names=(), ending=SENT_AGAIN_TEXT, began_at=began_at)
         receipts.append(receipt)
-    await notify_missing_drill(config)
+    await notify_if_drill_overdue(config)
     repeated = sum(receipt.detail == ARRIVED_BEFORE for receipt in receipts)
     text = f"{len(receipts) - repeated} sent" + (f", {repeated} sent before" if repeated else "")
     if unsent:
@@ -428,7 +428,7 @@ def _load_paused_schedules(config: Config, config_path: Path, target: str) -> tu
     return tuple(state for state in states or () if state.paused and state.name in names)
 
 
-async def notify_missing_drill(config: Config) -> None:
+async def notify_if_drill_overdue(config: Config) -> None:
     """Notify Lookout's owners if the drill is overdue."""
     notifier = await asyncio.to_thread(build_notifier_without_run, config, DRILL_TARGET, Capability.DRILL)
     try:

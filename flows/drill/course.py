@@ -16,7 +16,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from flows.alerting.faults import resolve_other_faults
-from flows.alerting.pipeline import notify, resolve_incidents
+from flows.alerting.pipeline import notify, resolve_incidents_and_send_alerts
 from flows.data_folder import open_store
 from flows.drill import stations, wrong_answer
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
@@ -26,7 +26,7 @@ from flows.runtime.slack import (
     build_delivery_paths,
     build_heartbeat_from_environment,
     build_terminal_sender,
-    log_line,
+    write_line_to_stderr,
 )
 from monitors.alerts.decide import decide_alerts
 from monitors.alerts.group import group_items_into_alerts
@@ -88,20 +88,23 @@ class Course:
             (DrillStation.DATA_FOLDER, lambda: stations.check_data_folder(drill)),
             (DrillStation.SUITE, lambda: stations.check_suites(drill)),
             (DrillStation.SCHEDULE, lambda: stations.check_schedules(drill)),
-            (DrillStation.NETWORK, lambda: stations.check_network(drill)),
+            (DrillStation.NETWORK, lambda: stations.check_slack_connection(drill)),
             (DrillStation.CLOCK, lambda: stations.check_clock(drill)),
             (DrillStation.LOG, lambda: stations.check_hallucination_logs(drill)),
             (DrillStation.RECEIVER, lambda: check_receiver(drill)),
             (DrillStation.PAGE, lambda: wrong_answer.start_drill_page(drill, answer)),
             (DrillStation.BROWSER, lambda: wrong_answer.ask_drill_page(drill, answer)),
             (DrillStation.GRADERS, lambda: wrong_answer.check_graders(drill, answer)),
-            (DrillStation.JUDGE, lambda: wrong_answer.check_judges(drill, answer)),
-            (DrillStation.GATE, lambda: wrong_answer.check_gate(drill, answer)),
-            (DrillStation.JOURNAL, lambda: wrong_answer.check_journal(drill, answer, self._report)),
+            (DrillStation.JUDGE, lambda: wrong_answer.check_judges_tell_right_from_wrong(drill, answer)),
+            (DrillStation.GATE, lambda: wrong_answer.check_gate_fails_wrong_answer(drill, answer)),
+            (
+                DrillStation.JOURNAL,
+                lambda: wrong_answer.write_and_read_drill_in_journal(drill, answer, self._report),
+            ),
             (DrillStation.WAREHOUSE, lambda: wrong_answer.check_warehouse(drill, answer)),
-            (DrillStation.OUTBOX, lambda: wrong_answer.check_outbox(drill, answer)),
-            (DrillStation.SLACK, lambda: wrong_answer.check_slack(answer)),
-            (DrillStation.HEARTBEAT, lambda: wrong_answer.check_heartbeat(drill)),
+            (DrillStation.OUTBOX, lambda: wrong_answer.check_incident_and_message_sent(drill, answer)),
+            (DrillStation.SLACK, lambda: wrong_answer.check_slack_accepted_message(answer)),
+            (DrillStation.HEARTBEAT, lambda: wrong_answer.ping_heartbeat_service(drill)),
         )
 
     async def _run_and_record_station(self, name: DrillStation, station: Station) -> None:
@@ -132,7 +135,7 @@ class Course:
             async with asyncio.timeout(STATION_TIMEOUT_S):
                 await asyncio.to_thread(self._store_drill_report)
         except (MonitorError, OSError, TimeoutError) as error:
-            log_line(f"Lookout could not store the drill: {redact(str(error))}")
+            write_line_to_stderr(f"Lookout could not store the drill: {redact(str(error))}")
         if self._report.failed is not None:
             await notify_drill_failure(self._drill, self._report)
         await self._resolve_drill_incidents()
@@ -149,13 +152,15 @@ class Course:
         try:
             notifier = build_drill_notifier(self._drill, open_store(self._drill.config))
             if self._answer.incident:
-                await resolve_incidents(notifier, {self._answer.incident: None}, began_at=notifier.now())
+                await resolve_incidents_and_send_alerts(
+                    notifier, {self._answer.incident: None}, began_at=notifier.now()
+                )
             if self._report.passed:
                 await resolve_other_faults(
                     notifier, except_names=(), ending=PASSED_TEXT, began_at=self._report.started_at
                 )
         except (MonitorError, OSError) as error:
-            log_line(f"an incident of the drill stays open: {redact(str(error))}")
+            write_line_to_stderr(f"an incident of the drill stays open: {redact(str(error))}")
 
 
 async def _run_station(station: Station) -> tuple[StationState, str, str]:
@@ -208,7 +213,7 @@ async def notify_drill_failure(drill: DrillContext, report: DrillReport) -> tupl
     The message is sent without warehouse and outbox, by the first delivery path that accepts it. If none accepts
     the message, it is stored, and a later process sends it.
     """
-    log_line(f"{format_failure_title(report)}. {format_failure_text(report)}")
+    write_line_to_stderr(f"{format_failure_title(report)}. {format_failure_text(report)}")
     delivered_by = [*await _send_failure_without_outbox(drill, report)]
     if not delivered_by:
         await _store_failure_alert(drill, report)
@@ -225,7 +230,7 @@ async def _send_failure_without_outbox(drill: DrillContext, report: DrillReport)
         try:
             await path.sender.send(alert)
         except NotifyError as error:
-            log_line(f"{path.name}: {redact(str(error))}")
+            write_line_to_stderr(f"{path.name}: {redact(str(error))}")
         else:
             return (path.name,)
     return ()
@@ -260,7 +265,7 @@ async def _store_failure_alert(drill: DrillContext, report: DrillReport) -> None
         notifier = build_drill_notifier(drill, open_store(drill.config))
         await notify(notifier, [_build_failure_observation(drill, report)])
     except (MonitorError, OSError) as error:
-        log_line(f"Lookout could not store the drill: {redact(str(error))}")
+        write_line_to_stderr(f"Lookout could not store the drill: {redact(str(error))}")
 
 
 def write_drill_report_file(data_folder: Path, report: DrillReport) -> None:

@@ -20,7 +20,7 @@ from flows.clock import utc_now
 from flows.drill.context import build_drill_context
 from flows.drill.course import Course, format_failure_text, format_failure_title
 from flows.runtime.secrets import get_environment
-from flows.runtime.slack import log_line
+from flows.runtime.slack import write_line_to_stderr
 from flows.server.missed_runs import skip_missed_run
 from monitors.config.file import load_config
 from monitors.records.self_checks import DrillReport, StationResult
@@ -44,4 +44,6 @@ async def fire_drill(config_path: Path, drill_id: str | None = None) -> State[Dr
 
 
 def _log_station(result: StationResult) -> None:
-    log_line(f"drill: {result.station.value}: {result.state.value} in {result.took_s:.1f} s: {result.found}")
+    write_line_to_stderr(
+        f"drill: {result.station.value}: {result.state.value} in {result.took_s:.1f} s: {result.found}"
+    )

@@ -112,7 +112,7 @@ async def check_schedules(drill: DrillContext) -> str:
     return f"{plural(len(timed), 'schedule')} on"
 
 
-async def check_network(drill: DrillContext) -> str:
+async def check_slack_connection(drill: DrillContext) -> str:
     """Check that Slack's host name can be resolved and that Slack can be reached, if needed through a proxy.
 
     The time that the server reports is stored in ``drill.outside_at``, because `check_clock` needs it.

@@ -205,7 +205,7 @@ def _grade_result(panel: Sequence[Grader], result: CaseResult) -> CaseResult:
     return result.with_assessment(assess_case(result.case, result.result, grades))
 
 
-async def check_judges(drill: DrillContext, answer: WrongAnswer) -> str:
+async def check_judges_tell_right_from_wrong(drill: DrillContext, answer: WrongAnswer) -> str:
     """Check that each judge passes a known right answer and fails a known wrong one."""
     del answer
     if drill.config.judge is None:
@@ -223,7 +223,7 @@ async def check_judges(drill: DrillContext, answer: WrongAnswer) -> str:
     return f"{', '.join(outcome.model for outcome in outcomes)} passed a right answer and failed a wrong one"
 
 
-async def check_gate(drill: DrillContext, answer: WrongAnswer) -> str:
+async def check_gate_fails_wrong_answer(drill: DrillContext, answer: WrongAnswer) -> str:
     """Check that the configured gate fails the wrong answer."""
     now = drill.now()
     facts = RunFacts(
@@ -244,7 +244,7 @@ async def check_gate(drill: DrillContext, answer: WrongAnswer) -> str:
     return "FAIL, as expected"
 
 
-async def check_journal(drill: DrillContext, answer: WrongAnswer, report: DrillReport) -> str:
+async def write_and_read_drill_in_journal(drill: DrillContext, answer: WrongAnswer, report: DrillReport) -> str:
     """Check that the drill can be written to the journal and read back."""
     answer.store = await asyncio.to_thread(open_store, drill.config)
     journal_place = drill.config.warehouse.journal or "the data folder"
@@ -275,7 +275,7 @@ async def check_warehouse(drill: DrillContext, answer: WrongAnswer) -> str:
     return "loaded the drill and found it"
 
 
-async def check_outbox(drill: DrillContext, answer: WrongAnswer) -> str:
+async def check_incident_and_message_sent(drill: DrillContext, answer: WrongAnswer) -> str:
     """Check that an incident is opened and that its message is sent from the outbox."""
     notifier = build_drill_notifier(drill, _require_store(answer))
     after_s = drill.monotonic() - (answer.answered_s or drill.monotonic())
@@ -313,7 +313,7 @@ def format_drill_passed_message(fault: str, *, judged: bool) -> str:
     )
 
 
-async def check_slack(answer: WrongAnswer) -> str:
+async def check_slack_accepted_message(answer: WrongAnswer) -> str:
     """Check that Slack accepted the message, in the channel for alerts."""
     receipts = await asyncio.to_thread(list_receipts, _require_store(answer), answer.alert_id)
     last = receipts[-1]
@@ -333,7 +333,7 @@ async def check_slack(answer: WrongAnswer) -> str:
     return f"accepted {answer.message_after_s or 0.0:.1f} s after the wrong answer"
 
 
-async def check_heartbeat(drill: DrillContext) -> str:
+async def ping_heartbeat_service(drill: DrillContext) -> str:
     """Ping the external heartbeat service.
 
     If the drill has its own check at the service, send a success ping. If it shares a check, send only a start

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from flows.runtime.probe import build_local_pace, build_login_at, build_scripted_replies, open_driver
+from flows.runtime.probe import build_concurrency_limit, build_login_at, build_scripted_reply_finder, open_driver
 from monitors.config.file import Config, build_target_record
 from monitors.errors import ConfigError
 from monitors.gate.assess import assess_case
@@ -61,7 +61,7 @@ class CaseAsker:
             run_id=self.run_id,
             settings=self.settings,
             clock=self.clock,
-            concurrency=build_local_pace(self.settings),
+            concurrency=build_concurrency_limit(self.settings),
             on_result=grade_and_pass_on,
         )
 
@@ -105,7 +105,7 @@ async def open_case_asker(
         folder=folder,
         environment=environment,
         login=build_login_at(config, target, address, environment),
-        script=build_scripted_replies(cases),
+        script=build_scripted_reply_finder(cases),
     )
     async with driver_opening as driver:
         yield CaseAsker(

@@ -211,7 +211,7 @@ def build_draft_from_entry(entry: Example, source: DraftSource, replied: str | N
         return None
     expected = turns[-1].reply_text.strip() or replied
     bad = replied if replied != expected else None
-    kind, severity, reason = _propose_severity(bad or expected or "", source.account_patterns)
+    kind, severity, reason = _propose_kind_and_severity(bad or expected or "", source.account_patterns)
 
     def redact_text(text: str) -> Any:
         return redact(text, account_patterns=source.account_patterns)
@@ -253,7 +253,9 @@ def _format_draft_finding(entry: Example, dataset: Dataset, *, compared: bool, d
     return f"a person added it to the dataset {dataset.name}{source}; {finding}. {dataset.entries_url}{entry.id}"
 
 
-def _propose_severity(reply: str, account_patterns: Sequence[str]) -> tuple[FailureKind | None, Severity, str]:
+def _propose_kind_and_severity(
+    reply: str, account_patterns: Sequence[str]
+) -> tuple[FailureKind | None, Severity, str]:
     """Propose the failure kind and the severity of a case with this reply. Also return the reason."""
     disclosures = find_private_data_except_names(reply, account_patterns)
     if disclosures:

@@ -406,7 +406,7 @@ def build_draft_from_trace(
             "Lookout cannot draft a case from it"
         )
     reply = redact(conversation.answer, account_patterns=account_patterns) if conversation.answer.strip() else None
-    severity, reason = _propose_severity(graded)
+    severity, reason = _propose_severity_and_reason(graded)
     key = f"{conversation.run_id}\0{conversation.case_id}"
     return CaseDraft(
         id=f"trace-{hashlib.sha256(key.encode()).hexdigest()[:24]}",
@@ -426,7 +426,7 @@ def build_draft_from_trace(
     )
 
 
-def _propose_severity(graded: GradedConversation) -> tuple[Severity, str]:
+def _propose_severity_and_reason(graded: GradedConversation) -> tuple[Severity, str]:
     """Return a proposed severity and the reason. The proposal is the failure's severity, or 2 without a failure."""
     if graded.failed and graded.severity:
         return Severity(

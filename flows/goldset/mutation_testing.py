@@ -78,7 +78,7 @@ class RightReply(Record):
     open_otherwise: str = ""
 
 
-def grade_right_reply(case: GoldCase, panel: Sequence[Grader]) -> RightReply:
+def grade_gold_as_reply(case: GoldCase, panel: Sequence[Grader]) -> RightReply:
     """Grade a case's own gold as a reply. If it fails, the gold or a grader is wrong."""
     assessment = assess_reply(case, build_right_reply(case), panel)
     match assessment.outcome:
@@ -142,7 +142,7 @@ def grade_mutants(
     cases: Sequence[GoldCase], panel: Sequence[Grader], *, citation_required: bool = True
 ) -> Iterator[GradedMutant]:
     """Build all mutants of ``cases``. Yield them in order with their grades."""
-    siblings = find_sibling_cases(cases)
+    siblings = pair_cases_of_same_field(cases)
     for number, case in enumerate(cases):
         failing_anyway = _list_failing_graders(assess_reply(case, build_right_reply(case), panel))
         other = cases[(number + 1) % len(cases)]
@@ -155,7 +155,7 @@ def grade_mutants(
             yield _grade_mutant(case, mutant, panel, failing_anyway)
 
 
-def find_sibling_cases(cases: Iterable[GoldCase]) -> dict[str, GoldCase]:
+def pair_cases_of_same_field(cases: Iterable[GoldCase]) -> dict[str, GoldCase]:
     """Find, for each case, another case with the same field and language, but with another cluster and gold.
 
     Return a mapping from the id of a case to the other case.
@@ -231,7 +231,7 @@ class SuiteReach(Record):
         """The share of golds that rules can grade, from 0 to 1. It is 1 for an empty suite."""
         return self.by_rules / self.golds if self.golds else 1.0
 
-    def format_shortfall(self, floor: float) -> str:
+    def explain_coverage_shortfall(self, floor: float) -> str:
         """Explain that a run without a judge may not reach the coverage ``floor``. Return "" if it can."""
         if self.gradable_share >= floor:
             return ""
@@ -245,7 +245,7 @@ MAX_REACH_CASES: Final = 200
 """Maximum number of golds to try, which takes about a second. They are spread evenly over the suite."""
 
 
-def compute_suite_reach(
+def count_cases_rules_can_grade(
     cases: Sequence[GoldCase], panel: Sequence[Grader], *, max_cases: int | None = None
 ) -> SuiteReach:
     """Compute for how many cases rules can grade any reply.
@@ -255,19 +255,19 @@ def compute_suite_reach(
     step = max(1, -(-len(cases) // max_cases)) if max_cases else 1
     tried = cases[::step]
     undecidable = sorted(
-        (case for case in tried if not can_rules_decide(case, panel)), key=lambda case: -case.severity
+        (case for case in tried if not can_rules_grade_any_reply(case, panel)), key=lambda case: -case.severity
     )
     return SuiteReach(
         golds=len(tried), by_rules=len(tried) - len(undecidable), left=tuple(case.id for case in undecidable)
     )
 
 
-def can_rules_decide(case: GoldCase, panel: Sequence[Grader]) -> bool:
+def can_rules_grade_any_reply(case: GoldCase, panel: Sequence[Grader]) -> bool:
     """Return whether rules pass a right answer in new words and fail an answer that contradicts the gold.
 
     For a case with `must_say`, every answer that contains these words is right.
     """
-    right = grade_right_reply(case, panel)
+    right = grade_gold_as_reply(case, panel)
     if case.must_say:
         return not (right.wrong or right.open)
     natural = f"It is {case.gold[:1].lower()}{case.gold[1:]}{format_source_tag(case)}"
@@ -413,13 +413,15 @@ def compute_severe_mutation_score(
 ) -> MutationScores | None:
     """Compute the mutation score of a suite's severity-3 cases for a run's report. ``None`` without such cases."""
     severe = [case for case in cases if case.severity is Severity.CRITICAL][:MAX_SEVERE_CASES]
-    usable = [case for case in severe if not grade_right_reply(case, panel).wrong]
+    usable = [case for case in severe if not grade_gold_as_reply(case, panel).wrong]
     return (
-        count_mutants(list(grade_mutants(usable, panel, citation_required=citation_required))) if usable else None
+        count_caught_mutants(list(grade_mutants(usable, panel, citation_required=citation_required)))
+        if usable
+        else None
     )
 
 
-def count_mutants(graded: Sequence[GradedMutant]) -> MutationScores:
+def count_caught_mutants(graded: Sequence[GradedMutant]) -> MutationScores:
     """Count all mutants and the caught mutants: in total, by mutation operator and by severity."""
     severe = [mutant for mutant in graded if mutant.severity is Severity.CRITICAL]
     excluded_operators = {MutationOperator.PERSONAL_DATA, *LEFT_TO_JUDGE}

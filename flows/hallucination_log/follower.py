@@ -51,7 +51,7 @@ from warehouse.database.store import Store
 from warehouse.journal.rows import CursorRow
 from warehouse.journal.segments import encode_rows
 from warehouse.queries.incidents import find_last_run_with_alert
-from warehouse.queries.traffic import find_log_cursor, list_entry_times, list_unnotified_entries
+from warehouse.queries.traffic import find_log_cursor, list_entry_times, list_log_entries_without_alert
 
 LOAD_WAIT_S: Final = 30.0
 """Maximum wait for the warehouse's lock in seconds. Loading a whole nightly run takes several seconds."""
@@ -223,7 +223,7 @@ class LogFollower:
         """Send alerts about all entries that have none, including entries of an earlier poll that was killed."""
         sent: list[Alert] = []
         while entries := await asyncio.to_thread(
-            list_unnotified_entries, self.notifier.store, self.notifier.target, limit=MAX_ENTRIES_PER_MESSAGE
+            list_log_entries_without_alert, self.notifier.store, self.notifier.target, limit=MAX_ENTRIES_PER_MESSAGE
         ):
             notifier = await asyncio.to_thread(self._select_burst_notifier)
             observations = [self._build_observation(notifier, entry) for entry in entries]
@@ -270,7 +270,7 @@ class LogFollower:
 
     async def _notify_log_faults(self, log_read: LogRead, began_at: datetime) -> None:
         """Report the faults of the log itself, and resolve the faults that have ended."""
-        silence_faults = await asyncio.to_thread(self._find_silence_faults)
+        silence_faults = await asyncio.to_thread(self._find_silent_log_faults)
         faults_by_name = {
             fault.name: fault for fault in [*_build_log_faults(log_read, self.settings), *silence_faults]
         }
@@ -286,7 +286,7 @@ class LogFollower:
             self.notifier, except_names=LOG_FAULTS, ending=FOLLOWED_AGAIN_TEXT, began_at=began_at
         )
 
-    def _find_silence_faults(self) -> Sequence[Fault]:
+    def _find_silent_log_faults(self) -> Sequence[Fault]:
         now = self.notifier.now()
         times = list_entry_times(self.notifier.store, self.notifier.target, now - timedelta(days=NORM_DAYS))
         silence = find_log_silence(times, now, self.watchdog)

@@ -64,7 +64,7 @@ class LineEncoder:
                 kind = line.generation, not cursor.is_written_before_watching(line.generation, line.offset)
                 if kind not in templates:
                     templates[kind] = _RowTemplate(target, *kind, read_at)
-                encoded.append(templates[kind].fill_row(line, self._redact_unless_raw(reply)))
+                encoded.append(templates[kind].build_row_json(line, self._redact_unless_raw(reply)))
                 notified[kind[1]] += 1
             elif reply is not None:
                 aside.append(reply)
@@ -99,7 +99,7 @@ class _RowTemplate:
             parts.append(f'{before}"{name}":'.encode())
         self._target, self._parts, self._end = target, parts, f"{rest}\n".encode()
 
-    def fill_row(self, line: LogLine, reply: BlockedReply) -> bytes:
+    def build_row_json(self, line: LogLine, reply: BlockedReply) -> bytes:
         """Fill the gaps with the values of one entry. Return the row as JSON with a line break."""
         entry_id = compute_line_id(line)
         entry_fingerprint = compute_fingerprint(self._target, IncidentKind.HALLUCINATION, entry_id)

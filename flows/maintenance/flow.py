@@ -76,7 +76,7 @@ async def load_warehouse(config_path: Path, wait_s: float = UPKEEP_WAIT_S) -> St
     notifier = await asyncio.to_thread(build_notifier_without_run, config, SUBJECT, Capability.MAINTENANCE)
     began_at = notifier.now()
     upkeep = Upkeep()
-    may_remove_data = await _run_stage(upkeep, _check_clock(config, notifier, upkeep)) is True
+    may_remove_data = await _run_stage(upkeep, _check_clock_and_add_fault(config, notifier, upkeep)) is True
     await _run_warehouse_stages(notifier.store, config.warehouse, upkeep, wait_s, may_remove_data=may_remove_data)
     if may_remove_data:
         upkeep.pictures = await _run_stage(upkeep, remove_old_pictures(config, notifier.now()))
@@ -89,7 +89,7 @@ async def load_warehouse(config_path: Path, wait_s: float = UPKEEP_WAIT_S) -> St
     return end(name=upkeep.health.value, message=upkeep.describe())
 
 
-async def _check_clock(config: Config, notifier: Notifier, upkeep: Upkeep) -> bool:
+async def _check_clock_and_add_fault(config: Config, notifier: Notifier, upkeep: Upkeep) -> bool:
     """Return whether the clock is right enough to remove old data. If not, add a fault to ``upkeep``."""
     reading = build_clock_reading(notifier.now(), read_boot_and_uptime())
     newest = await asyncio.to_thread(notifier.store.journal.find_newest_segment_time)

@@ -100,7 +100,7 @@ class PathOutcome(Record):
     alert_id: str = ""
 
 
-async def send_test_alert(
+async def send_test_alerts_and_ping(
     config: Config,
     environment: Mapping[str, str],
     *,

@@ -13,7 +13,7 @@ from typing import Final
 from flows.alerting.faults import Fault
 from flows.nightly.format import (
     SOURCE_WARNING_KINDS,
-    count_unusable_items,
+    count_unusable_and_find_first,
     format_report_ratings,
     format_unusable_reasons,
 )
@@ -260,13 +260,13 @@ def format_drift_recovery(report: NightlyReport) -> str:
     return f"Failures in live traffic: {reading.reason}."
 
 
-def build_judge_void_observations(text: str, context: ObservationContext) -> Iterator[Observation]:
+def build_unreliable_judge_observations(text: str, context: ObservationContext) -> Iterator[Observation]:
     """Build an observation that the judge graded known answers wrong. Yield nothing if ``text`` is empty."""
     if text:
         yield build_void_judge_observation(context, detail=text)
 
 
-def find_cleared_incident_kinds(report: NightlyReport) -> frozenset[IncidentKind]:
+def find_incident_kinds_to_resolve(report: NightlyReport) -> frozenset[IncidentKind]:
     """Return the incident kinds that this run resolves: ``JUDGE_VOID`` if all verdicts of the judge are valid."""
     believed = report.judging.judged and not report.judging.void_groups
     return frozenset({IncidentKind.JUDGE_VOID}) if believed else frozenset()
@@ -295,7 +295,7 @@ def find_nightly_faults(report: NightlyReport) -> tuple[Fault, ...]:
     truncated = next((warning for warning in report.issues if warning.kind in SOURCE_WARNING_KINDS), None)
     if truncated is not None:
         faults.append(Fault(MAYBE_TRUNCATED, f"{truncated.place}: {truncated.detail}."))
-    unusable, first = count_unusable_items(report)
+    unusable, first = count_unusable_and_find_first(report)
     if first is not None:
         faults.append(
             Fault(

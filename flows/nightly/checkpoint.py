@@ -23,7 +23,11 @@ from monitors.sources.question_quality import add_tallies, compute_question_thum
 from monitors.storage import write_atomically
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ConversationRow, JournalRow, NightlyRunRow, OutboxRow, ResultRow
-from warehouse.queries.traffic import find_nightly_report, iterate_known_ids, list_recent_nightly_reports
+from warehouse.queries.traffic import (
+    find_nightly_report,
+    iterate_known_conversation_hashes,
+    list_recent_nightly_reports,
+)
 
 READING_FILE: Final = "reading.json"
 JUDGED_FILE: Final = "judged.json"
@@ -44,7 +48,7 @@ class NightlyCheckpoint:
         self._store, self._target, self._run_id = store, target, run_id
         self._folder, self._grader = folder, grader
 
-    def load_earlier_reports(self) -> tuple[NightlyReport, ...]:
+    def load_journal_and_earlier_reports(self) -> tuple[NightlyReport, ...]:
         """Load the journal into the warehouse. Return the reports of earlier nightly runs, newest first."""
         self._store.load_pending(UPKEEP_WAIT_S)
         nightly_runs = list_recent_nightly_reports(self._store, self._target, EARLIER_NIGHT_COUNT)
@@ -56,11 +60,13 @@ class NightlyCheckpoint:
         ``since`` maps the name of a source to a time. Conversations before this time are not included.
         """
         return {
-            name: KnownIds(iterate_known_ids(self._store, self._target, name, moment, except_run=self._run_id))
+            name: KnownIds(
+                iterate_known_conversation_hashes(self._store, self._target, name, moment, except_run=self._run_id)
+            )
             for name, moment in since.items()
         }
 
-    def save_reading(self, state: NightlyState, counted: Iterable[SeenConversation]) -> None:
+    def store_read_conversations(self, state: NightlyState, counted: Iterable[SeenConversation]) -> None:
         """Store the conversations that were not sampled (``counted``), then the sample with its grades.
 
         The conversations in ``counted`` are stored without the run's id, because a resumed run does not need them.
@@ -85,7 +91,7 @@ class NightlyCheckpoint:
 
     def load_state_to_resume(self) -> NightlyState | None:
         """Load the state of a killed nightly run. Return ``None`` if it was killed before it stored its sample."""
-        text = self._read_note_file(READING_FILE)
+        text = self._read_checkpoint_file(READING_FILE)
         reading = IntakeCheckpoint.model_validate_json(text) if text is not None else None
         if reading is None or (reading.read and not reading.strata):
             return None
@@ -93,7 +99,7 @@ class NightlyCheckpoint:
         if not sample and any(stratum.sampled for stratum in reading.strata):
             return None
         state = NightlyState(reading=reading, sample=sample, turns=self._load_graded_turns(sample))
-        text = self._read_note_file(JUDGED_FILE)
+        text = self._read_checkpoint_file(JUDGED_FILE)
         if text is None or any(is_waiting_for_judge(turn) for turn in state.turns):
             return state
         return state.with_judging(NightlyJudging.model_validate_json(text))
@@ -144,7 +150,7 @@ class NightlyCheckpoint:
             GradedTurn(result=result, passages=passages.get(result.case.id, ())) for result in self.load_results()
         )
 
-    def _read_note_file(self, name: str) -> str | None:
+    def _read_checkpoint_file(self, name: str) -> str | None:
         file = self._folder / name
         return file.read_text(encoding="utf-8") if file.exists() else None
 

@@ -504,7 +504,9 @@ MIN_CALLS: Final = 20
 """If earlier nightly runs made at least this many calls, their average cost replaces the estimate."""
 
 
-def estimate_grading(plan: JudgePlan, sampled: Sequence[Conversation], earlier: Sequence[NightlyReport]) -> Grading:
+def estimate_judge_calls_and_cost(
+    plan: JudgePlan, sampled: Sequence[Conversation], earlier: Sequence[NightlyReport]
+) -> Grading:
     """Estimate how many calls the judge needs for each sampled conversation, and what each call costs in dollars.
 
     Both numbers are zero without a judge, or if no reply has passages.
@@ -521,7 +523,7 @@ def estimate_grading(plan: JudgePlan, sampled: Sequence[Conversation], earlier: 
     )
 
 
-def plan_rates(
+def predict_reportable_rates(
     estimates: NightlyEstimates, strata: Sequence[StratumCount], plan: JudgePlan, earlier: Sequence[NightlyReport]
 ) -> tuple[PlannedRate, PlannedRate]:
     """Predict which rates the nightly run can report, from a sample that only rules have graded."""

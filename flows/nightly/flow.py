@@ -28,7 +28,7 @@ from flows.clock import read_scheduled_time, utc_now
 from flows.nightly.context import build_nightly_context, list_due_times_of_unfinished_runs, list_targets_to_grade
 from flows.nightly.format import format_nightly_briefly
 from flows.nightly.run import NightlyRun
-from flows.runtime.slack import build_notifier_without_run, log_line
+from flows.runtime.slack import build_notifier_without_run, write_line_to_stderr
 from flows.server.missed_runs import skip_missed_run
 from monitors.config.file import Config, load_config
 from monitors.errors import AlreadyRuns, ConfigError
@@ -63,9 +63,9 @@ async def grade_traffic(
     ]
     for name, ended in (*killed, *((name, due_at) for name in targets)):
         try:
-            log_line(f"{name}: grading the night's traffic")
+            write_line_to_stderr(f"{name}: grading the night's traffic")
             reports.append(await grade_target(config, name, ended, now))
-            log_line(format_nightly_briefly(reports[-1]))
+            write_line_to_stderr(format_nightly_briefly(reports[-1]))
         except AlreadyRuns as error:
             failures.append(error)  # the other process reports this night
         except ConfigError:

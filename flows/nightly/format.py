@@ -72,7 +72,7 @@ def format_nightly_findings(report: NightlyReport) -> Iterator[str]:
     counted = {row.kind.failure_kind for row in report.census}
     for kind in (row for row in report.kinds if row.kind not in counted):
         yield f"  {kind.kind.value}: {kind.failures:,} found, {format_rate_text(kind.rate)}"
-    yield _format_facts(report)
+    yield _format_count_of_checked_facts(report)
     yield from (
         f"citations not checked in {name}: it has no citation field, and almost no answer names a source. "
         f"To check them, set traffic.sources.{name}.fields.citations."
@@ -124,7 +124,7 @@ def build_nightly_report_text(report: NightlyReport, examples: Sequence[CensusEx
             CensusText(
                 name=CENSUS_WORDS[rate.kind],
                 count=format_rate(rate),
-                period=_format_period(rate).removeprefix(", "),
+                period=_format_first_and_last_time(rate).removeprefix(", "),
                 asked=shown[rate.kind].asked if rate.kind in shown else "",
                 answered=shown[rate.kind].answered if rate.kind in shown else "",
             )
@@ -145,10 +145,10 @@ def _format_census(report: NightlyReport) -> Iterator[str]:
     if report.census:
         yield f"  Found by rules in all {plural(report.read, 'conversation')}:"
     for rate in report.census:
-        yield f"    {CENSUS_WORDS[rate.kind]}: {format_rate(rate)}{_format_period(rate)}"
+        yield f"    {CENSUS_WORDS[rate.kind]}: {format_rate(rate)}{_format_first_and_last_time(rate)}"
 
 
-def _format_period(rate: CensusRate) -> str:
+def _format_first_and_last_time(rate: CensusRate) -> str:
     if rate.first_at is None or rate.last_at is None:
         return ""
     return f", {rate.first_at:%Y-%m-%d %H:%M} to {rate.last_at:%Y-%m-%d %H:%M} UTC"
@@ -175,7 +175,7 @@ def format_rate_text(rate: Rate, reviews: int = 0) -> str:
     return f"{rate.text} of {rate.conversations:,}, graded {rate.graded:,} of {rate.sampled:,} sampled{judge}"
 
 
-def _format_facts(report: NightlyReport) -> str:
+def _format_count_of_checked_facts(report: NightlyReport) -> str:
     facts = report.facts
     return (
         f"facts checked in {facts.total:,} of {plural(facts.replies, 'sampled reply', 'sampled replies')}: "
@@ -222,7 +222,7 @@ def format_intake_warnings(read: IntakeSummary) -> Iterator[str]:
     )
     if read.repeated:
         yield f"{plural(read.repeated, 'item')} occurred more than once; each conversation counts once"
-    unusable, first = count_unusable_items(read)
+    unusable, first = count_unusable_and_find_first(read)
     if first is not None:
         items = f"{plural(unusable, 'item')} could not be used{format_unusable_reasons(read)}"
         yield f"{items}; the first is at {first.place}: {first.detail}"
@@ -233,7 +233,7 @@ def format_intake_warnings(read: IntakeSummary) -> Iterator[str]:
         )
 
 
-def count_unusable_items(read: IntakeSummary) -> tuple[int, SourceWarning | None]:
+def count_unusable_and_find_first(read: IntakeSummary) -> tuple[int, SourceWarning | None]:
     """Count the unusable items and return the first one. Items that contain no conversation are not counted."""
     others = sum(warning.kind in SOURCE_WARNING_KINDS for warning in read.issues)
     spans = read.unusable.get(UnusableReason.NO_CONVERSATION, 0)

@@ -130,7 +130,9 @@ class TrafficGrader:
             )
             stored_case = self._build_case(stored, number, gold_case)
             stored_exchange = _build_exchange(stored, number, run_id, gold_case)
-            assessment = assess_case(stored_case, stored_exchange, grades, case_row=_get_policy_row(stored_case))
+            assessment = assess_case(
+                stored_case, stored_exchange, grades, case_row=_get_severity_source(stored_case)
+            )
             result = CaseResult(case=stored_case, result=stored_exchange, assessment=assessment)
             graded.append(GradedTurn(result=result, passages=stored.turns[number].context))
         return tuple(graded)
@@ -172,7 +174,7 @@ class TrafficGrader:
         )
 
 
-def _get_policy_row(case: GoldCase) -> str:
+def _get_severity_source(case: GoldCase) -> str:
     """Return the name of the rule that set the case's severity: the case of the suite, or the traffic setting."""
     return CASE_ROW if _has_gold(case) else TRAFFIC_ROW
 
@@ -411,7 +413,7 @@ def _add_grade_to_turn(turn: GradedTurn, added: Judged | Abstained) -> CaseResul
     )
     if rule_failure is not None:
         grades = (*grades, rule_failure)
-    return turn.result.with_assessment(assess_case(case, exchange, grades, case_row=_get_policy_row(case)))
+    return turn.result.with_assessment(assess_case(case, exchange, grades, case_row=_get_severity_source(case)))
 
 
 def _build_judging_figures(
@@ -458,7 +460,7 @@ def _build_judging_figures(
     )
 
 
-def identify_graders(judging: Judging, rules: str) -> str:
+def format_grader_identity(judging: Judging, rules: str) -> str:
     """Build a text that identifies the graders: the rules, and each judge by its model and prompts.
 
     The prompts of all tasks for live traffic are included. Therefore the text for a judge is the same each night.

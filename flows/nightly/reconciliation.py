@@ -9,7 +9,7 @@ from monitors.stats.agreement import compute_effective_counts
 from monitors.stats.capture_recapture import reconcile_counts
 from warehouse.database.store import DEFAULT_READ_WAIT_S, Store
 from warehouse.queries.reconcile import count_for_reconciliation
-from warehouse.queries.reviews import list_reviewed_answers
+from warehouse.queries.reviews import list_answers_judged_and_reviewed
 
 
 def reconcile_detectors(
@@ -25,7 +25,7 @@ def reconcile_detectors(
     judges = frozenset(counts.nightly.lineages)
     graded = [
         (answer.judge_passed, answer.people_right, answer.inclusion_probability)
-        for answer in list_reviewed_answers(store, target=target, wait_s=wait_s)
+        for answer in list_answers_judged_and_reviewed(store, target=target, wait_s=wait_s)
         if answer.lineage in judges
     ]
     return reconcile_counts(counts, compute_effective_counts(graded))

@@ -11,7 +11,7 @@ from typing import Final
 
 from flows.alerting.faults import Fault, notify_fault, resolve_faults, resolve_other_faults
 from flows.alerting.notifier import Notifier
-from flows.alerting.pipeline import notify, resolve_incidents
+from flows.alerting.pipeline import notify, resolve_incidents_and_send_alerts
 from flows.nightly.alerts import (
     CENSUS_FAILURE_KINDS,
     GRADED_AGAIN_TEXT,
@@ -23,11 +23,11 @@ from flows.nightly.alerts import (
     USEFULNESS_METRIC,
     build_drift_observations,
     build_fault_observations,
-    build_judge_void_observations,
     build_low_rating_observations,
     build_nightly_census_observations,
     build_traffic_observations,
-    find_cleared_incident_kinds,
+    build_unreliable_judge_observations,
+    find_incident_kinds_to_resolve,
     find_incidents_resolved_by_census,
     find_nightly_faults,
     find_resolved_case_ids,
@@ -43,16 +43,16 @@ from flows.nightly.estimate import (
     RULES,
     NightlyEstimates,
     compute_average_report_rating,
-    estimate_grading,
-    plan_rates,
+    estimate_judge_calls_and_cost,
+    predict_reportable_rates,
     update_drift,
 )
 from flows.nightly.feedback import write_scores_to_sources
 from flows.nightly.format import build_nightly_report_text, format_report_ratings
-from flows.nightly.grading import GradedTurn, explain_unchecked_facts, identify_graders, judge_traffic
+from flows.nightly.grading import GradedTurn, explain_unchecked_facts, format_grader_identity, judge_traffic
 from flows.nightly.read import NightlyRead, build_intake_window, collect_newest_watermarks, read_traffic
 from flows.nightly.state import IntakeCheckpoint, NightlyState
-from flows.process_lock import refuse_second_run
+from flows.process_lock import hold_job_lock_without_waiting
 from flows.waiting import update_waiting
 from monitors.alerts.message import NIGHT_LABEL
 from monitors.alerts.observe import ObservationContext, compute_fingerprint
@@ -72,7 +72,7 @@ from monitors.sources.privacy import protect_conversation
 from monitors.sources.sampling.plan import plan_nightly
 from monitors.sources.sampling.sample import Candidates, Sample, compute_expected_rates
 from monitors.stats.agreement import compute_effective_counts
-from warehouse.queries.reviews import list_reviewed_answers
+from warehouse.queries.reviews import list_answers_judged_and_reviewed
 
 GRADED_AHEAD_FAULT: Final = "GradedAhead"
 
@@ -94,8 +94,8 @@ class NightlyRun:
 
         Raises `MonitorError`. Raises `AlreadyRuns` while another process grades this target.
         """
-        with refuse_second_run(self._context.folder.parent, f"a nightly run of {self._context.target}"):
-            self._earlier = await asyncio.to_thread(self._checkpoint.load_earlier_reports)
+        with hold_job_lock_without_waiting(self._context.folder.parent, f"a nightly run of {self._context.target}"):
+            self._earlier = await asyncio.to_thread(self._checkpoint.load_journal_and_earlier_reports)
             done = await asyncio.to_thread(self._checkpoint.load_report)
             if done is not None:
                 await self._notify_if_graded_too_early(done)
@@ -112,7 +112,7 @@ class NightlyRun:
             report = await asyncio.to_thread(self._build_report, state, estimates)
             await asyncio.to_thread(self._write_reports, report, state)
             await self._notify_of_results(report, state)
-            await self._write_scores_back(report, state, estimates)
+            await self._write_scores_back_if_enabled(report, state, estimates)
             await asyncio.to_thread(self._checkpoint.store_report_and_finish, report)
             return report
 
@@ -136,7 +136,7 @@ class NightlyRun:
 
         The plan is ``None`` if there is no new conversation.
         """
-        self._earlier = await asyncio.to_thread(self._checkpoint.load_earlier_reports)
+        self._earlier = await asyncio.to_thread(self._checkpoint.load_journal_and_earlier_reports)
         read = await self._read_new_traffic()
         reading = await asyncio.to_thread(build_intake_checkpoint, read)
         return await self._build_plan(read) if read.count else None, reading
@@ -145,10 +145,10 @@ class NightlyRun:
         sampled = await asyncio.to_thread(self._draw_sample, read)
         estimates = await asyncio.to_thread(self._estimate_rates_by_rules, read, sampled)
         judge = self._context.judge
-        grading = estimate_grading(
+        grading = estimate_judge_calls_and_cost(
             judge, [sampled_conversation.conversation for sampled_conversation in sampled.sampled], self._earlier
         )
-        wanted = plan_rates(estimates, sampled.strata, judge, self._earlier)
+        wanted = predict_reportable_rates(estimates, sampled.strata, judge, self._earlier)
         return plan_nightly(sampled.strata, wanted, grading, self._context.effective_sampling)
 
     def _estimate_rates_by_rules(self, read: NightlyRead, sampled: Sample) -> NightlyEstimates:
@@ -236,7 +236,7 @@ class NightlyRun:
             turns=tuple(turns),
         )
         counted = (row for row in self._iterate_conversations(read, stored_samples) if row.sampled is None)
-        self._checkpoint.save_reading(state, counted)
+        self._checkpoint.store_read_conversations(state, counted)
         return state
 
     def _protect_for_storage(self, conversation: Conversation) -> Conversation:
@@ -284,7 +284,7 @@ class NightlyRun:
         reading, assessments = state.reading, defaultdict[str, list[Assessment]](list)
         for result in state.results:
             assessments[result.case.cluster or ""].append(result.assessment)
-        reviews = self._load_reviews(state.judging.judging)
+        reviews = self._load_reviews_of_this_judge(state.judging.judging)
         confusion = compute_effective_counts(reviews) if len(reviews) >= MIN_REVIEWS else None
         return NightlyEstimates(
             reading.strata,
@@ -296,20 +296,22 @@ class NightlyRun:
             failing=_compute_min_failed_share(reading.census, reading.read),
         )
 
-    def _load_reviews(self, judging: Judging) -> list[tuple[bool, bool, float]]:
+    def _load_reviews_of_this_judge(self, judging: Judging) -> list[tuple[bool, bool, float]]:
         """Load people's reviews of the verdicts that this run's judges gave on this target."""
         judges = frozenset(judging.lineages)
         return [
             (review.judge_passed, review.people_right, review.inclusion_probability)
             for review in (
-                list_reviewed_answers(self._notifier.store, target=self._context.target) if judges else ()
+                list_answers_judged_and_reviewed(self._notifier.store, target=self._context.target)
+                if judges
+                else ()
             )
             if review.lineage in judges
         ]
 
     def _build_report(self, state: NightlyState, estimates: NightlyEstimates) -> NightlyReport:
         context, reading, judging = self._context, state.reading, state.judging.judging
-        graders = identify_graders(judging, RULES)
+        graders = format_grader_identity(judging, RULES)
         drift, drift_reading = self._update_drift(judging, estimates, graders)
         failed = estimates.estimate_failed_rate()
         corrected = isinstance(failed, RateEstimate) and failed.corrected
@@ -340,7 +342,7 @@ class NightlyRun:
             facts=estimates.count_facts_checked(),
             known_questions=estimates.count_conversations_with_known_question(),
             reports=compute_average_report_rating(state.results),
-            reviews=len(self._load_reviews(judging)) if corrected else 0,
+            reviews=len(self._load_reviews_of_this_judge(judging)) if corrected else 0,
             graded_by=graders,
             drift=drift,
             drift_reading=drift_reading,
@@ -400,7 +402,7 @@ class NightlyRun:
             *build_traffic_observations(state.results, report, context, notifier.settings),
             *build_drift_observations(report, state.results, context, notifier.settings),
             *build_low_rating_observations(report, context, floor=self._context.min_rubric),
-            *build_judge_void_observations(state.judging.void, context),
+            *build_unreliable_judge_observations(state.judging.void, context),
             *build_fault_observations(faults, context),
         ]
         open_incidents = await asyncio.to_thread(notifier.store.list_open_incidents, notifier.target)
@@ -410,7 +412,7 @@ class NightlyRun:
             run_id=notifier.run_id,
             began_at=report.until,
             ended_at=now,
-            cleared=find_cleared_incident_kinds(report),
+            cleared=find_incident_kinds_to_resolve(report),
         )
         summary = RunSummary(
             links=(Link(label=NIGHT_LABEL, href=str(build_report_paths(self._context.folder).html)),)
@@ -428,7 +430,9 @@ class NightlyRun:
             and not has_low_ratings(report, self._context.min_rubric)
         ):
             low = compute_fingerprint(notifier.target, IncidentKind.DRIFT, USEFULNESS_METRIC)
-            await resolve_incidents(notifier, {low: format_report_ratings(report.reports)}, began_at=report.until)
+            await resolve_incidents_and_send_alerts(
+                notifier, {low: format_report_ratings(report.reports)}, began_at=report.until
+            )
         if not has_low_ratings(report, self._context.min_rubric):
             await self._resolve_drift_incident_if_over(report, scope, summary)
         open_names = {SCORES_UNWRITTEN, *(fault.name for fault in faults)}
@@ -453,9 +457,9 @@ class NightlyRun:
             await notify(self._notifier, [], summary=summary, scope=ended)
         elif report.drift_reading is not None and report.drift_reading.reason == NEW_REFERENCE_REASON:
             drift = compute_fingerprint(self._notifier.target, IncidentKind.DRIFT, METRIC)
-            await resolve_incidents(self._notifier, {drift: None}, began_at=self._notifier.now())
+            await resolve_incidents_and_send_alerts(self._notifier, {drift: None}, began_at=self._notifier.now())
 
-    async def _write_scores_back(
+    async def _write_scores_back_if_enabled(
         self, report: NightlyReport, state: NightlyState, estimates: NightlyEstimates
     ) -> None:
         """If `write_back` is set, write the scores to the sources of the conversations.

@@ -17,7 +17,7 @@ from monitors.config.file import Config, build_target_record
 from monitors.config.isolation import refuse_production_settings
 from monitors.goldset.load import load_suite
 from monitors.graders.panel import build_default_panel
-from warehouse.queries.repeatability import RepeatScope, hash_grading
+from warehouse.queries.repeatability import RepeatScope, hash_graders_and_settings
 
 COUNTED_FOR: Final = timedelta(days=90)
 """Maximum age of a repeat that counts. Older repeats do not count, because the application has changed since."""
@@ -40,7 +40,7 @@ class RepeatabilityContext(TargetContext):
             target=self.target.name,
             environment=self.target.environment,
             suite_sha256=self.suite.sha256,
-            graded_by=hash_grading({grader.name: grader.version for grader in panel}, hashes),
+            graded_by=hash_graders_and_settings({grader.name: grader.version for grader in panel}, hashes),
             since=self.now() - COUNTED_FOR,
         )
 

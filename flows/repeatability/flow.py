@@ -26,7 +26,7 @@ from flows.repeatability.context import build_repeatability_context
 from flows.repeatability.format import format_session_briefly
 from flows.repeatability.session import RepeatabilitySession
 from flows.repeatability.targets import list_measured_targets
-from flows.runtime.slack import build_notifier_without_run, log_line
+from flows.runtime.slack import build_notifier_without_run, write_line_to_stderr
 from flows.server.missed_runs import hold_target_exclusively, skip_missed_run
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError
@@ -63,7 +63,7 @@ async def measure_repeatability(
             failures.append(error)
         else:
             await resolve_other_faults(notifier, except_names=(), ending=ASKED_AGAIN_TEXT, began_at=began_at)
-            log_line(format_session_briefly(sessions[-1]))
+            write_line_to_stderr(format_session_briefly(sessions[-1]))
     if failures:
         raise failures[0]
     return Completed(
@@ -78,7 +78,7 @@ async def measure_repeatability(
 async def ask_target_twice(config: Config, target: str, cases: int | None) -> RepeatabilityRun:
     """Run one repeatability session for one target."""
     context = await asyncio.to_thread(build_repeatability_context, config, target)
-    async with hold_target_exclusively(target, config.prefect.tag, log_line):
+    async with hold_target_exclusively(target, config.prefect.tag, write_line_to_stderr):
         return await RepeatabilitySession(context).run(cases)
 
 

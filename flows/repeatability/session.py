@@ -96,7 +96,9 @@ class RepeatabilitySession:
                 sampled, started_at + timedelta(seconds=context.configured.repeatability.limit_s)
             )
             after, why_not = await _find_serving_commit(context)
-        session = self._build_session(sampled, started_at, before, why_not, self._explain_void(before, after))
+        session = self._build_session(
+            sampled, started_at, before, why_not, self._explain_why_invalid(before, after)
+        )
         await self._store(session)
         session = session.with_figures(await asyncio.to_thread(compute_figures, context, session))
         await self._store(session)
@@ -147,7 +149,7 @@ class RepeatabilitySession:
             block = sampled[start : start + CASES_PER_BLOCK]
             yield from (Question(case=case, repeat=repeat) for repeat in range(ASKINGS_PER_CASE) for case in block)
 
-    def _explain_void(self, before: str | None, after: str | None) -> str:
+    def _explain_why_invalid(self, before: str | None, after: str | None) -> str:
         if before and after and before != after and not is_same_commit(before, after):
             return f"there was a deploy during the session: {before} before, {after} after"
         if len(self._asked.versions) > 1:
@@ -173,12 +175,12 @@ class RepeatabilitySession:
             finished_at=context.now(),
             sampled=len(sampled),
             void=void,
-            stopped="" if len(complete) == len(sampled) else self._explain_stop(why_not, len(complete)),
+            stopped="" if len(complete) == len(sampled) else self._explain_why_incomplete(why_not, len(complete)),
             cases=tuple(complete),
             cost_usd=asked.cost_usd,
         )
 
-    def _explain_stop(self, why_not: str, complete: int) -> str:
+    def _explain_why_incomplete(self, why_not: str, complete: int) -> str:
         if why_not or self._asked.away:
             return why_not or self._asked.away
         limit_s = self._context.configured.repeatability.limit_s

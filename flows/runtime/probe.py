@@ -52,7 +52,7 @@ def open_driver(
     )
 
 
-def build_scripted_replies(cases: Sequence[GoldCase]) -> FindScriptedAnswer:
+def build_scripted_reply_finder(cases: Sequence[GoldCase]) -> FindScriptedAnswer:
     """Build a function that answers an agent's questions with the texts in ``when_asked`` of these cases."""
     scripted = {case.turns: case for case in cases if case.when_asked}
 
@@ -108,6 +108,6 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def build_local_pace(settings: ProbeSettings) -> Pace:
+def build_concurrency_limit(settings: ProbeSettings) -> Pace:
     """Build the limit on concurrent questions, according to this machine's cores and load."""
     return build_pace(settings, count_cores(), CpuTimes())

@@ -21,9 +21,9 @@ from flows.alerting.notifier import Notifier
 from flows.clock import Clock, utc_now
 from flows.data_folder import get_prefect_home, get_runs_folder, open_store
 from flows.runtime.judge import JudgePlan, build_judge_plan, refuse_rating_without_judge
-from flows.runtime.probe import build_login, build_probe_headers, build_scripted_replies, open_driver
+from flows.runtime.probe import build_login, build_probe_headers, build_scripted_reply_finder, open_driver
 from flows.runtime.secrets import HUB_VARIABLE, generate_nonce
-from flows.runtime.slack import build_alert_sender, build_notifier, log_line
+from flows.runtime.slack import build_alert_sender, build_notifier, write_line_to_stderr
 from flows.server import prefect_server
 from flows.verify.progress import NO_LISTENER, ProgressListener
 from flows.verify.run_folder import RunFolder, RunStart, VerifyRequest, begin_run, build_run_id, find_run_to_resume
@@ -209,7 +209,7 @@ def _hash_asking_settings(config: Config, configured: TargetConfig) -> str:
     return hashlib.sha256(json.dumps([target, judge], sort_keys=True).encode()).hexdigest()
 
 
-def connect_to_prefect(config: Config) -> str:
+def start_or_connect_to_prefect(config: Config) -> str:
     """Start or find a Prefect server, configure this process for it, and return the URL of the server's UI.
 
     Raises `AssertionError` if ``prefect`` was imported before, because Prefect reads its settings at import and
@@ -221,7 +221,7 @@ def connect_to_prefect(config: Config) -> str:
         get_prefect_home(config),
         environment=os.environ,
         start_timeout_s=config.prefect.start_timeout_s,
-        write_line=log_line,
+        write_line=write_line_to_stderr,
     )
     if "prefect" in sys.modules and os.environ["PREFECT_API_URL"] != url_before:
         raise AssertionError(
@@ -267,7 +267,7 @@ async def open_chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
     settings = context.configured.probe.with_browser_from_environment(os.environ)
     login = build_login(context.config, context.target.name, os.environ)
     address, folder = context.target.address, context.folder
-    script = build_scripted_replies(context.suite.cases)
+    script = build_scripted_reply_finder(context.suite.cases)
     async with AsyncExitStack() as stack:
         tracing = context.config.find_tracing_settings_with_defaults(context.target.name)
         traces = await stack.enter_async_context(open_traces(tracing, os.environ)) if tracing else None

@@ -18,7 +18,7 @@ from flows.alerting.shared_server import SharedServer
 from flows.clock import utc_now
 from flows.data_folder import get_prefect_home, open_store
 from flows.runtime.secrets import generate_nonce, generate_run_id
-from flows.server.prefect_server import is_local_address, read_noted_server
+from flows.server.prefect_server import is_local_address, read_last_started_server
 from flows.terminal import write_note
 from flows.terminal_console import make_terminal_console
 from monitors.alerts.liveness import Beat, Heartbeat, LastPing, build_heartbeat
@@ -32,7 +32,7 @@ from monitors.records.incidents import Capability
 from monitors.records.targets import Environment
 from monitors.storage import write_atomically
 from warehouse.database.store import Store
-from warehouse.folder_identity import claim_folder, read_identity
+from warehouse.folder_identity import create_or_check_identity, read_identity
 
 
 class SlackEndpoint(Record):
@@ -102,7 +102,7 @@ console = make_terminal_console(stderr=True)
 """The console on which alerts are printed if Slack is not configured."""
 
 
-def log_line(line: str) -> None:
+def write_line_to_stderr(line: str) -> None:
     """Write one line to stderr, for the log of ``lookout up``."""
     write_note(f"{line}\n")
 
@@ -128,7 +128,7 @@ def build_shared_server(config: Config, environment: Mapping[str, str]) -> Share
     of the machine as a prefix.
     """
     url = config.prefect.api_url or environment.get("PREFECT_API_URL")
-    own = read_noted_server(get_prefect_home(config))
+    own = read_last_started_server(get_prefect_home(config))
     if not url or (own is not None and own.api_url == url.rstrip("/")):
         return None
     identity, host = read_identity(config.data_folder), socket.gethostname()
@@ -162,7 +162,7 @@ def build_notifier(
     """
     if read_identity(config.data_folder) is None:
         with suppress(WarehouseError):  # the next write reports the error of the disk
-            claim_folder(config.data_folder, new_id=generate_nonce(), at=utc_now())
+            create_or_check_identity(config.data_folder, new_id=generate_nonce(), at=utc_now())
     configured = config.targets.get(target)
     return Notifier(
         target=target,

@@ -17,7 +17,7 @@ from typing import Final
 from flows.data_folder import get_prefect_home
 from flows.runtime.secrets import get_environment
 from flows.server import prefect_server
-from flows.terminal import guard_output, write_note
+from flows.terminal import escape_controls_in_output, write_note
 from monitors.alerts.redact import redact
 from monitors.config.file import load_config
 from monitors.errors import MonitorError
@@ -74,5 +74,5 @@ def _write_server_note(line: str) -> None:
 
 
 if __name__ == "__main__":
-    with guard_output():
+    with escape_controls_in_output():
         sys.exit(main())

@@ -175,17 +175,17 @@ async def hold_target_exclusively(target: str, tag: str, write_line: Callable[[s
 async def _acquire_slot(stack: AsyncExitStack, name: str, on_wait: Callable[[], None]) -> None:
     """Acquire the slot. ``stack`` releases it."""
 
-    def build_slot(timeout_s: float | None) -> AbstractAsyncContextManager[None]:
+    def build_concurrency_slot(timeout_s: float | None) -> AbstractAsyncContextManager[None]:
         return concurrency(
             name, timeout_seconds=timeout_s, lease_duration=LEASE_S, raise_on_lease_renewal_failure=False
         )
 
-    slot = build_slot(QUIET_WAIT_S)
+    slot = build_concurrency_slot(QUIET_WAIT_S)
     try:
         await slot.__aenter__()
     except AcquireConcurrencySlotTimeoutError:
         on_wait()
-        slot = build_slot(None)
+        slot = build_concurrency_slot(None)
         await slot.__aenter__()
 
     async def release() -> None:

@@ -185,7 +185,7 @@ def list_servers_on_machine() -> tuple[ServerOnMachine, ...]:
             (Path(os.fsdecode(variable[13:])) for variable in variables if variable.startswith(b"PREFECT_HOME=")),
             None,
         )
-        server = read_noted_server(home) if home else None
+        server = read_last_started_server(home) if home else None
         if home and server and str(server.pid) == process.name and _has_own_uid(home) and _is_alive(server, home):
             servers.append(ServerOnMachine(home=home, server=server, memory_mb=measure_memory_mb(server)))
     return tuple(sorted(servers, key=lambda variable: variable.home))
@@ -211,7 +211,7 @@ def measure_memory_mb(server: LocalServer) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def read_noted_server(home: Path) -> LocalServer | None:
+def read_last_started_server(home: Path) -> LocalServer | None:
     """Read which server was last started for ``home``. It may have ended. ``None`` if no server was noted."""
     try:
         return LocalServer.model_validate_json(_build_note_path(home).read_text(encoding="utf-8"))
@@ -221,7 +221,7 @@ def read_noted_server(home: Path) -> LocalServer | None:
 
 def find_server_process(home: Path) -> LocalServer | None:
     """Find the local server of ``home``, even if it does not answer. ``None`` if its process does not run."""
-    server = read_noted_server(home)
+    server = read_last_started_server(home)
     return server if server and _is_alive(server, home) else None
 
 
@@ -331,7 +331,7 @@ def _start_server(
 ) -> LocalServer:
     for pid in [pid for pid, child in _children.items() if child.poll() is not None]:
         del _children[pid]
-    before = read_noted_server(home)
+    before = read_last_started_server(home)
     # A client that knows the old port finds the server again if it uses the same port.
     port = _choose_port(before.port if before else None)
     others = 0

@@ -367,7 +367,7 @@ async def build_runner_deployment(planned: PlannedDeployment, pause: Pause = NOT
     )
 
 
-def list_expectations(planned: Sequence[PlannedDeployment]) -> tuple[Expectation, ...]:
+def list_deployments_to_expect(planned: Sequence[PlannedDeployment]) -> tuple[Expectation, ...]:
     """List the deployments whose missing runs are reported."""
     return tuple(
         Expectation(deployment=deployment.name, within_s=deployment.late_after_s)
@@ -376,7 +376,7 @@ def list_expectations(planned: Sequence[PlannedDeployment]) -> tuple[Expectation
     )
 
 
-def compute_run_limit(planned: Sequence[PlannedDeployment]) -> int:
+def compute_concurrent_run_limit(planned: Sequence[PlannedDeployment]) -> int:
     """Compute how many runs may execute at the same time, so that long runs do not delay the watcher's runs."""
     return MAX_LONG_RUNS + sum(isinstance(deployment.when, Every) for deployment in planned)
 
@@ -396,7 +396,7 @@ async def register_deployments_and_automations(
     is. A deployment that a person paused stays paused. `skip_missed_run` handles missed runs. With ``config_path``,
     deployments with ``tag`` that are no longer in the configuration are removed.
     """
-    runner = _Runner(name=tag, limit=compute_run_limit(planned), pause_on_shutdown=False)
+    runner = _Runner(name=tag, limit=compute_concurrent_run_limit(planned), pause_on_shutdown=False)
     async with get_client() as client:
         pauses = await read_pauses(client, tag)
         gone = await delete_unplanned_deployments(client, planned, config_path, tag) if config_path else ()
@@ -444,7 +444,7 @@ async def ensure_automations_of_deployments(
 ) -> Mapping[str, Change]:
     """Create or update the automations for the planned deployments. Return the changes by name."""
     async with get_client() as client:
-        return await ensure_automations(client, endpoint, expected=list_expectations(planned), tag=tag)
+        return await ensure_automations(client, endpoint, expected=list_deployments_to_expect(planned), tag=tag)
 
 
 class _Runner(Runner):

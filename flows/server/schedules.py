@@ -173,11 +173,11 @@ def plan_deployments(
     config_parameter = {"config_path": str(config_path)}
     planned = (
         _plan_after_deploys(config),
-        *_plan_nightly(config, config_parameter, settings),
+        *_plan_scheduled_verifications(config, config_parameter, settings),
         *_plan_repeatability(config, config_parameter, settings),
-        *_plan_traffic(config, config_parameter),
-        *_plan_watched(config, config_parameter),
-        *_plan_daily(config, config_parameter, settings),
+        *_plan_traffic_grading(config, config_parameter),
+        *_plan_jobs_of_watcher(config, config_parameter),
+        *_plan_maintenance_and_digest(config, config_parameter, settings),
         _plan_drill(config, config_parameter, settings),
     )
     return tuple({deployment.full_name: deployment for deployment in planned}.values())
@@ -195,7 +195,7 @@ def _plan_after_deploys(config: Config) -> PlannedDeployment:
     )
 
 
-def _plan_nightly(
+def _plan_scheduled_verifications(
     config: Config, where: Mapping[str, str], settings: ScheduleSettings
 ) -> Iterator[PlannedDeployment]:
     if not settings.verify_cron:
@@ -230,7 +230,7 @@ def _plan_repeatability(
         )
 
 
-def _plan_traffic(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeployment]:
+def _plan_traffic_grading(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeployment]:
     for target, configured in config.targets.items():
         if (traffic := configured.traffic) is not None:
             cron = f"0 {traffic.hour} * * *"
@@ -245,7 +245,7 @@ def _plan_traffic(config: Config, where: Mapping[str, str]) -> Iterator[PlannedD
             )
 
 
-def _plan_watched(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeployment]:
+def _plan_jobs_of_watcher(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeployment]:
     """Plan the jobs that the watcher starts. Each job is for all targets."""
     if any(target.hallucination_log is not None for target in config.targets.values()):
         yield PlannedDeployment(
@@ -271,7 +271,7 @@ def _plan_watched(config: Config, where: Mapping[str, str]) -> Iterator[PlannedD
         )
 
 
-def _plan_daily(
+def _plan_maintenance_and_digest(
     config: Config, where: Mapping[str, str], settings: ScheduleSettings
 ) -> Iterator[PlannedDeployment]:
     for flow, cron in (("load-warehouse", settings.load_cron), ("digest", settings.digest_cron)):

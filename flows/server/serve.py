@@ -15,7 +15,7 @@ from flows.alerting.pipeline import send_undelivered_alerts_again
 from flows.clock import utc_now
 from flows.data_folder import get_prefect_home, open_store
 from flows.runtime.secrets import get_environment
-from flows.runtime.slack import build_notifier_without_run, build_slack_endpoint, log_line
+from flows.runtime.slack import build_notifier_without_run, build_slack_endpoint, write_line_to_stderr
 from flows.server import prefect_server
 from flows.server.schedules import plan_deployments
 from monitors.alerts.redact import redact
@@ -67,7 +67,7 @@ async def prepare_runner(config: Config, config_path: Path, *, is_local: bool, o
         get_prefect_home(config),
         environment=get_environment(),
         start_timeout_s=config.prefect.start_timeout_s,
-        write_line=log_line,
+        write_line=write_line_to_stderr,
     )
     from prefect.context import refresh_global_settings_context
 
@@ -78,12 +78,14 @@ async def prepare_runner(config: Config, config_path: Path, *, is_local: bool, o
     planned = plan_deployments(config, config_path, config.schedules)
     if only_deploys:
         planned = tuple(deployment for deployment in planned if deployment.full_name == config.deploys.deployment)
-    log_line(f"{plural(len(planned), 'deployment')}: {', '.join(deployment.full_name for deployment in planned)}")
+    write_line_to_stderr(
+        f"{plural(len(planned), 'deployment')}: {', '.join(deployment.full_name for deployment in planned)}"
+    )
     return await register_deployments_and_automations(
         planned,
         build_slack_endpoint(config, get_environment()),
         utc_now,
-        log_line,
+        write_line_to_stderr,
         config_path=None if only_deploys else config_path,
         tag=config.prefect.tag,
     )
@@ -102,7 +104,7 @@ async def run_runner(
     async with asyncio.TaskGroup() as group:
         group.create_task(execute_runs())
         if not only_deploys:
-            watcher = Watcher(config, config_path, now=utc_now, write_line=log_line)
+            watcher = Watcher(config, config_path, now=utc_now, write_line=write_line_to_stderr)
             group.create_task(watcher.run())
         if is_local:
             group.create_task(_end_process_when_server_moves(config))
@@ -114,7 +116,7 @@ async def _send_alerts_again_at_start(config: Config) -> None:
         for target in await asyncio.to_thread(list_targets_with_open_incidents, open_store(config)):
             await send_undelivered_alerts_again(build_notifier_without_run(config, target, Capability.UP))
     except MonitorError as error:
-        log_line(f"Lookout could not send the earlier open alerts yet: {redact(str(error))}")
+        write_line_to_stderr(f"Lookout could not send the earlier open alerts yet: {redact(str(error))}")
 
 
 async def _end_process_when_server_moves(config: Config) -> None:
@@ -125,6 +127,6 @@ async def _end_process_when_server_moves(config: Config) -> None:
         await asyncio.sleep(MOVED_POLL_S)
         server = await asyncio.to_thread(prefect_server.find_server_process, get_prefect_home(config))
         if server is not None and server.api_url != connected:
-            log_line(f"Prefect's server is now at {server.api_url}")
+            write_line_to_stderr(f"Prefect's server is now at {server.api_url}")
             os.kill(os.getpid(), signal.SIGTERM)
             return

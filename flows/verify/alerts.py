@@ -38,7 +38,7 @@ from monitors.records.exchanges import NOT_LET_IN, NOT_READ, NoAnswer, NoAnswerR
 from monitors.records.incidents import IncidentKind, NotifyReason, Observation, RunSummary
 from monitors.records.runs import CaseResult, JudgeState, ReasonKind, RunReport, Verdict
 from monitors.reports.format import shorten
-from warehouse.queries.incidents import RunMessage, list_earlier_messages, list_run_messages
+from warehouse.queries.incidents import RunMessage, list_delayed_messages_before, list_run_messages
 from warehouse.queries.runs import find_last_run_with_answers
 
 COLLECT_S: Final = 60.0
@@ -341,7 +341,7 @@ def build_run_resolution_scope(run: LiveRun, report: RunReport) -> ResolutionSco
     )
 
 
-def find_case_ids_outside_suite(run: LiveRun) -> tuple[str, ...]:
+def find_incident_case_ids_not_in_suite(run: LiveRun) -> tuple[str, ...]:
     """Find the cases of open incidents that are no longer in this suite."""
     context = run.context
     suite_ids = {case.id for case in context.suite.cases}
@@ -406,7 +406,7 @@ def describe_notifications(notifier: Notifier, observations: Sequence[Observatio
     """
     try:
         messages = list_run_messages(notifier.store, notifier.run_id)
-        earlier = list_earlier_messages(notifier.store, notifier.target, notifier.run_id, since)
+        earlier = list_delayed_messages_before(notifier.store, notifier.target, notifier.run_id, since)
         incidents = notifier.store.load_incidents(notifier.target)
     except WarehouseError as error:
         return f"Lookout does not know which alerts were sent ({type(error).__name__})"

@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack
 from flows.alerting.faults import Fault, build_fault_from_error, notify_fault
 from flows.alerting.watchdog import HUNG_RUN
 from flows.data_folder import get_runs_folder
-from flows.runtime.probe import build_local_pace, format_browser
+from flows.runtime.probe import build_concurrency_limit, format_browser
 from flows.runtime.run import build_run_context, load_request_config, open_chat_driver
 from flows.runtime.slack import build_notifier_without_run
 from flows.verify.alerts import EarlyAlerts, build_observation_context
@@ -90,7 +90,7 @@ def _format_deadline_reached(run: LiveRun, limit_s: float) -> str:
     return (
         f"Lookout stopped asking after {limit_s:g} s: {plural(len(run.results), 'answer')} arrived, and the other "
         "cases were not asked. If the suite needs more time, raise watchdog.run_deadline_s in lookout.toml."
-        + (f" {limited[0].upper()}{limited[1:]}." if (limited := run.describe_limit()) else "")
+        + (f" {limited[0].upper()}{limited[1:]}." if (limited := run.describe_request_limit()) else "")
     )
 
 
@@ -187,7 +187,7 @@ async def ask_unanswered_cases(
             run_id=context.run_id,
             settings=settings,
             clock=context.now,
-            concurrency=build_local_pace(settings),
+            concurrency=build_concurrency_limit(settings),
             on_result=grader.save,
             is_wrong=grader.grade_and_check_if_wrong,
             recover=lambda: wait_until_app_recovers(run),

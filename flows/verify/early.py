@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import TypeVar, cast
 
 from flows.alerting.faults import Fault, build_fault_from_error, notify_fault
-from flows.runtime.run import connect_to_prefect, load_request_config
+from flows.runtime.run import load_request_config, start_or_connect_to_prefect
 from flows.server.prefect_server import PrefectUnavailable, is_server_gone
 from flows.verify.asking import ask_until_deadline, prepare_run
 from flows.verify.progress import ProgressListener
@@ -39,7 +39,7 @@ async def verify(request: VerifyRequest, listener: ProgressListener) -> RunRepor
     run = await prepare_run(request, listener, unreported=(ConfigError,))
     async with _ask_in_background(run) as asking:
         with _cancel_on_sigterm(), _show_server_wait(asking, listener):
-            await _run_in_daemon_thread(lambda: connect_to_prefect(config))
+            await _run_in_daemon_thread(lambda: start_or_connect_to_prefect(config))
             await _run_in_daemon_thread(
                 lambda: import_module("flows.verify.flow")
             )  # the import takes 3 s, and answers must be received meanwhile

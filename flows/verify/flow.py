@@ -30,19 +30,19 @@ from flows.artifacts import build_report_page_path, find_site_page_address
 from flows.clock import utc_now
 from flows.deploys.pull_requests import (
     collect_pull_requests_of_run,
+    post_pending_or_error_status,
     post_results_to_pull_requests,
-    report_status_to_pull_requests,
 )
 from flows.deploys.queue import DeployQueue
 from flows.goldset.mutation_testing import compute_severe_mutation_score
 from flows.runtime.run import end_process_immediately, load_request_config
-from flows.runtime.slack import build_recorded_heartbeat, log_line
+from flows.runtime.slack import build_recorded_heartbeat, write_line_to_stderr
 from flows.server.missed_runs import hold_target_exclusively, skip_missed_run
 from flows.verify.alerts import (
     build_run_observations,
     build_run_resolution_scope,
     describe_notifications,
-    find_case_ids_outside_suite,
+    find_incident_case_ids_not_in_suite,
     format_flaky_notes,
 )
 from flows.verify.asking import ask_until_deadline, prepare_run
@@ -51,8 +51,8 @@ from flows.verify.progress import NO_LISTENER, RunLog
 from flows.verify.publish import ProgressPage, publish_artifacts
 from flows.verify.recheck import recheck_failures
 from flows.verify.run_folder import VerifyRequest
-from flows.verify.run_state import LiveRun, find_baseline, store_judge_change
-from flows.verify.snapshot import build_run_snapshot, find_last_pass, should_report_changes
+from flows.verify.run_state import LiveRun, find_baseline, mark_run_if_judge_changed
+from flows.verify.snapshot import build_run_snapshot, find_last_accepted_report, should_report_changes
 from flows.watching.polls import WATCH_TO_DO, format_late_polls, list_late_polls
 from monitors.alerts.liveness import choose_final_ping
 from monitors.alerts.redact import build_redactor, redact
@@ -89,7 +89,7 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport] | State[None
     skipped = await skip_missed_run(config.schedules.missed, utc_now())
     if skipped is not None:
         return skipped
-    async with hold_target_exclusively(request.target, config.prefect.tag, log_line):
+    async with hold_target_exclusively(request.target, config.prefect.tag, write_line_to_stderr):
         newer = await asyncio.to_thread(find_newer_commit, config, request)
         if newer is not None:
             message = f"not asked, because {newer} was deployed after {request.commit}"
@@ -141,7 +141,7 @@ async def _run_verification(request: VerifyRequest, begun: LiveRun | None) -> St
                 stop=end_process_immediately,
                 unreported=_select_errors_shown_to_caller(),
             ),
-            report_status_to_pull_requests(run),
+            post_pending_or_error_status(run),
             open_experiment(run) as experiment,
         ):
             await ask_and_grade(run)
@@ -167,7 +167,7 @@ async def prepare_unless_begun(request: VerifyRequest, begun: LiveRun | None) ->
     """Return the run that this process started before the server was ready, or else prepare a new run."""
     if begun is not None:
         return begun
-    listener = RunLog(request.target, log_line) if deployment.id else NO_LISTENER
+    listener = RunLog(request.target, write_line_to_stderr) if deployment.id else NO_LISTENER
     return await prepare_run(request, listener, unreported=_select_errors_shown_to_caller())
 
 
@@ -192,7 +192,7 @@ async def ask_and_grade(run: LiveRun) -> None:
 async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None) -> RunReport:
     """Compare the results with the baseline, apply the gate, and build the report of the run."""
     run.context.listener.on_stage("evaluating")
-    await asyncio.to_thread(store_judge_change, run)
+    await asyncio.to_thread(mark_run_if_judge_changed, run)
     baseline = await asyncio.to_thread(find_baseline, run)
     pulls = await asyncio.to_thread(collect_pull_requests_of_run, run)
     context = run.context
@@ -208,7 +208,7 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
         partial(redact, account_patterns=context.configured.graders.account_patterns),
     )
     snapshot = await asyncio.to_thread(build_run_snapshot, run)
-    accepted = await asyncio.to_thread(find_last_pass, run, baseline)
+    accepted = await asyncio.to_thread(find_last_accepted_report, run, baseline)
     run.accepted_commit = accepted.commit if accepted else None
     changes = None
     if should_report_changes(report):
@@ -290,7 +290,7 @@ async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> 
     observations = build_run_observations(run, report)
     scope = build_run_resolution_scope(run, report)
     await notify(notifier, observations, summary=summary, scope=scope)
-    if gone := await asyncio.to_thread(find_case_ids_outside_suite, run):
+    if gone := await asyncio.to_thread(find_incident_case_ids_not_in_suite, run):
         await notify(notifier, [], scope=scope.narrow_to(text=LEFT_SUITE, cases=gone, reason=NotifyReason.CLOSED))
     await _add_summary_to_messages(run, report, paths)
     notifications = await asyncio.to_thread(

@@ -185,7 +185,7 @@ class LiveRun:
         """The verified commit: the requested commit, or else the commit that the target serves."""
         return self.context.start.commit or self.serving or self.context.start.serving
 
-    def describe_limit(self) -> str:
+    def describe_request_limit(self) -> str:
         """Describe how the run followed the application's request limit. Return an empty text without a limit."""
         return self.limit.describe_waits() if self.limit else ""
 
@@ -242,7 +242,7 @@ class LiveRun:
             interrupted=self.interrupted,
             resumed_cases=self.resumed,
             not_ready=str(self.not_ready) if self.not_ready else None,
-            request_limit=self.describe_limit(),
+            request_limit=self.describe_request_limit(),
             judging=self.judging,
             pull_request=pull_request or start.pull_request,
             change=self.context.request.change or start.change,
@@ -296,7 +296,7 @@ def load_named_baseline(name: str, runs: Path) -> Baseline | None:
 JUDGE_CHANGED = "JudgeChanged"
 
 
-def store_judge_change(run: LiveRun) -> None:
+def mark_run_if_judge_changed(run: LiveRun) -> None:
     """Mark the run and add a fault to it if its judge is not the judge of the previous run.
 
     Such runs are not compared. A run without a judge's grades can be compared with any run.

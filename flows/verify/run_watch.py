@@ -106,7 +106,7 @@ class _Results:
     def add(self, name: str, segment: Segment) -> None:
         """Add the results of a segment. If a case was asked twice, the later result counts."""
         stored_at = parse_time(parse_segment_id(name))
-        questions = dict(_read_questions(segment))
+        questions = dict(_parse_last_questions(segment))
         for line in segment.lines:
             if line.table == "assessments":
                 assessment = Assessment.model_validate_json(line.row_json)
@@ -131,7 +131,7 @@ class _Results:
             )
 
 
-def _read_questions(segment: Segment) -> Iterator[tuple[tuple[str, int], str]]:
+def _parse_last_questions(segment: Segment) -> Iterator[tuple[tuple[str, int], str]]:
     for line in segment.lines:
         if line.table == "results":
             row = json.loads(line.row_json)
@@ -149,7 +149,7 @@ class RunWatch:
         self._listed: tuple[datetime, tuple[RunProgress, ...]] | None = None
         self._guard = Lock()
 
-    def list_open_runs(self, now: datetime) -> tuple[RunProgress, ...]:
+    def list_recent_unfinished_runs(self, now: datetime) -> tuple[RunProgress, ...]:
         """List recent runs that have no report. Runs that go on come first, then the newest.
 
         Raises `WarehouseUnwritable` if the journal cannot be reached.

@@ -31,7 +31,7 @@ def build_run_snapshot(run: LiveRun) -> RunSnapshot:
         suite_sha256=context.suite.sha256,
         cases=len(context.suite.cases),
         graders={grader.name: grader.version for grader in context.panel},
-        settings=hash_settings(context),
+        settings=hash_verdict_settings(context),
         judges=run.judging.lineages if run.judging else (),
         browser=run.browser,
         lookout=get_lookout_version(),
@@ -45,7 +45,7 @@ def build_run_snapshot(run: LiveRun) -> RunSnapshot:
     )
 
 
-def hash_settings(context: RunContext) -> Mapping[str, str]:
+def hash_verdict_settings(context: RunContext) -> Mapping[str, str]:
     """Hash each part of the configuration that affects the verdict. The keys are names in lookout.toml."""
     parts: Mapping[str, BaseModel | str] = {
         GATE_PART: context.config.gate,
@@ -77,7 +77,7 @@ def should_report_changes(report: RunReport) -> bool:
     return report.verdict is not Verdict.PASS
 
 
-def find_last_pass(run: LiveRun, baseline: Baseline | None) -> RunReport | None:
+def find_last_accepted_report(run: LiveRun, baseline: Baseline | None) -> RunReport | None:
     """Find the last accepted run, which is the baseline if the baseline passed.
 
     If the request names a baseline that did not pass, or ``none``, find the newest accepted run.

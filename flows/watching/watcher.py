@@ -92,7 +92,7 @@ class WatchedLog:
     read_files: LogFilesState = None
 
     @property
-    def has_news(self) -> bool:
+    def has_unread_entries(self) -> bool:
         """Return whether the files may have entries that no run has read.
 
         True if the files changed since a run read them, or if no run has read them since the watcher started. False
@@ -194,7 +194,7 @@ class Watcher:
             if self._logs:
                 group.create_task(self._repeat(self._start_run_for_changed_logs, COMPARE_EVERY_S))
             if self._poller is not None:
-                group.create_task(self._repeat(self._check_deploys, EVERY_MINUTE_S))
+                group.create_task(self._repeat(self._poll_deploys_and_start_runs, EVERY_MINUTE_S))
             for source in self._sources:
                 group.create_task(self._repeat(partial(self._check_source, source), EVERY_HOUR_S))
             group.create_task(self._repeat(self._send_alerts, EVERY_MINUTE_S))
@@ -234,7 +234,7 @@ class Watcher:
         await send_waiting_alerts(self._notifier)
         await notify_of_load_errors(self._notifier)
 
-    async def _check_deploys(self) -> None:
+    async def _poll_deploys_and_start_runs(self) -> None:
         if self._poller is None or await self._is_paused(WATCH_DEPLOYS):
             self._polls.pop(DEPLOYS, None)
             return
@@ -289,7 +289,7 @@ class Watcher:
         if self._runs:
             await self._remove_ended_runs()
         covered = {target for run in self._runs for target in run.files}
-        news = [name for name, log in self._logs.items() if log.has_news and name not in covered]
+        news = [name for name, log in self._logs.items() if log.has_unread_entries and name not in covered]
         if news and not await self._is_paused(FOLLOW_LOG):
             # A second run reads all logs, even if only some have changed. Therefore at most two runs are active.
             await self._start_run_or_read_logs(list(self._logs) if self._runs else news)

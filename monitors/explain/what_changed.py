@@ -228,7 +228,8 @@ def _find_bundle_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunC
     if gone or new:
         yield _build_change(
             ChangeKind.PAGE,
-            f"the page's scripts and styles: {_join_names_up_to_limit(gone) or 'none'} gone, {_join_names_up_to_limit(new) or 'none'} new",
+            f"the page's scripts and styles: {_join_names_up_to_limit(gone) or 'none'} gone, "
+            f"{_join_names_up_to_limit(new) or 'none'} new",
         )
 
 

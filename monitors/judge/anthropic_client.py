@@ -183,8 +183,10 @@ class AnthropicJudge:
 
         async def attempt() -> str:
             batch = await _call_api_with_translated_errors(
-                lambda: self._sdk.messages.batches.create(requests=requests)
-            )  # pyright: ignore[reportArgumentType] - a TypedDict built as a dict
+                lambda: self._sdk.messages.batches.create(
+                    requests=requests  # pyright: ignore[reportArgumentType] - a TypedDict built as a dict
+                )
+            )
             return str(getattr(batch, "id", "") or raise_for_missing_message(batch))
 
         return await retry_until_deadline(attempt, self._retry_policy, provider=self._model)

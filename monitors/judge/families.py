@@ -163,7 +163,8 @@ def require_other_family(
     if not judge:
         raise ConfigError(
             f"the family of the judge's model {judge_model!r} is unknown, so it may be the target's own family. "
-            f"Choose one of {accepted}, or set its family under [judge.families]: {_format_family_setting_example(judge_model)}"
+            f"Choose one of {accepted}, or set its family under [judge.families]: "
+            f"{_format_family_setting_example(judge_model)}"
         )
     if target_family is None and target_model is None:
         raise ConfigError(

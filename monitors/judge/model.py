@@ -35,7 +35,8 @@ class Usage(Record):
 
     - ``input_tokens`` are neither written to nor read from the cache.
     - ``batch`` is True if the provider charged its batch price.
-    - ``estimated`` is True if the provider reported no plausible count. `add_estimated_usage_if_missing` then estimates the tokens.
+    - ``estimated`` is True if the provider reported no plausible count. `add_estimated_usage_if_missing`
+      then estimates the tokens.
     """
 
     input_tokens: Tokens = 0

@@ -70,8 +70,8 @@ SCHEMA: Final[dict[str, Any]] = {
 }
 """The JSON schema of a judge's verdict. The fields are in the order of the reasoning.
 
-Limits of numbers are stated in words, because structured output does not enforce them. `parse_and_validate_verdict` enforces
-them.
+Limits of numbers are stated in words, because structured output does not enforce them. `parse_and_validate_verdict`
+enforces them.
 """
 
 
@@ -168,8 +168,9 @@ def parse_and_validate_verdict(reply: ModelReply, graded: FencedText) -> JudgeVe
 
 
 def parse_and_validate_criteria(reply: ModelReply, graded: FencedText) -> CriteriaReading:
-    """Return the criteria in a reply that `parse_and_validate_verdict` accepts. One faulty criterion makes all three unknown.
+    """Return the criteria in a reply that `parse_and_validate_verdict` accepts.
 
+    One faulty criterion makes all three unknown.
     A quote must be words of the report. For a 0 with a reason, the quote may be empty, because missing words cannot
     be quoted.
     """

@@ -93,7 +93,8 @@ class RequestLimit:
     def explain_too_long_limit(self, retry_after_s: float | None) -> str:
         """Return the reason why the run does not wait until the limit ends."""
         wait = f"for {retry_after_s:.0f} s" if retry_after_s is not None else "for an unknown time"
-        return f"the app refuses requests (HTTP 429) {wait}, but the run has only {self._ends_at - _read_event_loop_time():.0f} s left"
+        left_s = self._ends_at - _read_event_loop_time()
+        return f"the app refuses requests (HTTP 429) {wait}, but the run has only {left_s:.0f} s left"
 
     def describe_waits(self) -> str:
         """Return a sentence about the waits in this run; empty if Lookout did not wait."""

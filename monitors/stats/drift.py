@@ -16,9 +16,10 @@ optional stopping" (2021) give such a test for two parallel streams. Here one pa
 that separates them is unknown.
 
 The counts of a run are numbers of conversations of equal weight, from
-`monitors.stats.stratified.compute_counts_for_sequential_test`. The last ``window_runs`` runs are stored separately, because
-the change may have begun at any of them. Older runs are stored as one sum, and still count as runs before a change.
-A run that leaves the window is no longer a possible start of a change, which can only lower the evidence.
+`monitors.stats.stratified.compute_counts_for_sequential_test`. The last ``window_runs`` runs are stored
+separately, because the change may have begun at any of them. Older runs are stored as one sum, and still count as
+runs before a change. A run that leaves the window is no longer a possible start of a change, which can only lower
+the evidence.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ everything is sampled. If a judge decided, there is therefore no finite populati
 for the judge's errors, each limit of the interval is converted to the sample size for which Wilson's formula gives
 this limit. `monitors.stats.agreement` computes the correction with this sample size.
 
-`add_rule_and_part_rates` adds the rate that rules found and the rate that a judge found in the remaining conversations: G. Y.
-Zou, A. Donner, "Construction of confidence limits about effect measures: a general approach", Statistics in
-Medicine 27 (2008).
+`add_rule_and_part_rates` adds the rate that rules found and the rate that a judge found in the remaining
+conversations: G. Y. Zou, A. Donner, "Construction of confidence limits about effect measures: a general approach",
+Statistics in Medicine 27 (2008).
 """
 
 from __future__ import annotations
@@ -210,7 +210,10 @@ def compute_failure_rate_interval(
     judged: bool = False,
     confidence: float = 0.95,
 ) -> Estimate:
-    """Return the rate and its limits as `estimate_failure_rate` computes them. Raises ``ValueError`` without grades."""
+    """Return the rate and its limits as `estimate_failure_rate` computes them.
+
+    Raises ``ValueError`` without grades.
+    """
     if not any(stratum.graded for stratum in strata):
         raise ValueError("no conversation was graded, so there is no rate")
     estimate, _ = _estimate_rate_with_method(strata, confusion, confidence, finite=not judged and confusion is None)

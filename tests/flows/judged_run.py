@@ -12,7 +12,7 @@ from flows.runtime.run import build_run_context
 from flows.verify.alerts import build_run_observations
 from flows.verify.judging import JudgeStage
 from flows.verify.run_folder import VerifyRequest
-from flows.verify.run_state import LiveRun, store_judge_change
+from flows.verify.run_state import LiveRun, mark_run_if_judge_changed
 from monitors.config.file import parse_config
 from monitors.gate.assess import assess_case
 from monitors.gate.evaluate import evaluate_results
@@ -135,7 +135,7 @@ async def _judge_answers(run: LiveRun, answers: Sequence[tuple[GoldCase, str]], 
             else:
                 await deliver(run.save(case, came, assessment))
     if recorded:
-        store_judge_change(run)
+        mark_run_if_judge_changed(run)
     report = evaluate_results(run.build_facts(utc_now()), run.results, run.context.config.gate)
     if recorded:
         run.context.journal.append((RunRow(row=report),), run_id=run.context.run_id)

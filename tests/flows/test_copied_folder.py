@@ -32,7 +32,7 @@ from tests.polling import wait_until
 from tests.prefect_home import with_tables
 from tests.servers.slack import SlackServer
 from tests.stable_text import replace_volatile
-from warehouse.folder_identity import claim_folder, read_identity
+from warehouse.folder_identity import create_or_check_identity, read_identity
 
 COMMANDS = {
     "up": ("up",),
@@ -58,7 +58,7 @@ def slack():
 @pytest.fixture
 def original(tmp_path, slack) -> AlertingTestbed:
     """An installation that has sent one alert, and stored another that Slack did not take."""
-    claim_folder(tmp_path / "data", new_id="original", at=NOON)
+    create_or_check_identity(tmp_path / "data", new_id="original", at=NOON)
     testbed = AlertingTestbed(tmp_path / "data", slack)
     asyncio.run(notify(testbed.notifier("run-1"), [observation()]))
     slack.always = "internal_error"
@@ -166,7 +166,7 @@ def test_a_copy_with_its_journal_elsewhere_is_refused(tmp_path, original):
 
 
 def test_a_separated_copy_runs_no_deploy_that_was_reported_to_its_original(tmp_path):
-    claim_folder(tmp_path / "data", new_id="original", at=NOON)
+    create_or_check_identity(tmp_path / "data", new_id="original", at=NOON)
     event = DeployEvent(target="demo", commit="4f2a91c", occurred_at=NOON, reported_by="github")
     DeployQueue(tmp_path / "data").save_if_new(QueuedDeploy(deploy=ReportedDeploy(event=event), stored_at=NOON))
     copy_all(tmp_path / "data", tmp_path / "copy")
@@ -186,7 +186,7 @@ def installations(tmp_path):
         )
         home = tmp_path / "original" / "data" / "prefect"
         home.mkdir(parents=True)
-        claim_folder(tmp_path / "original" / "data", new_id="original", at=NOON)
+        create_or_check_identity(tmp_path / "original" / "data", new_id="original", at=NOON)
         port = str(find_free_port("127.0.0.1", 0))
         pretends = ("-c", "import time; time.sleep(600)", "prefect", "server", "start", "--port", port, "")
         with subprocess.Popen([sys.executable, *pretends], cwd=home, start_new_session=True) as server:

@@ -63,7 +63,7 @@ class Victim:
 
     def kill(self) -> None:
         """As the kernel does where memory is short."""
-        server = prefect_server.read_noted_server(self._home)
+        server = prefect_server.read_last_started_server(self._home)
         assert server is not None
         os.killpg(server.pid, signal.SIGKILL)
 

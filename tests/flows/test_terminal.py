@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.data_folder import open_store_in
-from flows.terminal import guard_output, print_text, write_data, write_json, write_note
+from flows.terminal import escape_controls_in_output, print_text, write_data, write_json, write_note
 from flows.terminal_console import TerminalConsole
 from monitors.records.base import Severity
 from tests import fork_server
@@ -91,7 +91,7 @@ def test_a_bar_moves_the_cursor_and_its_description_does_not():
 
 
 def test_library_warnings_and_logs_are_escaped_and_keep_their_colours(capsys):
-    with guard_output():
+    with escape_controls_in_output():
         sys.stderr.write(warnings.formatwarning(HOSTILE, UserWarning, "a.py", 1))
         sys.stderr.writelines([HOSTILE, "\x1b[1;31mred\x1b[0m"])
         print(HOSTILE)
@@ -102,7 +102,7 @@ def test_library_warnings_and_logs_are_escaped_and_keep_their_colours(capsys):
 
 
 def test_the_log_of_a_process_is_made_visible():
-    program = f"import logging\nfrom flows.terminal import log_to_terminal\nlog_to_terminal('%(message)s')\nlogging.warning({HOSTILE!r})"
+    program = f"import logging\nfrom flows.terminal import configure_logging_to_stderr\nlog_to_terminal('%(message)s')\nlogging.warning({HOSTILE!r})"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert "[U+001B]" in done.stderr
     assert not obeyed(done.stderr)

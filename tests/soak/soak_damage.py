@@ -123,7 +123,7 @@ def killed_while_loading(store: Store, kind: str) -> object:
     def job(say: Callable[[str], None]) -> None:
         with store.database.open_for_writing(30) as connection:
             load_journal(connection, store.journal, store.database.scratch)
-            store.save_ledger(connection)
+            store.save_ledger_if_complete(connection)
             say(repr(_prints(connection)))
             if step is not None:
                 connection.execute(f"set debug_checkpoint_abort = '{step}'")

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from flows.server.prefect_server import read_noted_server
+from flows.server.prefect_server import read_last_started_server
 from monitors.records.incidents import Alert, IncidentKind
 from tests.deployments.up.test_guard import wait_until_gone
 from tests.deployments.up_process import Up, up
@@ -149,7 +149,7 @@ class Course:
         self._chat.answers = (answer,)
 
     def _kill_prefect(self) -> None:
-        server = read_noted_server(self._folder / "data" / "prefect")  # also one that is too busy to answer
+        server = read_last_started_server(self._folder / "data" / "prefect")  # also one that is too busy to answer
         assert server is not None
         os.killpg(server.pid, signal.SIGKILL)
 

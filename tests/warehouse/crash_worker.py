@@ -116,7 +116,7 @@ def _checkpoint(turn: Turn) -> None:
     with store.database.open_for_writing(WAIT_S) as connection:
         load_journal(connection, store.journal, store.database.scratch)
         connection.execute("force checkpoint")
-        store.save_ledger(connection)
+        store.save_ledger_if_complete(connection)
 
 
 def _migrate(turn: Turn) -> None:

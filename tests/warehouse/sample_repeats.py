@@ -18,11 +18,11 @@ from monitors.records.self_checks import (
 )
 from monitors.records.targets import Environment
 from tests.warehouse.sample_rows import NOON, SUITE_SHA, suite
-from warehouse.queries.repeatability import hash_grading
+from warehouse.queries.repeatability import hash_graders_and_settings
 
 GRADERS = {"quantities": "1"}
 SETTINGS = {"graders": "aa", "domains": "bb", "gate": "cc"}
-BY = hash_grading(GRADERS, SETTINGS)
+BY = hash_graders_and_settings(GRADERS, SETTINGS)
 
 
 def asks(*outcomes: CaseOutcome) -> tuple[RecordedAsk, ...]:

@@ -11,12 +11,18 @@ import pytest
 
 from monitors.errors import ConfigError
 from tests.builders import NOON
-from warehouse.folder_identity import IDENTITY_FILE, CopiedFolder, assign_new_identity, claim_folder, read_identity
+from warehouse.folder_identity import (
+    IDENTITY_FILE,
+    CopiedFolder,
+    assign_new_identity,
+    create_or_check_identity,
+    read_identity,
+)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    claim_folder(tmp_path / "data", new_id="first", at=NOON)
+    create_or_check_identity(tmp_path / "data", new_id="first", at=NOON)
     return tmp_path / "data"
 
 
@@ -45,14 +51,14 @@ def write_birth(folder, born_ns):
 def test_a_renamed_folder_is_the_same_one(folder, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     renamed = folder.rename(tmp_path / "elsewhere" / "renamed")
-    claim_folder(renamed, new_id="second", at=NOON)
+    create_or_check_identity(renamed, new_id="second", at=NOON)
     assert read_identity(renamed).id == "first"
 
 
 @pytest.mark.parametrize("copy", [copy_tree, copy_all, pack_and_unpack])
 def test_a_copy_is_refused_until_a_person_says_what_it_is(folder, tmp_path, copy):
     copy(folder, tmp_path / "copy")
-    for use in (read_identity, lambda path: claim_folder(path, new_id="second", at=NOON)):
+    for use in (read_identity, lambda path: create_or_check_identity(path, new_id="second", at=NOON)):
         with pytest.raises(CopiedFolder, match="is a copy of the data folder that was created as"):
             use(tmp_path / "copy")
     assert read_identity(folder).id == "first"
@@ -69,8 +75,8 @@ def test_a_copy_back_in_the_place_of_the_original_is_a_copy(folder, tmp_path):
 
 def test_a_moved_folder_has_its_identity_and_is_the_same_from_then_on(folder, tmp_path):
     copy_all(folder, tmp_path / "copy")
-    claim_folder(tmp_path / "copy", new_id="second", at=NOON, moved=True)
-    claim_folder(tmp_path / "copy", new_id="third", at=NOON)
+    create_or_check_identity(tmp_path / "copy", new_id="second", at=NOON, moved=True)
+    create_or_check_identity(tmp_path / "copy", new_id="third", at=NOON)
     identity = read_identity(tmp_path / "copy")
     assert (identity.id, identity.copied_at) == ("first", None)
 
@@ -78,7 +84,7 @@ def test_a_moved_folder_has_its_identity_and_is_the_same_from_then_on(folder, tm
 def test_a_separated_copy_has_an_identity_of_its_own(folder, tmp_path):
     copy_all(folder, tmp_path / "copy")
     assign_new_identity(tmp_path / "copy", new_id="second", at=NOON)
-    claim_folder(tmp_path / "copy", new_id="third", at=NOON)
+    create_or_check_identity(tmp_path / "copy", new_id="third", at=NOON)
     identity = read_identity(tmp_path / "copy")
     assert (identity.id, identity.copied_at) == ("second", NOON)
 
@@ -103,16 +109,16 @@ def test_without_creation_times_the_inode_decides(folder, tmp_path):
 
 def test_commands_that_start_together_agree_on_one_identity(tmp_path):
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda n: claim_folder(tmp_path / "data", new_id=f"id-{n}", at=NOON), range(32)))
+        list(pool.map(lambda n: create_or_check_identity(tmp_path / "data", new_id=f"id-{n}", at=NOON), range(32)))
     first = read_identity(tmp_path / "data").id
-    claim_folder(tmp_path / "data", new_id="late", at=NOON)
+    create_or_check_identity(tmp_path / "data", new_id="late", at=NOON)
     assert read_identity(tmp_path / "data").id == first
 
 
 def test_a_damaged_identity_is_an_error_that_names_the_file(folder):
     (folder / IDENTITY_FILE).write_text('{"id": ')
     with pytest.raises(ConfigError, match=r"identity\.json cannot be read"):
-        claim_folder(folder, new_id="second", at=NOON)
+        create_or_check_identity(folder, new_id="second", at=NOON)
 
 
 def test_a_folder_that_does_not_exist_has_no_identity(tmp_path):

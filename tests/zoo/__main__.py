@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
-from deployments.cli.doctor.command import add_trial_answers, exit_code_from_inspection
+from deployments.cli.doctor.command import ask_questions_and_add_answers, exit_code_from_inspection
 from deployments.cli.exit_codes import ExitCode
 from monitors.errors import ProbeError
 from monitors.probes.browser.driver import BrowserDriver
@@ -97,7 +97,7 @@ def use_doctor(address: str) -> ProbeSettings:
     """Return the settings that `lookout doctor` proposes for a page, after it has asked its three questions."""
     with tempfile.TemporaryDirectory() as folder:
         look = asyncio.run(inspect_page(address, SETTINGS, picture=Path(folder) / "look.png"))
-    look = add_trial_answers(look, address, SETTINGS, None, None)
+    look = ask_questions_and_add_answers(look, address, SETTINGS, None, None)
     assert exit_code_from_inspection(look) is ExitCode.PASS, look
     proposed = {"open": look.open, "selectors": look.selectors.model_dump()}
     return ProbeSettings.model_validate(SETTINGS.model_dump() | proposed)

@@ -16,7 +16,7 @@ from monitors.plural import plural
 from monitors.records.base import Record
 from warehouse.database.connection import REBUILD_HINT, Deadline, open_connection, transaction
 from warehouse.database.database import build_database, remove_database
-from warehouse.database.load import BATCH_ROWS, format_segment_loss, insert_segments, load_archive_hashes
+from warehouse.database.load import BATCH_ROWS, format_segment_loss, insert_segments, list_loaded_archive_hashes
 from warehouse.database.stage import (
     Entry,
     NamedSegment,
@@ -62,7 +62,7 @@ class CopyReport:
     problems: list[CheckProblem] = field(default_factory=list[CheckProblem])
 
 
-def load_segment_copies(
+def load_journal_for_comparison(
     fresh: duckdb.DuckDBPyConnection,
     journal: Journal,
     scratch: Path,
@@ -197,14 +197,14 @@ def _compare_with_journal(store: Store, deadline: Deadline) -> CheckReport:
     database = store.database
     with open_connection(database.file, deadline, read_only=True) as live:
         entries = {str(row[0]): str(row[1]) for row in live.execute("select id, sha256 from segments").fetchall()}
-        archives = load_archive_hashes(live)
+        archives = list_loaded_archive_hashes(live)
         missing = store.count_absent_segments(live)
     with build_database(database.file, deadline, database.schema, database.clock) as (fresh, beside):
-        copies = load_segment_copies(fresh, store.journal, database.scratch, entries, archives)
+        copies = load_journal_for_comparison(fresh, store.journal, database.scratch, entries, archives)
         problems = [
             *_report_lost_rows(missing, len(copies.ids - entries.keys()), store.count_lost_segments()),
             *_report_absent_segments(entries, copies.ids),
-            *_report_set_aside(store),
+            *_report_damaged_segments(store),
             *copies.problems,
         ]
         fresh.execute(f"attach '{_quote_path(database.file)}' as live (read_only)")
@@ -264,7 +264,7 @@ def _report_absent_segments(entries: dict[str, str], present: set[str]) -> Itera
         )
 
 
-def _report_set_aside(store: Store) -> Iterator[CheckProblem]:
+def _report_damaged_segments(store: Store) -> Iterator[CheckProblem]:
     for place in store.journal.segments.list_set_aside():
         yield CheckProblem(
             kind=CheckProblemKind.SET_ASIDE,

@@ -111,7 +111,7 @@ def _try_exclusive_lock(handle: int, file: Path, deadline: Deadline) -> bool:
     A waiting writer blocks new readers for two seconds, and then lets new readers start for a short time.
     """
     while True:
-        with _open_turn_file(file) as turn:
+        with _open_writer_priority_file(file) as turn:
             if not _try_flock(turn, fcntl.LOCK_EX, deadline):
                 return False
             if _try_flock(handle, fcntl.LOCK_EX, deadline.limit_to(_WRITER_TURN_S)):
@@ -125,14 +125,14 @@ def _try_exclusive_lock(handle: int, file: Path, deadline: Deadline) -> bool:
 
 def _try_shared_lock(handle: int, file: Path, deadline: Deadline) -> bool:
     try:
-        with _open_turn_file(file) as turn:
+        with _open_writer_priority_file(file) as turn:
             return _try_flock(turn, fcntl.LOCK_SH, deadline) and _try_flock(handle, fcntl.LOCK_SH, deadline)
     except WarehouseUnwritable:
         return _try_flock(handle, fcntl.LOCK_SH, deadline)  # the wait may be unfair, but it harms no process
 
 
 @contextmanager
-def _open_turn_file(file: Path) -> Generator[int]:
+def _open_writer_priority_file(file: Path) -> Generator[int]:
     path = file.with_name(f"{file.name}.turn")
     try:
         handle = open_without_links(path, os.O_RDWR | os.O_CREAT)

@@ -321,7 +321,7 @@ class Database:
     @contextmanager
     def _open_shared(self, deadline: Deadline) -> Generator[duckdb.DuckDBPyConnection]:
         with acquire_lock(self.file, deadline, exclusive=False):
-            self._refuse_other_files()
+            self._refuse_non_duckdb_file()
             with open_connection(self.file, deadline, read_only=True) as connection:
                 yield connection
 
@@ -357,13 +357,13 @@ class Database:
         if not self.file.exists():
             create_database(self.file, deadline, self.schema, self.clock)
             return
-        self._refuse_other_files()
+        self._refuse_non_duckdb_file()
         if not build_ledger_path(self.file).exists():
             # Opening another application's database for writing could change it.
             with open_connection(self.file, deadline, read_only=True) as connection:
                 read_schema_number(connection, self.file)
 
-    def _refuse_other_files(self) -> None:
+    def _refuse_non_duckdb_file(self) -> None:
         """Raise `WarehouseDamaged` for a file that is not a DuckDB file.
 
         DuckDB must not open such a file: to read the files of some programs, it would download an extension.

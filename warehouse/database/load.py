@@ -28,8 +28,8 @@ from warehouse.database.stage import (
     list_current_manifests,
     parse_archive_hash,
     read_manifest,
+    replace_staged_segments,
     stage_archived_segments,
-    stage_segments,
 )
 from warehouse.journal.journal import Journal
 from warehouse.journal.segments import parse_segment_id
@@ -133,11 +133,11 @@ def insert_segments(
     connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment], *, all_new: bool = False
 ) -> None:
     """Insert segments in the caller's transaction. `insert_staged_segments` explains ``all_new``."""
-    stage_segments(connection, batch)
+    replace_staged_segments(connection, batch)
     insert_staged_segments(connection, [build_entry(each) for each in batch], journal.now(), all_new=all_new)
 
 
-def load_archive_hashes(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
+def list_loaded_archive_hashes(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
     """Return the hashes of the archives with all rows in the tables."""
     return frozenset(str(row[0]) for row in connection.execute("select sha256 from archives").fetchall())
 
@@ -158,7 +158,7 @@ def _load_archives(
     rows: Counter[str],
     left: _SkippedSegments,
 ) -> int:
-    done = load_archive_hashes(connection)
+    done = list_loaded_archive_hashes(connection)
     count = 0
     for name in list_current_manifests(journal):
         if parse_archive_hash(name) in done:
@@ -219,7 +219,7 @@ def _iterate_batches(
             left.too_new += 1
             continue
         except WarehouseDamaged as error:
-            left.damaged.append(_set_aside(journal, name, error))
+            left.damaged.append(_move_damaged_segment_aside(journal, name, error))
             continue
         batch.append(NamedSegment(name, segment))
         size += len(segment.lines)
@@ -268,9 +268,9 @@ def _load_one_by_one_or_set_aside(
         return [done for named in batch for done in _load_batch(connection, journal, [named], left)]
     name = batch[0].name
     damage = WarehouseDamaged(f"the segment {journal.segments.format_location(name)} cannot be loaded: {error}")
-    left.damaged.append(_set_aside(journal, name, damage))
+    left.damaged.append(_move_damaged_segment_aside(journal, name, damage))
     return []
 
 
-def _set_aside(journal: Journal, name: str, error: WarehouseDamaged) -> DamagedSegment:
+def _move_damaged_segment_aside(journal: Journal, name: str, error: WarehouseDamaged) -> DamagedSegment:
     return DamagedSegment(stored_at=journal.segments.set_aside(name), error=str(error))

@@ -288,13 +288,13 @@ def _fill_database(
         loaded=loaded,
         stored_at=None,
         missing=missing or old.missing,
-        unknown=_count_unknown(ledger, old, len(have)),
+        unknown=_count_segments_found_nowhere(ledger, old, len(have)),
         unread=old.unread,
         set_aside=tuple(store.journal.segments.list_set_aside()),
     )
 
 
-def _count_unknown(ledger: Ledger | None, old: OldFile, have: int) -> int:
+def _count_segments_found_nowhere(ledger: Ledger | None, old: OldFile, have: int) -> int:
     """Count the segments that the ledger counts and that are in neither the journal nor the old file."""
     if ledger is None:
         return 0

@@ -20,7 +20,7 @@ import duckdb
 
 from monitors.errors import WarehouseDamaged
 from monitors.records.base import Record
-from warehouse.database.load import load_archive_hashes, load_journal, record_loaded_archive
+from warehouse.database.load import list_loaded_archive_hashes, load_journal, record_loaded_archive
 from warehouse.database.snapshot import remove_snapshots
 from warehouse.database.stage import (
     ARCHIVE_FOLDER,
@@ -36,12 +36,12 @@ from warehouse.database.stage import (
     list_current_manifests,
     parse_archive_hash,
     read_manifest,
+    replace_staged_segments,
     stage_archived_segments,
-    stage_segments,
 )
 from warehouse.database.store import Store
 from warehouse.journal.journal import SUITES, Journal
-from warehouse.journal.segments import SegmentLine, build_first_id, format_line, parse_segment_id
+from warehouse.journal.segments import SegmentLine, build_lower_bound_id, format_line, parse_segment_id
 
 MAX_ARCHIVE_ROWS = 200_000
 """Maximum number of rows in an archive. Such an archive has some tens of megabytes."""
@@ -67,9 +67,9 @@ def compact_segments(store: Store, *, before: datetime, wait_s: float, unfinishe
     report = CompactReport()
     with store.database.open_for_writing(wait_s) as connection:
         load_journal(connection, store.journal, scratch)
-        store.save_ledger(connection)
+        store.save_ledger_if_complete(connection)
         scratch.unlink(missing_ok=True)
-        _remove_superseded_files(store.journal, scratch, load_archive_hashes(connection))
+        _remove_superseded_files(store.journal, scratch, list_loaded_archive_hashes(connection))
         for batch in _iterate_batches(
             store.journal, _list_old_segments(connection, store.journal, before, unfinished=unfinished)
         ):
@@ -80,7 +80,7 @@ def compact_segments(store: Store, *, before: datetime, wait_s: float, unfinishe
 def _list_old_segments(
     connection: duckdb.DuckDBPyConnection, journal: Journal, before: datetime, *, unfinished: bool
 ) -> Sequence[str]:
-    limit = build_first_id(before)
+    limit = build_lower_bound_id(before)
     rows = connection.execute(
         "select id from segments s where $unfinished or run_id is null"
         " or exists (select 1 from runs r where r.run_id = s.run_id and not r.interrupted)"
@@ -113,7 +113,7 @@ def _iterate_batches(journal: Journal, names: Sequence[str]) -> Iterator[Sequenc
 def _archive_batch(
     connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment], scratch: Path
 ) -> CompactReport:
-    stage_segments(connection, batch)
+    replace_staged_segments(connection, batch)
     write_verified_parquet(connection, scratch)
     manifest = ArchiveManifest(
         sha256=hash_file(scratch),
@@ -216,7 +216,7 @@ def remove_personal_data(store: Store, *, before: datetime, key: bytes, wait_s: 
     """
     _require_key_length(key)
     compact_segments(store, before=before, wait_s=wait_s, unfinished=True)
-    limit = build_first_id(before)
+    limit = build_lower_bound_id(before)
     segments = archives = 0
     with store.database.open_for_writing(wait_s) as connection:
         for name in list_current_manifests(store.journal):
@@ -229,7 +229,7 @@ def remove_personal_data(store: Store, *, before: datetime, key: bytes, wait_s: 
                 archives += 1
                 segments += len(manifest.segments)
         load_journal(connection, store.journal, store.database.scratch)
-        store.save_ledger(connection)
+        store.save_ledger_if_complete(connection)
     compact_segments(store, before=before, wait_s=wait_s, unfinished=True)  # remove the replaced archives
     remove_snapshots(store.database.file.parent)
     return AgeReport(archives=archives, segments=segments)
@@ -273,8 +273,8 @@ def remove_conversation(
                 archives += 1
                 segments += len(manifest.segments)
         load_journal(connection, journal, scratch)
-        store.save_ledger(connection)
-        _remove_superseded_files(journal, scratch, load_archive_hashes(connection))
+        store.save_ledger_if_complete(connection)
+        _remove_superseded_files(journal, scratch, list_loaded_archive_hashes(connection))
     remove_snapshots(store.database.file.parent)
     return ConversationReport(archives=archives, segments=segments, run_ids=tuple(str(row[0]) for row in runs))
 

@@ -71,7 +71,7 @@ class Snapshot:
         copy_name = self._find_copy_of_version(version)
         if copy_name is None:
             copy_name = self._find_or_make_copy(wait_s)
-        changed = self._open_copy(copy_name)
+        changed = self._open_copy_if_newer(copy_name)
         self.as_of = seen_at
         return changed
 
@@ -127,9 +127,9 @@ class Snapshot:
     def _find_or_make_copy(self, wait_s: float) -> Path:
         with _lock_folder(self.folder):
             made = self._find_copy_of_version(self.source.compute_version())  # another site may have made it by now
-            return made or self._replace_copies(wait_s)
+            return made or self._make_copy_and_remove_others(wait_s)
 
-    def _replace_copies(self, wait_s: float) -> Path:
+    def _make_copy_and_remove_others(self, wait_s: float) -> Path:
         beside = self.folder / "making.duckdb"
         remove_database(beside)
         try:
@@ -148,7 +148,7 @@ class Snapshot:
                 old.unlink(missing_ok=True)
         return goal
 
-    def _open_copy(self, file: Path) -> bool:
+    def _open_copy_if_newer(self, file: Path) -> bool:
         if self._current is not None and self._current.file == file:
             return False
         try:

@@ -70,7 +70,7 @@ def create_empty_stage(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(_STAGED)
 
 
-def stage_segments(connection: duckdb.DuckDBPyConnection, batch: Sequence[NamedSegment]) -> None:
+def replace_staged_segments(connection: duckdb.DuckDBPyConnection, batch: Sequence[NamedSegment]) -> None:
     """Replace the content of the staging table with the lines of these segments."""
     create_empty_stage(connection)
     with connection.appender("staged") as appender:

@@ -109,7 +109,7 @@ class Store:
         with self.database.open_for_writing(wait_s) as connection:
             lost_before, missing_before = self.count_lost_segments(), self.count_absent_segments(connection)
             report = self.load_pending_segments_into(connection)
-            self.save_ledger(connection)
+            self.save_ledger_if_complete(connection)
         restored = max(0, missing_before - (report.missing - lost_before))
         return report.model_copy(update={"restored": restored, "swept": self.journal.remove_stale_files()})
 
@@ -119,7 +119,7 @@ class Store:
         """Load the segments that are not loaded yet over an open connection. The caller holds the lock.
 
         ``folder`` limits this to the segments of one folder. Lost segments are recorded in the ledger. Errors are
-        also saved for `take_load_errors`, because the next load does not find them again.
+        also saved for `pop_load_errors`, because the next load does not find them again.
         """
         report = load_journal(connection, self.journal, self.database.scratch, folder)
         missing = self.count_absent_segments(connection)
@@ -131,7 +131,7 @@ class Store:
         self._load_errors.extend(report.errors())
         return report
 
-    def take_load_errors(self) -> Sequence[WarehouseDamaged]:
+    def pop_load_errors(self) -> Sequence[WarehouseDamaged]:
         """Return and forget the load errors of this process since the last call."""
         errors = self._load_errors.copy()
         self._load_errors.clear()
@@ -144,7 +144,7 @@ class Store:
         """
         with self.database.open_for_writing(wait_s) as connection:
             report = self.load_pending_segments_into(connection)
-            self.save_ledger(connection)
+            self.save_ledger_if_complete(connection)
         aside = [
             f"{place} is damaged and was set aside: restore it from a backup, or delete it"
             for place in self.journal.segments.list_set_aside()
@@ -221,7 +221,7 @@ class Store:
         table = self.query("select report from runs where run_id = $run", {"run": run_id}, wait_s=wait_s)
         return _parse_report(table.rows[0]) if table.rows else None
 
-    def save_ledger(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def save_ledger_if_complete(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Write the ledger. Later loads compare it with the file to detect lost segments.
 
         Writes nothing while segments are missing.

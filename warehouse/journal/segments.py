@@ -43,7 +43,7 @@ _TICK = timedelta(microseconds=1)
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
 
 
-def build_first_id(time: datetime) -> str:
+def build_lower_bound_id(time: datetime) -> str:
     """Build a text that sorts before the ids of all segments written at this time or later."""
     return f"{time.astimezone(UTC):{_STAMP}}"
 
@@ -110,7 +110,7 @@ class SegmentNames:
         if self._last is not None and now <= self._last:
             now = self._last + _TICK
         self._last = now
-        return SegmentId(f"{build_first_id(now)}-{self._entropy(8).hex()}")
+        return SegmentId(f"{build_lower_bound_id(now)}-{self._entropy(8).hex()}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +338,7 @@ class LocalSegments:
 
         Return the number of removed files.
         """
-        return sum(self._sweep_folder(name, now) for name in self._list_folders())
+        return sum(self._remove_stale_files_in_folder(name, now) for name in self._list_folders())
 
     def format_location(self, name: str) -> str:
         """Return the path of a segment."""
@@ -360,7 +360,7 @@ class LocalSegments:
         except (FileNotFoundError, NotADirectoryError):
             return []  # the next write to the folder reports the error
 
-    def _sweep_folder(self, name: str, now: datetime) -> int:
+    def _remove_stale_files_in_folder(self, name: str, now: datetime) -> int:
         count = 0
         # A folder that was never written to has nothing to remove.
         with suppress(FileNotFoundError, NotADirectoryError), self._open_folder(self._root / name) as folder:

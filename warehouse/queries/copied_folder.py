@@ -42,4 +42,4 @@ def leave_messages_to_original(store: Store, journal: Journal, at: datetime, *, 
             ]
             if rows:
                 append_and_insert_rows(connection, journal, rows)
-        store.save_ledger(connection)
+        store.save_ledger_if_complete(connection)

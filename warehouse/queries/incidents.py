@@ -13,7 +13,7 @@ from monitors.records.base import Record, UtcTime
 from monitors.records.incidents import Alert, DeliveryStatus, Incident, IncidentKind, NotifyReason, OperatorMark
 from monitors.records.operator_actions import ActionOutcome, OperatorAction, Silence
 from warehouse.database.store import Store
-from warehouse.journal.segments import build_first_id, parse_time
+from warehouse.journal.segments import build_lower_bound_id, parse_time
 from warehouse.queries.operator_actions import SHOWN_TOGETHER
 
 
@@ -78,7 +78,7 @@ where list_contains(string_split($about, ','), fingerprint) group by fingerprint
 """
 
 
-def find_latest_alerts(store: Store, incidents: Sequence[Incident]) -> Mapping[str, str]:
+def find_latest_alert_ids(store: Store, incidents: Sequence[Incident]) -> Mapping[str, str]:
     """Find the id of the last alert about each of ``incidents``. The keys are fingerprints."""
     fingerprints = ",".join(incident.fingerprint for incident in incidents)
     targets = "\n".join({incident.target for incident in incidents})
@@ -106,13 +106,13 @@ order by h.sequence
 """
 
 
-def list_withheld_alerts(store: Store, since: datetime) -> Sequence[tuple[datetime, Incident]]:
+def list_withheld_not_yet_summarised(store: Store, since: datetime) -> Sequence[tuple[datetime, Incident]]:
     """List the alerts that were withheld after ``since``, oldest first.
 
     An alert is not listed if the summary at the end of a silence has reported it. Each item is the time of the
     decision, and the incident as it was at that time.
     """
-    table = store.query(_WITHHELD, {"since": build_first_id(since)})
+    table = store.query(_WITHHELD, {"since": build_lower_bound_id(since)})
     return [(parse_time(str(segment)), Incident.model_validate_json(str(record))) for segment, record in table.rows]
 
 
@@ -315,7 +315,7 @@ def find_last_run_with_alert(store: Store, target: str, kind: IncidentKind) -> F
     return None
 
 
-def find_printed_alerts(store: Store, target: str) -> Mapping[str, Alert]:
+def find_alerts_only_printed(store: Store, target: str) -> Mapping[str, Alert]:
     """Find the last message about each open incident of ``target`` whose messages were only printed, never sent.
 
     The keys are fingerprints.
@@ -354,7 +354,7 @@ def list_run_messages(store: Store, run_id: str) -> tuple[RunMessage, ...]:
     return tuple(RunMessage(Alert.model_validate_json(str(record)), str(status)) for record, status in table.rows)
 
 
-def list_earlier_messages(store: Store, target: str, run_id: str, since: datetime) -> tuple[RunMessage, ...]:
+def list_delayed_messages_before(store: Store, target: str, run_id: str, since: datetime) -> tuple[RunMessage, ...]:
     """List the messages about ``target`` that other runs created before ``since``, oldest first.
 
     Only messages that still wait, or that were sent at ``since`` or later, are listed.
@@ -429,7 +429,7 @@ def load_alerts_of_message(store: Store, alert_id: str) -> tuple[Alert, ...]:
     return tuple(Alert.model_validate_json(record) for record in records)
 
 
-def list_operator_marks(store: Store, alert: Alert) -> tuple[OperatorMark, ...]:
+def list_operator_actions_on_alert(store: Store, alert: Alert) -> tuple[OperatorMark, ...]:
     """List people's actions on the incidents of ``alert`` since the alert was sent, oldest first."""
     fingerprints = ",".join(item.incident.fingerprint for item in alert.items)
     table = store.query(

@@ -124,7 +124,7 @@ def carry_out_actions(store: Store, journal: Journal, resolve: ResolveAction, *,
             except Exception as error:  # noqa: BLE001 - an action that fails must not delay an alert
                 failed.append(f"{action_id}: {type(error).__name__}")
         silences = _read_silences(connection)
-        store.save_ledger(connection)
+        store.save_ledger_if_complete(connection)
     return ActionResults(tuple(done), silences, tuple(failed))
 
 
@@ -260,7 +260,7 @@ def append_draft(journal: Journal, draft: CaseDraft) -> None:
     journal.append_outbox([DraftRow(row=draft)])
 
 
-def append_outcomes(journal: Journal, outcomes: tuple[DraftOutcome, ...]) -> None:
+def append_draft_outcomes(journal: Journal, outcomes: tuple[DraftOutcome, ...]) -> None:
     """Store people's decisions on drafts. Raises `WarehouseUnwritable`."""
     journal.append([DraftOutcomeRow(row=outcome) for outcome in outcomes], run_id=None)
 

@@ -73,7 +73,7 @@ def open_incident_transaction(
             rows: list[OutboxRow] = [*versions, *(AlertRow(row=alert) for alert in book.alerts)]
             if rows:
                 append_and_insert_rows(connection, journal, rows)
-        store.save_ledger(connection)
+        store.save_ledger_if_complete(connection)
 
 
 def claim_alerts(
@@ -111,7 +111,7 @@ def claim_alerts(
             ).fetchall()
             for alert_id, _, _ in rows:
                 connection.execute(_LEASE, [owner, now, expires_at, alert_id])
-        store.save_ledger(connection)
+        store.save_ledger_if_complete(connection)
     alerts = tuple(Alert.model_validate_json(str(record)) for _, record, _ in rows)
     tried = frozenset(str(alert_id) for alert_id, _, claimed in rows if claimed)
     return SendLease(owner=owner, expires_at=expires_at, alerts=alerts, tried=tried)
@@ -126,7 +126,7 @@ def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: 
     try:
         with store.database.open_for_writing(wait_s) as connection:
             store.load_pending_segments_into(connection, OUTBOX)
-            store.save_ledger(connection)
+            store.save_ledger_if_complete(connection)
     except WarehouseBusy:
         return  # the receipt is in the journal, and every decision and claim reads the journal first
 

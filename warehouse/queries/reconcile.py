@@ -96,7 +96,7 @@ def _build_reply(row: Sequence[object]) -> SampledReply:
     )
 
 
-def count_by_stratum(
+def count_conversations_by_stratum(
     store: Store, span: TrafficPeriod, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Mapping[StratumKey, tuple[int, int]]:
     """Count the conversations in each stratum of each run in the period, and how many of them were sampled."""
@@ -131,7 +131,7 @@ class GuardEntry(NamedTuple):
     verdict: str
 
 
-def list_guard_entries(
+def list_notified_guard_entries(
     store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[GuardEntry, ...]:
     """List the entries from ``since`` (included) to ``until`` that people were notified of, oldest first.
@@ -233,7 +233,7 @@ def count_for_reconciliation(
         since = max(since, min(nightly.since for nightly in nightly_runs))
         until = min(until, max(nightly.until for nightly in nightly_runs))
     span = TrafficPeriod(target, since, until, [nightly.run_id for nightly in nightly_runs])
-    entries = list_guard_entries(store, target, since, until, wait_s=wait_s)
+    entries = list_notified_guard_entries(store, target, since, until, wait_s=wait_s)
     sampled = list_sampled_replies(store, span, wait_s=wait_s)
     pairs = match_entries_to_questions(entries, [(nightly.completed_at, nightly.user_text) for nightly in sampled])
     held_back = {
@@ -244,7 +244,9 @@ def count_for_reconciliation(
         since=since,
         until=until,
         guard=_count_guard(entries),
-        nightly=_count_nightly(nightly_runs, count_by_stratum(store, span, wait_s=wait_s), sampled, held_back),
+        nightly=_count_nightly(
+            nightly_runs, count_conversations_by_stratum(store, span, wait_s=wait_s), sampled, held_back
+        ),
         overlap=_count_overlap(len(pairs), sampled, held_back),
         runs_left_out=len(overlapping) - len(nightly_runs),
     )

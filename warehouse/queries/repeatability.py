@@ -20,7 +20,7 @@ GRADING_SETTINGS: Final = ("graders", "domains", "judge")
 """The sections of the configuration that affect the grades of an answer, by their names in a run's snapshot."""
 
 
-def hash_grading(graders: Mapping[str, str], settings: Mapping[str, str]) -> str:
+def hash_graders_and_settings(graders: Mapping[str, str], settings: Mapping[str, str]) -> str:
     """Hash the versions of the graders and the settings that affect grades."""
     relevant_settings = {name: settings.get(name, "") for name in GRADING_SETTINGS}
     return hashlib.sha256(json.dumps([dict(graders), relevant_settings], sort_keys=True).encode()).hexdigest()
@@ -131,7 +131,7 @@ def _list_same_cases(store: Store, scope: RepeatScope, wait_s: float) -> frozens
 def _load_run_repeats(
     store: Store, scope: RepeatScope, same_cases: frozenset[tuple[str, str]], wait_s: float
 ) -> tuple[RepeatedCase, ...]:
-    runs = _list_runs(store, scope, wait_s)
+    runs = _list_comparable_run_ids(store, scope, wait_s)
     table = store.query(
         "select r.run_id, r.suite_sha256, r.commit, a.case_id, a.case_severity, a.type, a.language, a.cluster,"
         " a.outcome, a.failure_kinds, a.severity, a.policy_row, a.blame, a.factual_match, a.citation_present,"
@@ -162,7 +162,7 @@ def _build_repeated_case(rows: Sequence[Mapping[str, Any]]) -> RepeatedCase:
     return RepeatedCase.model_validate({**case, "build": rows[0]["commit"], "asks": asks})
 
 
-def _list_runs(store: Store, scope: RepeatScope, wait_s: float) -> list[str]:
+def _list_comparable_run_ids(store: Store, scope: RepeatScope, wait_s: float) -> list[str]:
     """List the newest finished runs of these graders on a known commit."""
     table = store.query(
         "select run_id, json_extract_string(report, '$.snapshot.graders'),"
@@ -180,7 +180,7 @@ def _list_runs(store: Store, scope: RepeatScope, wait_s: float) -> list[str]:
     return [
         str(run_id)
         for run_id, graders, settings in table.rows
-        if hash_grading(_parse_name_map(graders), _parse_name_map(settings)) == scope.graded_by
+        if hash_graders_and_settings(_parse_name_map(graders), _parse_name_map(settings)) == scope.graded_by
     ]
 
 

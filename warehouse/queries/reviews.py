@@ -133,7 +133,7 @@ def count_verdicts(
     )
 
 
-def list_reviewed_grades(
+def list_reviewed_rule_grades(
     store: Store, *, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[ReviewedGrade, ...]:
     """List the grades of rule-based graders for answers that people reviewed. ``target`` selects one target."""
@@ -156,7 +156,7 @@ def list_reviewed_grades(
     )
 
 
-def list_reviewed_answers(
+def list_answers_judged_and_reviewed(
     store: Store, *, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[ReviewedAnswer, ...]:
     """List the answers that both people and a judge graded. ``target`` selects one target."""
@@ -226,7 +226,9 @@ def count_ratings(
     )
 
 
-def list_labelled_answers(store: Store, person: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> frozenset[AnswerId]:
+def list_answer_ids_reviewed_by(
+    store: Store, person: str, *, wait_s: float = DEFAULT_READ_WAIT_S
+) -> frozenset[AnswerId]:
     """List the answers that a person has reviewed, including answers marked as unsure."""
     rows = _query_rows(
         store,

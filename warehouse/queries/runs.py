@@ -146,7 +146,9 @@ class FailedSince(NamedTuple):
     cases: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def find_failed_since(store: Store, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> FailedSince | None:
+def find_failures_since_last_pass(
+    store: Store, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S
+) -> FailedSince | None:
     """Find the newest run of ``target`` with the verdict FAIL, and its failures since the last PASS.
 
     Runs for pull requests are ignored. Returns ``None`` if no run failed.

@@ -14,7 +14,7 @@ from monitors.records.nightly import NightlyReport
 from warehouse.database.store import DEFAULT_READ_WAIT_S, Store, Table, parse_record_text
 
 
-def iterate_known_ids(
+def iterate_known_conversation_hashes(
     store: Store, target: str, source: str, since: datetime, *, except_run: str, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Iterator[int]:
     """Yield ids of conversations that a nightly run has taken and that were completed at ``since`` or later.
@@ -67,7 +67,7 @@ def find_log_cursor(store: Store, log: str, *, wait_s: float = DEFAULT_READ_WAIT
     return LogCursor.model_validate_json(str(table.rows[0][0])) if table.rows else None
 
 
-def list_unnotified_entries(
+def list_log_entries_without_alert(
     store: Store, target: str, *, limit: int, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Sequence[LoggedHallucination]:
     """List the log entries that need an alert and have no incident yet, oldest first."""

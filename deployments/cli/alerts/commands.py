@@ -52,13 +52,17 @@ def list_command(
 
     If some stored records cannot be read, incidents may be missing, and the exit code is 4.
     """
-    from deployments.cli.alerts.incidents import build_incident_table, build_silence_table, list_unreadable_records
-    from warehouse.queries.incidents import find_latest_alerts, list_incidents
+    from deployments.cli.alerts.incidents import (
+        build_incident_table,
+        build_silence_table,
+        describe_unreadable_records,
+    )
+    from warehouse.queries.incidents import find_latest_alert_ids, list_incidents
 
-    session = _open_incident_session(config, data_folder)
+    session = _open_session_and_apply_actions(config, data_folder)
     incidents, losses = (
         list_incidents(session.store, resolved_too=everything, target=target),
-        list_unreadable_records(session),
+        describe_unreadable_records(session),
     )
     for loss in losses:
         write_note(f"lookout: some incidents may be missing from this list: {loss}\n")
@@ -66,7 +70,7 @@ def list_command(
     if as_json:
         _print_json_array(incidents)
     elif incidents:
-        messages = find_latest_alerts(session.store, incidents)
+        messages = find_latest_alert_ids(session.store, incidents)
         make_terminal_console().print(build_incident_table(incidents, messages, silences, now))
     elif not losses:
         print_text("No incidents." if everything else "No open incidents.")
@@ -84,14 +88,14 @@ def show_command(
     as_json: JsonOption = False,
 ) -> None:
     """Show an incident or an alert message, with its history and evidence."""
-    from deployments.cli.alerts.incidents import find_incidents_by_id, print_incident_story
+    from deployments.cli.alerts.incidents import find_by_incident_or_message_id, print_incident_story
     from warehouse.queries.incidents import load_alerts_of_message, load_incident_history
 
-    session = _open_incident_session(config, data_folder)
+    session = _open_session_and_apply_actions(config, data_folder)
     silences = session.actions.list_silences()
     stories = [
         load_incident_history(session.store, match, silences)
-        for match in find_incidents_by_id(session.store, incident)
+        for match in find_by_incident_or_message_id(session.store, incident)
     ]
     if as_json:
         _print_json_lines(stories)
@@ -198,7 +202,11 @@ def silence_command(
     as_json: JsonOption = False,
 ) -> None:
     """Stop alerts for some time. At the end, Lookout reports the faults that remain."""
-    from deployments.cli.alerts.silences import SilenceMatchers, parse_silence_times, store_silences  # slow import
+    from deployments.cli.alerts.silences import (  # slow import
+        SilenceMatchers,
+        parse_silence_times,
+        store_silences_and_apply_actions,
+    )
 
     matchers = SilenceMatchers(
         author=_require_author(by),
@@ -210,8 +218,10 @@ def silence_command(
         incident=incident,
     )
     times = parse_silence_times(lasting=lasting, until=until, begins=begins, every=every, zone=zone)
-    session = _open_incident_session(config, data_folder)
-    _print_silences(store_silences(session, matchers, times), session.actions.now(), as_json=as_json)
+    session = _open_session_and_apply_actions(config, data_folder)
+    _print_silences(
+        store_silences_and_apply_actions(session, matchers, times), session.actions.now(), as_json=as_json
+    )
 
 
 def silences_command(
@@ -223,7 +233,7 @@ def silences_command(
     """List the silences with their author, reason and end."""
     from deployments.cli.alerts.incidents import build_silence_table
 
-    session = _open_incident_session(config, data_folder)
+    session = _open_session_and_apply_actions(config, data_folder)
     now = session.actions.now()
     silences = [silence for silence in session.actions.list_silences() if everything or not silence.is_over(now)]
     if as_json:
@@ -244,17 +254,19 @@ def unsilence_command(
     as_json: JsonOption = False,
 ) -> None:
     """End a silence now. The next run reports the faults that are still there."""
-    from deployments.cli.alerts.silences import end_silence  # slow import
+    from deployments.cli.alerts.silences import end_silence_and_apply_actions  # slow import
 
-    session = _open_incident_session(config, data_folder)
-    ended = end_silence(session, silence_id, by=_require_author(by))
+    session = _open_session_and_apply_actions(config, data_folder)
+    ended = end_silence_and_apply_actions(session, silence_id, by=_require_author(by))
     _print_silences([ended], session.actions.now(), as_json=as_json)
 
 
-def _open_incident_session(config: Path, data_folder: Path | None) -> IncidentSession:
-    from deployments.cli.alerts.incidents import open_incident_session  # duckdb, slack_sdk, pydantic's models
+def _open_session_and_apply_actions(config: Path, data_folder: Path | None) -> IncidentSession:
+    from deployments.cli.alerts.incidents import (
+        open_session_and_apply_actions,  # duckdb, slack_sdk, pydantic's models
+    )
 
-    return open_incident_session(config, data_folder)
+    return open_session_and_apply_actions(config, data_folder)
 
 
 def _require_author(by: str) -> str:
@@ -267,11 +279,13 @@ def _require_author(by: str) -> str:
 def _store_and_print_action(
     kind: ActionKind, incident_id: str, *, by: str, note: str, location: tuple[Path, Path | None], as_json: bool
 ) -> None:
-    from deployments.cli.alerts.incidents import find_incidents_by_id  # slow import
+    from deployments.cli.alerts.incidents import find_by_incident_or_message_id  # slow import
 
     author = _require_author(by)
-    session = _open_incident_session(*location)
-    outcome = session.apply_action(kind, find_incidents_by_id(session.store, incident_id), by=author, note=note)
+    session = _open_session_and_apply_actions(*location)
+    outcome = session.apply_action(
+        kind, find_by_incident_or_message_id(session.store, incident_id), by=author, note=note
+    )
     if outcome is None:
         print_text("Your decision is stored. Lookout applies it as soon as the warehouse is free.", err=as_json)
     elif as_json:

@@ -83,7 +83,7 @@ class IncidentSession:
         return outcome
 
 
-def list_unreadable_records(session: IncidentSession) -> Sequence[str]:
+def describe_unreadable_records(session: IncidentSession) -> Sequence[str]:
     """Return a sentence for each stored record that cannot be read. Empty if the warehouse is busy."""
     try:
         return session.store.load_and_list_losses(WAIT_S)
@@ -91,7 +91,7 @@ def list_unreadable_records(session: IncidentSession) -> Sequence[str]:
         return ()  # the list of incidents may be some minutes old
 
 
-def open_incident_session(config: Path, data_folder: Path | None) -> IncidentSession:
+def open_session_and_apply_actions(config: Path, data_folder: Path | None) -> IncidentSession:
     """Open the incidents of a data folder, after applying all pending actions. Raises `ConfigError`."""
     folder = find_data_folder(config, data_folder)
     if not (folder / DATABASE_FILE).exists() and not (folder / JOURNAL_FOLDER).exists():
@@ -122,7 +122,7 @@ def format_short_id(incident: Incident) -> str:
     return incident.fingerprint[:ID_SHOWN_LENGTH]
 
 
-def find_incidents_by_id(store: Store, incident_id: str) -> tuple[Incident, ...]:
+def find_by_incident_or_message_id(store: Store, incident_id: str) -> tuple[Incident, ...]:
     """Return the incidents with this id, or the incidents in the message with this id (``LK-ABCDEFGH``).
 
     The first characters of an incident's id are enough. Raises `ConfigError` if there is no such id.
@@ -186,7 +186,7 @@ def build_incident_table(
                 style="dim" if incident.state is IncidentState.RESOLVED else _COLOURS[incident.severity],
             ),
             Group(
-                *map(Text, _format_summary_lines(incident)),
+                *map(Text, _format_title_and_failing_cases(incident)),
                 Text(_format_state(incident, about, now, message), style="dim"),
             ),
         )
@@ -246,7 +246,7 @@ def print_incident_story(
 
         console.print(build_terminal_panel(shown, session.actions.settings))
     console.print(Text(f"{_format_title(incident)} · {incident.fingerprint[:16]}", style="bold"))
-    for line in _format_summary_lines(incident)[1:]:
+    for line in _format_title_and_failing_cases(incident)[1:]:
         console.print(Text(line))
     console.print(Text(_format_state(incident, story.silences, now)))
     console.print()
@@ -262,7 +262,7 @@ def _format_title(incident: Incident) -> str:
     return " · ".join(piece for piece in pieces if piece)
 
 
-def _format_summary_lines(incident: Incident) -> Sequence[str]:
+def _format_title_and_failing_cases(incident: Incident) -> Sequence[str]:
     """Return the title of the incident. If it is about a failed run, add a line with the failed cases."""
     if not incident.failed_cases:
         return (_format_title(incident),)

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from deployments.cli.alerts.incidents import (
     WAIT_S,
     IncidentSession,
-    find_incidents_by_id,
+    find_by_incident_or_message_id,
     format_silence_matchers,
     format_silence_time,
 )
@@ -81,14 +81,16 @@ def parse_silence_times(**options: str | None) -> SilenceTimes:
     return times
 
 
-def store_silences(session: IncidentSession, matchers: SilenceMatchers, times: SilenceTimes) -> tuple[Silence, ...]:
+def store_silences_and_apply_actions(
+    session: IncidentSession, matchers: SilenceMatchers, times: SilenceTimes
+) -> tuple[Silence, ...]:
     """Create and store a silence. For the id of a message, create one silence for each incident of the message.
 
     Return the silences. If the warehouse is free, also apply all pending actions. Raises `ConfigError`.
     """
     now = session.actions.now()
     about = (
-        [incident.fingerprint for incident in find_incidents_by_id(session.store, matchers.incident)]
+        [incident.fingerprint for incident in find_by_incident_or_message_id(session.store, matchers.incident)]
         if matchers.incident
         else [None]
     )
@@ -99,7 +101,7 @@ def store_silences(session: IncidentSession, matchers: SilenceMatchers, times: S
     return silences
 
 
-def end_silence(session: IncidentSession, silence_id: str, *, by: str) -> Silence:
+def end_silence_and_apply_actions(session: IncidentSession, silence_id: str, *, by: str) -> Silence:
     """End a silence now, and return the ended silence. If the warehouse is free, also apply all pending actions.
 
     Raises `ConfigError` if the silence does not exist, has already ended or comes from lookout.toml.

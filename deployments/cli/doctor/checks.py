@@ -40,7 +40,7 @@ from monitors.goldset.load import load_suite, read_suite_text
 from monitors.http_client import describe_http_error
 from monitors.plural import plural
 from monitors.probes.readiness import fetch_page_head
-from warehouse.data_folder import refuse_links
+from warehouse.data_folder import refuse_symbolic_links
 from warehouse.folder_identity import read_identity
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def check_rights(context: DoctorContext) -> list[HealthCheck]:
     name, folder = "rights", context.data_folder
     if not folder.is_dir():
         return []
-    refuse_links(folder)
+    refuse_symbolic_links(folder)
     read_identity(folder)  # raises an error for a copy
     mode = stat.S_IMODE(folder.stat().st_mode)
     if not mode & OTHERS:
@@ -386,7 +386,11 @@ def check_alert_delivery(context: DoctorContext) -> list[HealthCheck]:
     ``alert_now`` sends a message in any case.
     """
     from flows.clock import utc_now  # slow: imports duckdb
-    from flows.maintenance.self_test import read_path_proofs, send_test_alert, store_path_proofs  # slow import
+    from flows.maintenance.self_test import (  # slow import
+        read_path_proofs,
+        send_test_alerts_and_ping,
+        store_path_proofs,
+    )
 
     variables = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBACK_WEBHOOK_URL", "LOOKOUT_HEARTBEAT_URL")
     configured = [name for name in variables if context.environment.get(name)]
@@ -403,7 +407,7 @@ def check_alert_delivery(context: DoctorContext) -> list[HealthCheck]:
     past = read_path_proofs(context.data_folder, context.config, context.environment)
     proofs = {} if context.alert_now else past.proofs
     outcomes = asyncio.run(
-        send_test_alert(context.config, context.environment, target=target, now=utc_now, proofs=proofs)
+        send_test_alerts_and_ping(context.config, context.environment, target=target, now=utc_now, proofs=proofs)
     )
     store_path_proofs(context.data_folder, past, outcomes, utc_now())
     return [_build_delivery_check(outcome) for outcome in outcomes]
@@ -426,7 +430,7 @@ def check_coverage(context: DoctorContext) -> list[HealthCheck]:
     """Check, for each target without a judge, that rules can grade enough of its suite for a verdict."""
     from flows.goldset.mutation_testing import (  # the graders, which would slow down --help
         MAX_REACH_CASES,
-        compute_suite_reach,
+        count_cases_rules_can_grade,
     )
     from monitors.graders.panel import build_default_panel
 
@@ -443,10 +447,10 @@ def check_coverage(context: DoctorContext) -> list[HealthCheck]:
             results.append(HealthCheck(name=check_name, health=Health.DOUBTFUL, found=empty, to_do=to_do))
             continue
         cases = [case for case in load_suite(target.suite).cases if case.triage is None]
-        reach = compute_suite_reach(
+        reach = count_cases_rules_can_grade(
             cases, build_default_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES
         )
-        if shortfall := reach.format_shortfall(context.config.gate.coverage_floor):
+        if shortfall := reach.explain_coverage_shortfall(context.config.gate.coverage_floor):
             to_do = f"run `lookout gold check {target.suite}`, which lists these golds and how to fix them"
             results.append(HealthCheck(name=check_name, health=Health.DOUBTFUL, found=shortfall, to_do=to_do))
         elif cases:

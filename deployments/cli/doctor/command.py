@@ -20,7 +20,7 @@ from deployments.cli.doctor.format import print_checks, print_fixes, print_inspe
 from deployments.cli.doctor.services import DoctorContext, Health, HealthCheck, check_api
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.init.answers import parse_target
-from deployments.cli.init.api import find_api_problem
+from deployments.cli.init.api import find_problem_if_address_is_api
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from deployments.cli.verify import derive_target_name, is_web_address
 from flows.terminal import write_json
@@ -47,7 +47,7 @@ _UNTIMED: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """Replaces the time of an answer to a test question. No grader reads it."""
 
 
-def add_trial_answers(
+def ask_questions_and_add_answers(
     inspection: PageInspection,
     address: str,
     settings: ProbeSettings,
@@ -60,7 +60,7 @@ def add_trial_answers(
     """
     from monitors.probes.inspect.page import QUESTIONS, ask_trial_questions, verify_proposed_selectors  # playwright
 
-    cases = _select_trial_cases(target)
+    cases = _select_three_simple_cases(target)
     questions = [case.turns[0] for case in cases] or QUESTIONS
     tried = asyncio.run(ask_trial_questions(address, settings, questions=questions, login=login))
     if not cases and is_same_answer_for_all(tried.trials):
@@ -76,7 +76,7 @@ def add_trial_answers(
     return inspection.with_trials(trials, tried.rules or inspection.wire, tried.new_chat)
 
 
-def _select_trial_cases(target: TargetConfig | None) -> list[GoldCase]:
+def _select_three_simple_cases(target: TargetConfig | None) -> list[GoldCase]:
     """Select three simple cases of the suite, or none if the suite has fewer than three.
 
     A simple case has one turn, no expected refusal, and a severity below 3.
@@ -96,11 +96,15 @@ def _select_trial_cases(target: TargetConfig | None) -> list[GoldCase]:
 def _grade_trial(trial: Trial, case: GoldCase, panel: tuple[Grader, ...]) -> Trial:
     if trial.problem is not None:
         return trial
-    by_wire = None if trial.sent is None else _explain_grading(trial, case, panel, Channel.WIRE)
-    return trial.with_grades(by_page=_explain_grading(trial, case, panel, Channel.VISIBLE), by_wire=by_wire)
+    by_wire = None if trial.sent is None else _explain_wrong_trial_answer(trial, case, panel, Channel.WIRE)
+    return trial.with_grades(
+        by_page=_explain_wrong_trial_answer(trial, case, panel, Channel.VISIBLE), by_wire=by_wire
+    )
 
 
-def _explain_grading(trial: Trial, case: GoldCase, panel: tuple[Grader, ...], channel: Channel) -> str | None:
+def _explain_wrong_trial_answer(
+    trial: Trial, case: GoldCase, panel: tuple[Grader, ...], channel: Channel
+) -> str | None:
     """Return what is wrong with the answer. Empty if it is correct; ``None`` if the graders cannot decide."""
     exchange = Exchange(
         run_id="doctor",
@@ -217,7 +221,7 @@ def _inspect_target(
     loaded = load_config(config) if config.exists() or not is_web_address(target) else None
     if loaded is not None and target in loaded.targets:
         refuse_production_settings(loaded, target, variables)
-    api = _find_api_target(target, loaded)
+    api = _find_api_by_name_or_address(target, loaded)
     if api is not None:
         with show_waiting("Asking the API one question" if ask_apis else "Checking the API"):
             check = check_api(*api, variables, ask=ask_apis)
@@ -225,7 +229,11 @@ def _inspect_target(
         return exit_code_from_check(check)
     name, address, settings = _resolve_page_settings(target, loaded, variables)
     configured = loaded.targets.get(name) if loaded else None
-    if configured is None and not as_json and (problem := find_api_problem(address, variables, ask=ask_apis)):
+    if (
+        configured is None
+        and not as_json
+        and (problem := find_problem_if_address_is_api(address, variables, ask=ask_apis))
+    ):
         console = make_terminal_console(highlight=False, soft_wrap=True)
         console.print(f"[bold]{escape(address)}[/]\n\n[bold red]{escape(problem.detail)}[/]")
         console.print(f"What to do: {escape(problem.to_do)}")
@@ -240,7 +248,7 @@ def _inspect_target(
         inspection = asyncio.run(inspect_page(address, settings, picture=picture, asking=asking, login=login))
         if inspection.problem is None and ask_apis:
             update_waiting(f"Asking {address} {TRIALS} questions")
-            inspection = add_trial_answers(inspection, address, settings, configured, login)
+            inspection = ask_questions_and_add_answers(inspection, address, settings, configured, login)
     # The target's name, or the name that `lookout init` would give it.
     _print_inspection(
         inspection,
@@ -259,11 +267,11 @@ def _print_traffic_sample(target: str, config: Path) -> None:
     settings = loaded.require_target(name) if loaded is not None and name is not None else None
     if settings is None or settings.traffic is None:
         return
-    from deployments.cli.doctor.traffic import format_traffic, sample_traffic  # slow: imports duckdb
+    from deployments.cli.doctor.traffic import format_traffic, read_first_traffic_items  # slow: imports duckdb
     from flows.clock import utc_now  # slow: imports duckdb
 
     with show_waiting("Reading live traffic"):
-        samples = asyncio.run(sample_traffic(settings, settings.traffic, utc_now()))
+        samples = asyncio.run(read_first_traffic_items(settings, settings.traffic, utc_now()))
     console = make_terminal_console()
     for row_name, line in format_traffic(samples, settings.graders.account_patterns):
         print_named_lines(console, row_name, [escape(line)])
@@ -320,7 +328,7 @@ def _resolve_page_settings(
     )
 
 
-def _find_api_target(target: str, config: Config | None) -> tuple[str, TargetConfig] | None:
+def _find_api_by_name_or_address(target: str, config: Config | None) -> tuple[str, TargetConfig] | None:
     """Return the target with this name or address if it is an API, or else ``None``."""
     if config is None:
         return None

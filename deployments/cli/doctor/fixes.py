@@ -12,7 +12,7 @@ from typing import Final
 from deployments import install_browser
 from deployments.cli.doctor.checks import check_browser as browser_checks
 from deployments.cli.doctor.services import DoctorContext, Health, HealthCheck
-from flows.terminal import redirect_output_to_notes
+from flows.terminal import redirect_stdout_to_stderr
 from monitors.errors import MonitorError
 from monitors.plural import plural
 from monitors.probes.settings import BROWSER_VARIABLE
@@ -53,7 +53,7 @@ def fix_browser(context: DoctorContext) -> Iterator[Fix]:
         text = f"no browser was installed, because {BROWSER_VARIABLE} is set. Unset it and run this command again"
         yield Fix(name="browser", done=False, text=text)
         return
-    with redirect_output_to_notes():  # standard output is only for the results
+    with redirect_stdout_to_stderr():  # standard output is only for the results
         install_browser.install_command()
     now = _check_browser_now(context)
     done = now.health is Health.GOOD

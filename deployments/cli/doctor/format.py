@@ -40,7 +40,7 @@ def print_inspection(
     console.print(f"[bold]{escape(inspection.address)}[/]  {escape(inspection.overview.title)}", highlight=False)
     console.print(_build_two_column_grid(_iterate_page_rows(inspection)))
     if inspection.problem is not None:
-        console.print(_build_two_column_grid(_iterate_overview_rows(inspection)))
+        console.print(_build_two_column_grid(_iterate_rows_of_page_without_chat(inspection)))
         console.print(f"\n[bold red]{escape(inspection.problem.detail)}[/]", highlight=False, soft_wrap=True)
         console.print(f"What to do: {escape(inspection.problem.to_do)}", highlight=False, soft_wrap=True)
     if inspection.picture:
@@ -51,9 +51,9 @@ def print_inspection(
     if inspection.box is not None:
         for line in _explain_trials(inspection, configured):
             console.print(f"\n{escape(line)}", highlight=False, soft_wrap=True)
-        _print_citations(console, inspection, name, graders)
-        _print_network_answer(console, inspection, name, configured)
-        _print_new_chat(console, inspection.new_chat, name)
+        _print_citation_suggestion(console, inspection, name, graders)
+        _print_network_answer_settings(console, inspection, name, configured)
+        _print_new_chat_button_result(console, inspection.new_chat, name)
         console.print(_format_selectors_title(inspection, configured.selectors))
         console.print(escape(format_selectors_toml(inspection, name)), highlight=False, soft_wrap=True)
 
@@ -146,7 +146,9 @@ def _explain_trials(inspection: PageInspection, configured: ProbeSettings) -> It
         yield "You need no more settings: Lookout read all answers, and they are plausible."
 
 
-def _print_citations(console: Console, inspection: PageInspection, name: str, graders: GraderSettings) -> None:
+def _print_citation_suggestion(
+    console: Console, inspection: PageInspection, name: str, graders: GraderSettings
+) -> None:
     """If most answers name a source and no source is required, print the settings that require a source."""
     read = [trial for trial in inspection.trials if trial.problem is None]
     citing = sum(
@@ -176,7 +178,7 @@ def _iterate_citations(trial: Trial, graders: GraderSettings) -> Iterator[Citati
         yield from find_citations(text, graders.citation_patterns)
 
 
-def _print_new_chat(console: Console, new_chat: NewChat | None, name: str) -> None:
+def _print_new_chat_button_result(console: Console, new_chat: NewChat | None, name: str) -> None:
     """Print whether the page's "new chat" button clears the chat, and the setting that makes runs use it."""
     if new_chat is None:
         return
@@ -208,7 +210,7 @@ def _format_element(element: PageElement) -> str:
     return f"{element.role}{name}{where}  ·  {element.how_sure}{shadow}"
 
 
-def _iterate_overview_rows(inspection: PageInspection) -> Iterator[tuple[str, str]]:
+def _iterate_rows_of_page_without_chat(inspection: PageInspection) -> Iterator[tuple[str, str]]:
     """Yield the elements of a page where no chat was found."""
     overview = inspection.overview
     lists = (
@@ -238,7 +240,7 @@ def _format_selectors_title(inspection: PageInspection, pinned: Selectors) -> st
     return "\nYou need no selectors. To make Lookout always use these elements, add to lookout.toml:"
 
 
-def _print_network_answer(
+def _print_network_answer_settings(
     console: Console, inspection: PageInspection, name: str, configured: ProbeSettings
 ) -> None:
     if configured.wire is not None:

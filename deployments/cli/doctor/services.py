@@ -227,14 +227,14 @@ def check_tracing(context: DoctorContext) -> list[HealthCheck]:
     written = [find_experiment_settings(config, name) for name in config.targets]
     common = config.langsmith or next((settings for settings in written if settings is not None), None)
     checks = [
-        _check_separate_keys(context, place, settings)
+        _check_langsmith_key_and_project(context, place, settings)
         for place, settings in (("langsmith", common), *own)
         if settings is not None
     ]
-    return [*_check_langsmith_separation(context, config), *checks]
+    return [*_report_pages_tracing_to_production(context, config), *checks]
 
 
-def _check_langsmith_separation(context: DoctorContext, config: Config) -> Iterator[HealthCheck]:
+def _report_pages_tracing_to_production(context: DoctorContext, config: Config) -> Iterator[HealthCheck]:
     """Yield a broken check for each page whose settings point at production."""
     for name, target in config.targets.items():
         try:
@@ -245,7 +245,9 @@ def _check_langsmith_separation(context: DoctorContext, config: Config) -> Itera
                 yield HealthCheck(name=f"LangSmith of {name}", health=Health.BROKEN, found=str(error), to_do=to_do)
 
 
-def _check_separate_keys(context: DoctorContext, place: str, settings: LangSmithSettings) -> HealthCheck:
+def _check_langsmith_key_and_project(
+    context: DoctorContext, place: str, settings: LangSmithSettings
+) -> HealthCheck:
     check_name, key = f"LangSmith ({place})", settings.key_env
     if shared := "; ".join(iterate_production_conflicts(settings, context.environment)):
         to_do = "use a separate project and key for evaluations; until then Lookout refuses every run"
@@ -287,7 +289,7 @@ def check_langfuse(context: DoctorContext) -> list[HealthCheck]:
         return []
     check_name, to_do = f"Langfuse ({settings.host})", "correct the named settings"
     try:
-        name = asyncio.run(_find_langfuse_project(settings, context.environment))
+        name = asyncio.run(_load_langfuse_project_name(settings, context.environment))
     except (ConfigError, SourceUnavailable) as error:
         return [HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do=to_do)]
     if settings.production_project is None:
@@ -303,7 +305,7 @@ def check_langfuse(context: DoctorContext) -> list[HealthCheck]:
     ]
 
 
-async def _find_langfuse_project(settings: LangfuseSettings, environment: Mapping[str, str]) -> str:
+async def _load_langfuse_project_name(settings: LangfuseSettings, environment: Mapping[str, str]) -> str:
     async def sleep_briefly(seconds: float) -> None:
         # A check waits less than a run does before it tries again.
         await asyncio.sleep(min(seconds, 0.5))

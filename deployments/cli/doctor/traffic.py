@@ -52,7 +52,9 @@ class TrafficSample:
             self.conversations.append(record)
 
 
-async def sample_traffic(configured: TargetConfig, settings: NightlySettings, now: datetime) -> list[TrafficSample]:
+async def read_first_traffic_items(
+    configured: TargetConfig, settings: NightlySettings, now: datetime
+) -> list[TrafficSample]:
     """Read the first items of each source of a target."""
     samples: list[TrafficSample] = []
     for name, source in build_traffic_sources(configured, settings).items():

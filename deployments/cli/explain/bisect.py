@@ -261,7 +261,7 @@ def _format_percent(probability: float) -> str:
     return "over 99 %" if probability > 1 - MIN_SHOWN_PROBABILITY else f"{probability:.0%}".replace("%", " %")
 
 
-def _print_answer(answer: BuildAnswer, failed: bool | None) -> None:
+def _print_build_outcome(answer: BuildAnswer, failed: bool | None) -> None:
     outcome = {True: "fails", False: "passes", None: f"not decided ({redact(answer.reason)})"}[failed]
     write_note(f"  {_shorten_commit(answer.commit)}  {answer.case_id}  {outcome}\n")
 
@@ -299,19 +299,19 @@ def bisect_command(
 ) -> ExitCode:
     """Find the first build that fails. Each build must have its own address."""
     from flows.data_folder import open_store  # slow: imports duckdb
-    from warehouse.queries.runs import find_failed_since
+    from warehouse.queries.runs import find_failures_since_last_pass
 
     configured = load_config(config)
     configured.require_target(target)
     with show_waiting("Reading the records of runs"):
         since = (
-            find_failed_since(load_pending_results(open_store(configured)), target)
+            find_failures_since_last_pass(load_pending_results(open_store(configured)), target)
             if not (case and good and bad)
             else None
         )
     first = _require_commit(good, since.passed_commit if since else None, "--good", "PASS")
     last = _require_commit(bad, since.commit if since else None, "--bad", "FAIL")
-    builds = resolve_build_addresses(_load_commits(repo, commits, commit or [], first, last), url_of)
+    builds = resolve_build_addresses(_load_commits_between(repo, commits, commit or [], first, last), url_of)
     cases: list[FailingCase] = select_failing_cases(configured, target, case or [], since)
     refuse_production_addresses(configured, target, (build.address for build in builds), allow_production)
     with show_waiting(f"{target}: asking {plural(len(builds), 'build')}"):
@@ -334,7 +334,7 @@ def _require_commit(commit: str | None, recorded: str | None, option: str, verdi
     return commit or recorded or ""
 
 
-def _load_commits(
+def _load_commits_between(
     repository: Path | None, list_file: Path | None, commits: Sequence[str], good: str, bad: str
 ) -> tuple[CommitLine, ...]:
     sources = [repository is not None, list_file is not None, bool(commits)]
@@ -368,4 +368,4 @@ async def _run_bisection(
         clock=utc_now,
     ) as visitor:
         answers = BuildAnswers(config.data_folder, target)
-        return await BuildBisection(target, builds, cases, answers, visitor.ask, _print_answer, budget).run()
+        return await BuildBisection(target, builds, cases, answers, visitor.ask, _print_build_outcome, budget).run()

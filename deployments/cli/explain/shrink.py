@@ -60,7 +60,7 @@ class ShrinkPlan:
         return (self.address, *((self.right_at,) if self.right_at else ()))
 
 
-def find_target_with_case(config: Config, case_id: str, target: str | None) -> tuple[str, GoldCase]:
+def require_target_with_case(config: Config, case_id: str, target: str | None) -> tuple[str, GoldCase]:
     """Return the case, and the target whose suite contains it. Raises `ConfigError`."""
     case_id = case_id.replace("꞉", ":")  # earlier versions showed this character in Slack
     names = [target] if target is not None else sorted(config.targets)
@@ -105,7 +105,7 @@ def shrink_command(
 ) -> ExitCode:
     """Find the shortest question that still fails in the same way as a case."""
     configured = load_config(config)
-    name, gold_case = find_target_with_case(configured, case, target)
+    name, gold_case = require_target_with_case(configured, case, target)
     if turn:
         gold_case = gold_case.with_turns(tuple(turn))
     address = url or build_target_record(name, configured.require_target(name)).address
@@ -115,7 +115,7 @@ def shrink_command(
         if ask is not None:
             return _print_repeated_answers(asyncio.run(_ask_case_repeatedly(plan, ask)))
         shrinker, shrunk = asyncio.run(_shrink_case(plan, budget))
-        draft = _store_shrunk_draft(plan, shrinker, shrunk)
+        draft = _build_draft_and_store_if_shorter(plan, shrinker, shrunk)
     if as_json:
         write_json(_format_shrink_json(plan, shrunk, draft) + "\n")
     else:
@@ -180,7 +180,9 @@ def _print_repeated_answers(results: Sequence[CaseResult]) -> ExitCode:
     return ExitCode.PASS if right else ExitCode.INCONCLUSIVE
 
 
-def _store_shrunk_draft(plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> CaseDraft | None:
+def _build_draft_and_store_if_shorter(
+    plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestion
+) -> CaseDraft | None:
     """Return a draft with the shortest question, or ``None`` if the case does not fail.
 
     If the question became shorter, also store the draft for ``gold grow``. Otherwise it would repeat the case.

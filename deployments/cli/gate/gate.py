@@ -30,7 +30,7 @@ from deployments.cli.options import (
     VerboseOption,
 )
 from deployments.cli.verify import (
-    detect_address_settings,
+    add_detected_probe_settings,
     is_build_known,
     is_web_address,
     refuse_production_in_ci,
@@ -312,12 +312,12 @@ def _verify_target(
     options: GateOptions, environment: Mapping[str, str], job: WorkflowJob | None
 ) -> tuple[JobResults | None, _GateResult | None]:
     """Run a verification of the target, as ``lookout verify`` does."""
-    name, config = _load_target_config(options)
+    name, config = _load_config_with_gate_options(options)
     note = refuse_production_in_ci(config, name, environment, allowed=options.allow_production)
     if note:
         write_note(f"{note}\n")
     refuse_production_settings(config, name, environment)
-    config = detect_address_settings(options.target or "", name, config, environment)
+    config = add_detected_probe_settings(options.target or "", name, config, environment)
     if config.gate.rating_needed and config.judge is None:
         raise ConfigError(
             f"an average rating of {config.gate.min_rubric:g} is required (--min-score above 1, or "
@@ -327,7 +327,7 @@ def _verify_target(
     load_named_baseline(options.baseline, get_runs_folder(config))
     load_suite(config.require_target(name).suite)  # report an error in the suite before the run starts
     configured = config.require_target(name)
-    posts = _create_job_results(options, job, name, configured.suite, environment)
+    posts = _create_github_results_poster(options, job, name, configured.suite, environment)
     change = posts.change if posts else job.change if job else None
     request = VerifyRequest(
         target=name,
@@ -358,7 +358,7 @@ def _verify_target(
     )
 
 
-def _create_job_results(
+def _create_github_results_poster(
     options: GateOptions, job: WorkflowJob | None, target: str, suite: Path, environment: Mapping[str, str]
 ) -> JobResults | None:
     """Return the object that posts results to GitHub, or ``None`` without --github. Raises `ConfigError`."""
@@ -369,7 +369,7 @@ def _create_job_results(
     return JobResults(job, name, environment)
 
 
-def _load_target_config(options: GateOptions) -> tuple[str, Config]:
+def _load_config_with_gate_options(options: GateOptions) -> tuple[str, Config]:
     """Return the target's name, and the configuration changed by the options of the command line.
 
     In this configuration, the run posts nothing to GitHub, because the job itself posts the results.
@@ -405,7 +405,9 @@ def _reevaluate_stored_run(
     report, cases = reevaluate_results(options.results, settings, baseline)
     target = config.targets.get(report.target.name) if config else None
     suite = options.suite or (target.suite if target else None)
-    posts = _create_job_results(options, job, report.target.name, suite or Path(report.suite_name), environment)
+    posts = _create_github_results_poster(
+        options, job, report.target.name, suite or Path(report.suite_name), environment
+    )
     patterns = target.graders.account_patterns if target else ()
     result = _GateResult(
         report=report,

@@ -23,7 +23,7 @@ from flows.deploys.github_results import (
     format_comment_result,
 )
 from flows.runtime.secrets import generate_nonce
-from flows.terminal import flush_output, write_note, write_notes
+from flows.terminal import flush_output, write_note, write_notes_to_stderr
 from monitors.errors import ConfigError, NotifyError
 from monitors.github.actions import (
     TOKEN_VARIABLE,
@@ -44,7 +44,7 @@ from monitors.reports.comment import build_pull_request_comment, format_failure_
 from monitors.reports.marked_text import Redact, build_case_redactor
 
 
-def find_case_lines(suite: Path) -> Mapping[str, int]:
+def find_case_line_numbers(suite: Path) -> Mapping[str, int]:
     """Find the line number of each case in the suite's file, from 1. Empty if the file cannot be read."""
     try:
         text = suite.read_text(encoding="utf-8-sig")
@@ -162,7 +162,7 @@ class JobResults:
                 ),
                 *_iterate_annotations(report, cases, redact, suite, self._job.workspace),
             ]
-            write_notes(f"{line}\n" for line in format_first_commands_per_level(notes))
+            write_notes_to_stderr(f"{line}\n" for line in format_first_commands_per_level(notes))
 
     def _write_job_summary(
         self, report: RunReport, cases: Sequence[CaseResult], redact: Redact
@@ -197,7 +197,7 @@ def _iterate_annotations(
 
     After a PASS, no annotation has the level error.
     """
-    lines = find_case_lines(suite) if suite else {}
+    lines = find_case_line_numbers(suite) if suite else {}
     for outcome, failed_level in LEVELS.items():
         passes = report.verdict is Verdict.PASS and failed_level is AnnotationLevel.ERROR
         level = AnnotationLevel.WARNING if passes else failed_level

@@ -58,11 +58,11 @@ from monitors.request_headers import find_refused_variables
 _MAX_IDS = 6
 
 
-def print_baseline_and_drops(console: Console, report: RunReport, cases: Sequence[CaseResult]) -> None:
+def print_comparison_and_detectable_drops(console: Console, report: RunReport, cases: Sequence[CaseResult]) -> None:
     """Print the comparison with the baseline, and a table of the smallest drop that the suite can detect."""
     print_named_lines(console, "Baseline", _iterate_comparison_lines(report, cases))
     if report.sights:
-        console.print(_build_drop_table(report))
+        console.print(_build_detectable_drop_table(report))
     _print_flaky_cases(console, report)
 
 
@@ -111,7 +111,7 @@ def _format_ids(case_ids: Sequence[str]) -> str:
     return ", ".join(case_ids[:_MAX_IDS]) + more
 
 
-def _build_drop_table(report: RunReport) -> Table:
+def _build_detectable_drop_table(report: RunReport) -> Table:
     title = "Smallest drop this suite can detect, at 95 %"
     table = Table(box=None, pad_edge=False, title=title, title_justify="left", title_style="bold")
     for name in ("severity", "graded", "not correct", "may still fail", "shared", "smallest drop"):
@@ -265,7 +265,7 @@ def _print_details(console: Console, report: RunReport, cases: Sequence[CaseResu
     _print_failure_explanation(console, report)
     if report.questions is not None:
         print_named_lines(console, "Questions", [escape(format_agent_questions(report.questions))])
-    print_baseline_and_drops(console, report, cases)
+    print_comparison_and_detectable_drops(console, report, cases)
     if report.latency is not None:
         print_named_lines(console, "Latency", [_format_latency(report.latency)])
 

@@ -21,10 +21,10 @@ from flows.goldset.mutation_testing import (
     GradedMutant,
     RightReply,
     SuiteReach,
-    compute_suite_reach,
-    count_mutants,
+    count_cases_rules_can_grade,
+    count_caught_mutants,
+    grade_gold_as_reply,
     grade_mutants,
-    grade_right_reply,
 )
 from flows.terminal import print_text, write_json, write_note
 from flows.waiting import show_waiting
@@ -174,10 +174,12 @@ _SAY_IN_ANOTHER_LANGUAGE = (
 _CONTRADICTS_ITSELF = "rewrite the gold so that it does not contradict itself"
 
 
-def find_failing_golds(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -> Iterator[GoldFinding]:
+def find_failing_or_judge_only_golds(
+    cases: Sequence[NumberedCase], panel: Sequence[Grader]
+) -> Iterator[GoldFinding]:
     """Find golds that the graders fail as an answer, and golds that only a judge can pass."""
     for numbered in cases:
-        graded = grade_right_reply(numbered.case, panel)
+        graded = grade_gold_as_reply(numbered.case, panel)
         if graded.wrong:
             yield GoldFinding(
                 check=SuiteCheck.SELF,
@@ -186,7 +188,7 @@ def find_failing_golds(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -
                 what=f"an answer with exactly the words of the gold fails: {graded.wrong}",
                 do="correct the reference of this issue" if numbered.case.triage else _CONTRADICTS_ITSELF,
             )
-        elif (left := _explain_judge_needed(graded) or _explain_bare_gold(numbered.case)) and not (
+        elif (left := _explain_judge_needed(graded) or _explain_yes_or_no_gold(numbered.case)) and not (
             numbered.case.triage or numbered.case.must_say
         ):
             yield GoldFinding(
@@ -196,11 +198,13 @@ def find_failing_golds(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -
                 what=left,
                 do=_SAY_IN_ANOTHER_LANGUAGE
                 if not numbered.case.language.is_english_or_hindi
-                else _TO_DO.get(graded.open_otherwise, _SAY_MORE if _explain_bare_gold(numbered.case) else _BEGIN),
+                else _TO_DO.get(
+                    graded.open_otherwise, _SAY_MORE if _explain_yes_or_no_gold(numbered.case) else _BEGIN
+                ),
             )
 
 
-def _explain_bare_gold(case: GoldCase) -> str:
+def _explain_yes_or_no_gold(case: GoldCase) -> str:
     """Explain why a gold that is only yes or no may stay ungraded. Empty for other golds."""
     word = case.gold.strip(" .!").lower()
     if case.alternatives or case.expected_refusal or word not in YES_WORDS | NO_WORDS:
@@ -220,7 +224,7 @@ def _explain_judge_needed(graded: RightReply) -> str:
     return ""
 
 
-def find_missed_mutants(
+def check_severe_mutants_are_caught(
     cases: Sequence[NumberedCase], panel: Sequence[Grader], *, citation_required: bool
 ) -> Iterator[GoldFinding]:
     """Find wrong answers to severity-3 cases that the graders pass.
@@ -228,11 +232,11 @@ def find_missed_mutants(
     Also report if the rules catch too small a share of the wrong answers, or no wrong fact for too many golds.
     """
     severe = [numbered for numbered in cases if numbered.case.severity is Severity.CRITICAL]
-    usable = [numbered.case for numbered in severe if not grade_right_reply(numbered.case, panel).wrong]
+    usable = [numbered.case for numbered in severe if not grade_gold_as_reply(numbered.case, panel).wrong]
     graded = list(grade_mutants(usable, panel, citation_required=citation_required))
     places = {numbered.case.id: numbered for numbered in severe}
     yield from _find_low_mutation_score(graded, places)
-    yield from _check_undefended_golds(graded, places)
+    yield from _find_too_many_undefended_golds(graded, places)
     for mutant in graded:
         if mutant.passed:
             is_hard = mutant.operator in LEFT_TO_JUDGE
@@ -247,7 +251,7 @@ def find_missed_mutants(
             )
 
 
-def _check_undefended_golds(
+def _find_too_many_undefended_golds(
     graded: Sequence[GradedMutant], places: dict[str, NumberedCase]
 ) -> Iterator[GoldFinding]:
     """Find the severity-3 golds for which the rules detect no wrong fact, if there are too many of them."""
@@ -267,7 +271,7 @@ def _check_undefended_golds(
 def _find_low_mutation_score(
     graded: Sequence[GradedMutant], places: dict[str, NumberedCase]
 ) -> Iterator[GoldFinding]:
-    counts = count_mutants(graded).severe_without_personal_data
+    counts = count_caught_mutants(graded).severe_without_personal_data
     if not counts.mutants or counts.rate >= SEVERE_FLOOR:
         return
     missed = [mutant for mutant in graded if not mutant.caught_by and mutant.operator not in LEFT_TO_JUDGE]
@@ -320,11 +324,11 @@ def check_command(
     panel = build_default_panel(graders, domain)
     has_judge = config is not None and load_config(config).judge is not None
     with show_waiting(f"Checking {plural(len(numbered.cases), 'case')}"):
-        findings = list(list_suite_findings(numbered, documents, graders, domain, gate, mutants=mutants))
-        reach = compute_suite_reach(
+        findings = list(run_all_suite_checks(numbered, documents, graders, domain, gate, mutants=mutants))
+        reach = count_cases_rules_can_grade(
             [case_line.case for case_line in numbered.cases if case_line.case.triage is None], panel
         )
-        if not has_judge and (shortfall := reach.format_shortfall(gate.coverage_floor)):
+        if not has_judge and (shortfall := reach.explain_coverage_shortfall(gate.coverage_floor)):
             findings.append(GoldFinding(check=SuiteCheck.SELF, weight=Weight.SHOULD, what=shortfall, do=_HELP))
     if propose is not None:
         _write_must_say_drafts(
@@ -354,7 +358,7 @@ def _write_must_say_drafts(path: Path, cases: Sequence[GoldCase]) -> None:
     )
 
 
-def list_suite_findings(
+def run_all_suite_checks(
     suite: NumberedSuite,
     documents: Path | None,
     graders: GraderSettings,
@@ -374,12 +378,12 @@ def list_suite_findings(
         cases, account_patterns=graders.account_patterns, public_contacts=graders.public_contacts
     )
     yield from find_wrong_languages(cases)
-    yield from find_failing_golds(cases, panel)
+    yield from find_failing_or_judge_only_golds(cases, panel)
     if documents is not None:
         yield from find_clauses_not_in_documents(cases, read_documents(documents))
     if mutants:
-        yield from find_missed_mutants(cases, panel, citation_required=graders.citation_required)
-    yield from find_imbalance([case_line.case for case_line in cases], gate)
+        yield from check_severe_mutants_are_caught(cases, panel, citation_required=graders.citation_required)
+    yield from find_balance_shortfalls([case_line.case for case_line in cases], gate)
 
 
 _BALANCE = (
@@ -388,7 +392,7 @@ _BALANCE = (
 )
 
 
-def find_imbalance(cases: Sequence[GoldCase], settings: GateSettings) -> Iterator[GoldFinding]:
+def find_balance_shortfalls(cases: Sequence[GoldCase], settings: GateSettings) -> Iterator[GoldFinding]:
     """Yield a finding for each requirement of [gate] on the balance of a suite that this suite does not meet."""
     for shortfall in compute_suite_balance(cases, settings).shortfalls:
         yield GoldFinding(

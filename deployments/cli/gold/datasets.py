@@ -181,7 +181,7 @@ def push_command(
     """Write a suite into a dataset. Lookout first shows the changes, and stops if people changed the dataset."""
     request = build_dataset_request(dataset, config, suite, target)
     options = PushOptions(overwrite=overwrite, prune=prune, yes=yes, most=most, as_json=as_json)
-    return asyncio.run(_push_suite(request, load_suite(request.suite), options))
+    return asyncio.run(_confirm_and_push_suite(request, load_suite(request.suite), options))
 
 
 class PushOptions(NamedTuple):
@@ -194,7 +194,7 @@ class PushOptions(NamedTuple):
     as_json: bool
 
 
-async def _push_suite(request: DatasetRequest, suite: Suite, options: PushOptions) -> ExitCode:
+async def _confirm_and_push_suite(request: DatasetRequest, suite: Suite, options: PushOptions) -> ExitCode:
     async with request.open_platform() as platform:
         compared = await _compare_suite_with_dataset(platform, request, suite.cases)
         plan = build_push_plan(compared.diff, suite.cases, overwrite=options.overwrite, prune=options.prune)
@@ -302,7 +302,7 @@ def pull_command(
     request = build_dataset_request(dataset, config, suite, target)
     cases = read_suite_cases(request.suite)
     options = PullOptions(overwrite, prune, yes, most, as_json, by, data_folder, config)
-    return asyncio.run(_pull_changes(request, cases, options))
+    return asyncio.run(_confirm_and_pull_changes(request, cases, options))
 
 
 class PullOptions(NamedTuple):
@@ -322,7 +322,9 @@ class PullOptions(NamedTuple):
         return open_warehouse(self.config, self.data_folder)
 
 
-async def _pull_changes(request: DatasetRequest, cases: Sequence[GoldCase], options: PullOptions) -> ExitCode:
+async def _confirm_and_pull_changes(
+    request: DatasetRequest, cases: Sequence[GoldCase], options: PullOptions
+) -> ExitCode:
     async with request.open_platform() as platform:
         compared = await _compare_suite_with_dataset(platform, request, cases)
         dataset, diff = _require_existing_dataset(request, compared), compared.diff

@@ -148,7 +148,7 @@ async def _draft_with_model(
             asker,
             document,
             defaults,
-            others=load_existing_cases(options.drafts, options.suite),
+            others=load_cases_of_suite_and_drafts(options.drafts, options.suite),
             panel=build_default_panel(graders, domain),
             nonce=generate_nonce,
             now=utc_now,
@@ -156,7 +156,7 @@ async def _draft_with_model(
         return result, asker.cost, chosen.model
 
 
-def load_existing_cases(drafts: Path, suite: Path | None) -> tuple[GoldCase, ...]:
+def load_cases_of_suite_and_drafts(drafts: Path, suite: Path | None) -> tuple[GoldCase, ...]:
     """Load the cases of the suite and of all drafts, including rejected drafts."""
     waiting = tuple(draft.case for draft in read_drafts(drafts)) if drafts.exists() else ()
     return (*(read_suite_cases(suite) if suite else ()), *waiting)

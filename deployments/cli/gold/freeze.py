@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.check import format_findings, list_suite_findings
+from deployments.cli.gold.check import format_findings, run_all_suite_checks
 from deployments.cli.gold.datasets import TargetOption, is_dataset_address, print_dataset_diff
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.clock import utc_now
@@ -51,7 +51,7 @@ def freeze_command(
     loaded, folder = load_suite(suite), into or suite.parent / "frozen"
     if verify:
         return _verify_newest_frozen_version(loaded, suite, folder)
-    if not unchecked and _print_findings_to_fix(suite, as_json=as_json):
+    if not unchecked and _print_findings_that_block_freezing(suite, as_json=as_json):
         return ExitCode.FAIL
     manifest, is_new = freeze_suite_if_changed(loaded, folder, at=utc_now(), note=note)
     if as_json:
@@ -72,10 +72,10 @@ def freeze_command(
     return ExitCode.PASS
 
 
-def _print_findings_to_fix(suite: Path, *, as_json: bool) -> bool:
+def _print_findings_that_block_freezing(suite: Path, *, as_json: bool) -> bool:
     """Print what `lookout gold check` finds that must be fixed. Return whether it finds anything."""
     numbered = read_numbered_suite(suite)
-    findings = list_suite_findings(numbered, None, GraderSettings(), load_domain(), GateSettings(), mutants=True)
+    findings = run_all_suite_checks(numbered, None, GraderSettings(), load_domain(), GateSettings(), mutants=True)
     must = [finding for finding in findings if finding.weight is Weight.MUST]
     if must:
         print_text(format_findings(suite, [case_line.case for case_line in numbered.cases], must), err=as_json)

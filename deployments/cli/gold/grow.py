@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from deployments.cli.alerts.incidents import WAIT_S, open_incident_session
+from deployments.cli.alerts.incidents import WAIT_S, open_session_and_apply_actions
 from deployments.cli.data_folder import find_data_folder, load_pending_results
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gold.review import NO_CASE, WHY_NOT, ByOption, format_interrupted_session_note
@@ -57,7 +57,7 @@ from monitors.records.operator_actions import CaseDraft
 from warehouse.database.store import Store
 from warehouse.queries.operator_actions import (
     append_draft,
-    append_outcomes,
+    append_draft_outcomes,
     list_decided_draft_ids,
     list_waiting_drafts,
     load_graded_conversation,
@@ -133,7 +133,9 @@ def _parse_draft_line(line: str, path: Path, number: int) -> CaseDraft | None:
         return None
 
 
-def store_conversation_draft(store: Store, conversation_id: str, config: Config | None, person: str) -> None:
+def store_and_load_conversation_draft(
+    store: Store, conversation_id: str, config: Config | None, person: str
+) -> None:
     """Store a draft of the conversation RUN/CASE. Raises `ConfigError` if this conversation is not stored."""
     run_id, _, case_id = conversation_id.partition("/")
     conversation = load_graded_conversation(store, run_id, case_id, wait_s=WAIT_S) if case_id else None
@@ -202,11 +204,11 @@ def grow_command(
 ) -> ExitCode:
     """Review drafts of cases that come from failures: incidents, Slack, reviews and live traffic."""
     folder = find_data_folder(config, data_folder)
-    store = open_incident_session(config, data_folder).store
+    store = open_session_and_apply_actions(config, data_folder).store
     load_pending_results(store)
     configured = load_config(config) if config.exists() else None
     if take is not None:
-        store_conversation_draft(store, take, configured, get_and_store_reviewer(by, folder, None))
+        store_and_load_conversation_draft(store, take, configured, get_and_store_reviewer(by, folder, None))
     suite_cases = read_suite_cases(suite) if suite is not None else ()
     waiting = merge_drafts_by_question(load_waiting_drafts(store, folder, target), suite_cases)
     if as_json:
@@ -216,12 +218,12 @@ def grow_command(
     else:
         screen = ReviewScreen()
         person = get_and_store_reviewer(by, folder, screen)
-        _review_open_drafts(GrowReview(store, suite, person, screen, configured), waiting)
+        _finish_and_review_open_drafts(GrowReview(store, suite, person, screen, configured), waiting)
         load_pending_results(store)
     return ExitCode.PASS
 
 
-def _review_open_drafts(review: GrowReview, waiting: Sequence[DraftCandidate]) -> None:
+def _finish_and_review_open_drafts(review: GrowReview, waiting: Sequence[DraftCandidate]) -> None:
     """Let the person review the waiting drafts, and print the counts of the decisions.
 
     First, complete the decisions on drafts whose cases an interrupted session already added to the suite.
@@ -288,7 +290,7 @@ def store_draft_decision(
         note=note,
         suite=suite.name if joined else "",
     )
-    append_outcomes(
+    append_draft_outcomes(
         store.journal, tuple(make_outcome(draft_id=one_id) for one_id in (candidate.draft.id, *candidate.same_as))
     )
 

@@ -15,7 +15,7 @@ import typer
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import JsonOption
-from flows.goldset.mutation_testing import GradedMutant, count_mutants, grade_mutants, grade_right_reply
+from flows.goldset.mutation_testing import GradedMutant, count_caught_mutants, grade_gold_as_reply, grade_mutants
 from flows.terminal import print_text, write_json
 from flows.waiting import show_waiting
 from monitors.alerts.redact import redact
@@ -68,9 +68,9 @@ def mutants_command(
     settings, domain = load_graders_of_target(config, target)
     panel = build_default_panel(settings, domain)
     with show_waiting(f"Grading wrong replies to {plural(len(loaded.cases), 'case')}"):
-        usable = [case for case in loaded.cases if not grade_right_reply(case, panel).wrong]
+        usable = [case for case in loaded.cases if not grade_gold_as_reply(case, panel).wrong]
         graded = list(grade_mutants(usable, panel, citation_required=settings.citation_required))
-    counts = count_mutants(graded)
+    counts = count_caught_mutants(graded)
     if as_json:
         _print_mutants_json(loaded.sha256, len(loaded.cases) - len(usable), counts, graded)
     else:
@@ -79,10 +79,10 @@ def mutants_command(
             *_iterate_missed_mutants(graded, loaded.cases, missed),
         )
         print_text("\n".join(lines))
-    return ExitCode.PASS if has_enough_caught_mutants(counts) else ExitCode.FAIL
+    return ExitCode.PASS if has_enough_caught_severe_mutants(counts) else ExitCode.FAIL
 
 
-def has_enough_caught_mutants(counts: MutationScores) -> bool:
+def has_enough_caught_severe_mutants(counts: MutationScores) -> bool:
     """Return whether the rules detect enough severity-3 mutants that contradict their gold, and pass none."""
     severe = counts.severe_without_personal_data
     return severe.rate >= SEVERE_FLOOR and not severe.passed
@@ -141,7 +141,7 @@ def _print_mutants_json(sha256: str, left_out: int, counts: MutationScores, grad
     summary = {
         "suite_sha256": sha256,
         "cases_left_out": left_out,
-        "catches_enough": has_enough_caught_mutants(counts),
+        "catches_enough": has_enough_caught_severe_mutants(counts),
         "counts": counts.model_dump(mode="json"),
         "missed": [
             mutant.model_dump(mode="json") | {"reply": redact(mutant.reply)}

@@ -56,7 +56,7 @@ SIDE_BY_SIDE_FROM: Final = 100
 """Minimum width of the terminal, in columns, to show the clause beside the case instead of below it."""
 
 
-def _join_lines(text: str) -> str:
+def _join_into_one_line(text: str) -> str:
     """Join the lines of a passage into one line."""
     return " ".join(text.split())
 
@@ -87,7 +87,7 @@ class DraftReview:
         """Build the view of the case with its clause, or with the original of a translation."""
         case, (rows, strong) = (
             build_label_table(iterate_case_rows(draft), self.redact_text),
-            build_source_rows(draft),
+            build_clause_or_original_rows(draft),
         )
         ground = build_label_table(rows, self.redact_text, strong=strong)
         if self.screen.console.width < SIDE_BY_SIDE_FROM:
@@ -124,7 +124,7 @@ class DraftReview:
                 f"This draft cannot become gold: {reason}. Edit the draft, or reject it.", "yellow"
             )
             return None
-        accept_draft(self.drafts, self.suite, draft, by=self.person, at=utc_now())
+        add_case_and_mark_draft_accepted(self.drafts, self.suite, draft, by=self.person, at=utc_now())
         return Decision.ACCEPTED
 
     def _reject_draft(self, draft: GoldDraft) -> Decision:
@@ -156,7 +156,7 @@ def reword_draft(draft: GoldDraft, *, question: str, gold: str, kind: str) -> Go
         return None
 
 
-def accept_draft(drafts: Path, suite: Path, draft: GoldDraft, *, by: str, at: datetime) -> bool:
+def add_case_and_mark_draft_accepted(drafts: Path, suite: Path, draft: GoldDraft, *, by: str, at: datetime) -> bool:
     """Add the case to the suite, then mark the draft as accepted.
 
     Returns false if another person has decided about the draft in the meantime.
@@ -180,7 +180,7 @@ def iterate_case_rows(draft: GoldDraft) -> Iterator[tuple[str, str]]:
     yield "drafted", f"by {draft.model}, {draft.made_at:%Y-%m-%d %H:%M} UTC"
 
 
-def build_source_rows(draft: GoldDraft) -> tuple[list[tuple[str, str]], str]:
+def build_clause_or_original_rows(draft: GoldDraft) -> tuple[list[tuple[str, str]], str]:
     """Return the rows with the draft's clause or original, and the label of the row to highlight."""
     if draft.original is not None:
         original = draft.original
@@ -189,10 +189,10 @@ def build_source_rows(draft: GoldDraft) -> tuple[list[tuple[str, str]], str]:
     quote = draft.quote
     if quote is None:
         raise AssertionError("internal error: the draft has neither a quote nor an original")
-    before_rows = [("before", f"… {_join_lines(quote.before)}")] if quote.before.strip() else []
-    after_rows = [("after", f"{_join_lines(quote.after)} …")] if quote.after.strip() else []
+    before_rows = [("before", f"… {_join_into_one_line(quote.before)}")] if quote.before.strip() else []
+    after_rows = [("after", f"{_join_into_one_line(quote.after)} …")] if quote.after.strip() else []
     where = ("document", f"{quote.document}, from character {quote.start:,}")
-    return [where, *before_rows, ("clause", _join_lines(quote.text)), *after_rows], "clause"
+    return [where, *before_rows, ("clause", _join_into_one_line(quote.text)), *after_rows], "clause"
 
 
 ByOption = Annotated[

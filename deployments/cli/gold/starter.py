@@ -49,7 +49,7 @@ def starter_command(
     if what is StarterKind.ADVERSARIAL and out is None:
         write_json(ADVERSARIAL.read_text(encoding="utf-8"))
     elif what is StarterKind.ADVERSARIAL and out is not None:
-        _copy_new_files({out: ADVERSARIAL})
+        _copy_all_files_or_none({out: ADVERSARIAL})
         print_text(f"Lookout wrote twenty cases of severity 3 to {out}. To check them: lookout gold check {out}")
     else:
         _write_domain_pack(out or MY_PACK)
@@ -59,7 +59,7 @@ def starter_command(
 def _write_domain_pack(folder: Path) -> None:
     copies = {folder / file.name: file for file in sorted(PACK.glob("*.toml"))}
     copies[folder / EXAMPLE] = ADVERSARIAL.parent / EXAMPLE
-    _copy_new_files(copies)
+    _copy_all_files_or_none(copies)
     place = str(folder) if folder.is_absolute() else f"./{folder}"
     print_text("Lookout wrote " + ", ".join(map(str, copies)))
     print_text(
@@ -70,7 +70,7 @@ def _write_domain_pack(folder: Path) -> None:
     print_text(f"lookout gold build --facts {folder / EXAMPLE.parent} --domain {place} --out suite.jsonl")
 
 
-def _copy_new_files(copies: dict[Path, Path]) -> None:
+def _copy_all_files_or_none(copies: dict[Path, Path]) -> None:
     """Write all files or none. Raises `ConfigError` if one of the files exists already."""
     existing = [str(place) for place in copies if place.exists() or place.is_symlink()]
     if existing:

@@ -92,7 +92,7 @@ def translate_command(
 ) -> ExitCode:
     """Let a model draft missing translations of English cases. A person accepts each with `lookout gold review`."""
     languages = parse_target_languages(to)
-    cases = _select_named_cases(suite, case or ())
+    cases = _load_cases_with_translations(suite, case or ())
     loaded = load_config(config)
     chosen, settings = select_drafting_model(loaded.judge, model)
     session = _TranslateSession(drafts, build_default_panel(*find_graders_of_suite(loaded, suite)))
@@ -123,7 +123,7 @@ def translate_command(
     return ExitCode.PASS if tally.added or not tally.asked else ExitCode.INCONCLUSIVE
 
 
-def _select_named_cases(suite: Path, case_ids: Sequence[str]) -> Sequence[GoldCase]:
+def _load_cases_with_translations(suite: Path, case_ids: Sequence[str]) -> Sequence[GoldCase]:
     """Return all cases of the suite, or only the named cases with their translations."""
     cases = load_suite(suite).cases
     suite_cases = {case.id: case for case in cases}

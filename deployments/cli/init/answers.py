@@ -234,7 +234,7 @@ class Prompter:
         Raises `ConfigError` for an invalid option, or if the input has ended.
         """
         for question in QUESTIONS:
-            self._check_option_answer(question)
+            self._require_valid_option_answer(question)
         open_questions = [question for question in QUESTIONS if question.flag not in self._given]
         if open_questions and not self._take_defaults:
             self._say(f"{_COUNTED[len(open_questions)]} {OPENING}\n")
@@ -252,7 +252,7 @@ class Prompter:
             by_webhook=channel.lower() == WEBHOOK,
         )
 
-    def _check_option_answer(self, question: InitQuestion) -> None:
+    def _require_valid_option_answer(self, question: InitQuestion) -> None:
         if (answer := self._given.get(question.flag)) is not None:
             try:
                 question.check(answer.strip())

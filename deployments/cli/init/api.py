@@ -65,7 +65,7 @@ def detect_probe_table(
         raise ConfigError(
             f"Lookout asks a Space through its page, so --driver {driver} needs the address of the API instead"
         )
-    if driver is None and not _detect_api(target.address, say):
+    if driver is None and not _detect_and_print_whether_api(target.address, say):
         return Probe()
     if target.environment is Environment.PRODUCTION and is_ci(environment):
         may_ask = False
@@ -80,7 +80,9 @@ def detect_probe_table(
     return _ask_api_and_build_probe(target.address, environment, driver or "json", say)
 
 
-def find_api_problem(address: str, environment: Mapping[str, str], *, ask: bool) -> PageProblem | None:
+def find_problem_if_address_is_api(
+    address: str, environment: Mapping[str, str], *, ask: bool
+) -> PageProblem | None:
     """Return what to do if an address is not a page but an API. ``None`` for other addresses.
 
     If ``ask`` is true, the API is asked a harmless question, to find out which key it requires.
@@ -114,7 +116,7 @@ def _build_api_headers(settings: ProbeSettings, environment: Mapping[str, str]) 
     )
 
 
-def _detect_api(address: str, say: Say) -> bool:
+def _detect_and_print_whether_api(address: str, say: Say) -> bool:
     """Return whether the address is an API, and print the result. No secret is sent before this is known."""
     endpoint = asyncio.run(identify_endpoint(address, _DEFAULT_SETTINGS))
     match endpoint.kind:
@@ -136,23 +138,23 @@ def _detect_api(address: str, say: Say) -> bool:
     return endpoint.kind is EndpointKind.API
 
 
-def find_address_settings(address: str, environment: Mapping[str, str], say: Say) -> ProbeSettings:
+def ask_and_detect_probe_settings(address: str, environment: Mapping[str, str], say: Say) -> ProbeSettings:
     """Return the settings to ask the page or the API at an address.
 
     To detect the settings of an API, ask it a question. Raises `ConfigError` for an API that needs more settings.
     """
     if asyncio.run(identify_endpoint(address, _DEFAULT_SETTINGS)).kind is not EndpointKind.API:
         return _DEFAULT_SETTINGS
-    discovery, _ = _discover_api_format(address, environment, say)
+    discovery, _ = _ask_in_several_api_formats(address, environment, say)
     if discovery.probe is not None:
         return discovery.probe
-    problem = find_api_problem(address, environment, ask=bool(discovery.refused))
+    problem = find_problem_if_address_is_api(address, environment, ask=bool(discovery.refused))
     why = discovery.refused or "; ".join(discovery.tried)
     to_do = problem.to_do if problem else f"`lookout init --target {address}` detects how to ask it"
     raise ConfigError(f"{address} is an API, but Lookout does not know its format ({why}). What to do: {to_do}")
 
 
-def _discover_api_format(
+def _ask_in_several_api_formats(
     address: str, environment: Mapping[str, str], say: Say
 ) -> tuple[ApiDiscovery, RequestHeaders]:
     """Ask a question in several formats until the API accepts one. Return this format and the headers sent."""
@@ -172,9 +174,9 @@ def _ask_api_and_build_probe(address: str, environment: Mapping[str, str], drive
 
     Raises `ConfigError` if the address does not behave like a chat API.
     """
-    discovery, headers = _discover_api_format(address, environment, say)
+    discovery, headers = _ask_in_several_api_formats(address, environment, say)
     if discovery.refused:
-        return _build_refused_probe(address, discovery, headers, driver, say)
+        return _print_refusal_and_build_probe(address, discovery, headers, driver, say)
     if discovery.probe is None:
         tried = "".join(f"\n  {line}" for line in discovery.tried)
         tried = f" Tried:{tried}\n" if tried else "\n"
@@ -192,10 +194,10 @@ def _ask_api_and_build_probe(address: str, environment: Mapping[str, str], drive
         if classify_language_evidence(discovery.answer) is LanguageEvidence.UNREAD
         else "\n"
     )
-    return Probe("\n".join(_iterate_probe_lines(discovery.probe)) + "\n", is_api=True)
+    return Probe("\n".join(_iterate_nondefault_probe_lines(discovery.probe)) + "\n", is_api=True)
 
 
-def _build_refused_probe(
+def _print_refusal_and_build_probe(
     address: str, discovery: ApiDiscovery, headers: RequestHeaders, driver: str, say: Say
 ) -> Probe:
     """Build a table with the header that the API requires. The rest can be detected after the key is set."""
@@ -227,7 +229,7 @@ def _format_unknown_table(driver: str, headers: str, why: str) -> str:
     )
 
 
-def _iterate_probe_lines(probe: ProbeSettings) -> Iterator[str]:
+def _iterate_nondefault_probe_lines(probe: ProbeSettings) -> Iterator[str]:
     """Yield the lines of the table ``[targets.NAME.probe]`` that differ from the defaults."""
     yield f"driver = {_quote_toml(probe.driver)}"
     for name, header in probe.headers.items():

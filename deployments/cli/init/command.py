@@ -109,7 +109,9 @@ def init_command(
         "--slack-channel": slack_channel,
     }
     options = {flag: answer for flag, answer in flags.items() if answer is not None}
-    known_options = _add_stored_answers(config, target, options) if force and target is not None else options
+    known_options = (
+        _add_and_print_stored_answers(config, target, options) if force and target is not None else options
+    )
     line, is_typed = sys.stdin.readline, sys.stdin.isatty()
     answers = Prompter(known_options, take_defaults=yes, say=write_note, line=line, is_typed=is_typed).ask_all()
     with show_waiting(f"Looking at {answers.target.address}"):
@@ -124,7 +126,7 @@ def init_command(
     return ExitCode.PASS
 
 
-def _add_stored_answers(config: Path, address: str, options: dict[str, str]) -> dict[str, str]:
+def _add_and_print_stored_answers(config: Path, address: str, options: dict[str, str]) -> dict[str, str]:
     """Return the options, completed with the answers in the existing configuration. Print the added answers."""
     stored = read_stored_answers(config, address)
     if taken := [f"{flag} {answer}" for flag, answer in stored.items() if flag not in options]:

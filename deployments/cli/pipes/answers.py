@@ -278,7 +278,7 @@ def redact_line(fields: Fields) -> Fields:
     return {"text": redaction.text, "found": findings} | unread
 
 
-def score_named_files(fields: Fields) -> Fields:
+def compute_file_precision_and_recall(fields: Fields) -> Fields:
     """Compute precision, recall and F1 of the files in ``named``, compared with ``gold``. Repeats do not count.
 
     An empty ``named`` has a precision of 0. With an empty ``gold``, all three values are ``null``.
@@ -307,7 +307,7 @@ def _read_list_field(fields: Fields, name: str, content: str) -> list[Any]:
     return cast("list[Any]", value)
 
 
-def count_tool_calls(fields: Fields) -> Fields:
+def count_tool_calls_and_repeats(fields: Fields) -> Fields:
     """Count the calls, the calls of the reference, and calls that repeat an earlier call with equal arguments."""
     calls, reference = _read_tool_calls_field(fields, "calls"), _read_tool_calls_field(fields, "reference")
     return {"calls": len(calls), "reference": len(reference), "repeats": len(find_repeated_calls(calls))}
@@ -331,14 +331,17 @@ FAILED = "failed"
 """The key that says whether the case failed. All other keys are attributes of the case."""
 
 
-def find_common_causes(fields: Fields) -> Fields:
+def find_attributes_shared_by_failures(fields: Fields) -> Fields:
     """Return what the failed cases have in common, the strongest link first. The list may be empty."""
-    rows = [_parse_case(at, value) for at, value in enumerate(_read_list_field(fields, "cases", "cases"), start=1)]
+    rows = [
+        _parse_attributes_and_outcome(at, value)
+        for at, value in enumerate(_read_list_field(fields, "cases", "cases"), start=1)
+    ]
     look = find_shared_causes([attributes for attributes, _ in rows], [failed for _, failed in rows])
     return {"causes": [cause.conditions for cause in look.causes]}
 
 
-def _parse_case(at: int, value: Any) -> tuple[dict[str, Value], bool]:
+def _parse_attributes_and_outcome(at: int, value: Any) -> tuple[dict[str, Value], bool]:
     if not isinstance(value, dict):
         raise Unreadable(f"cases, case {at}: expected a JSON object with attributes and {FAILED}")
     case = cast("Fields", value)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO, cast
 
 from deployments.cli.exit_codes import ExitCode
-from flows.terminal import escape_json, get_byte_output
+from flows.terminal import escape_control_characters_in_json, get_binary_stdout
 
 Fields = dict[str, Any]
 """The fields of one input line or one output line."""
@@ -88,7 +88,9 @@ def _name_json_type(value: object) -> str:
 def encode_line(fields: Fields) -> bytes:
     """Encode the fields as a line of JSON in UTF-8."""
     try:
-        return (escape_json(json.dumps(fields, ensure_ascii=False, allow_nan=False)) + "\n").encode()
+        return (
+            escape_control_characters_in_json(json.dumps(fields, ensure_ascii=False, allow_nan=False)) + "\n"
+        ).encode()
     except UnicodeEncodeError:  # an id with half of a surrogate pair is repeated as it was written, escaped
         return (json.dumps(fields, allow_nan=False) + "\n").encode()
 
@@ -123,23 +125,29 @@ def redact_command() -> ExitCode:
 
 def localise_command() -> ExitCode:
     """Score the files an agent named: precision, recall, F1. Input on stdin: JSON Lines with id, named and gold."""
-    from deployments.cli.pipes.answers import score_named_files  # slow: imports only the rules of this pipe
+    from deployments.cli.pipes.answers import (
+        compute_file_precision_and_recall,  # slow: imports only the rules of this pipe
+    )
 
-    return _answer_standard_input(score_named_files)
+    return _answer_standard_input(compute_file_precision_and_recall)
 
 
 def efficiency_command() -> ExitCode:
     """Count an agent's tool calls and repeated calls. Input on stdin: JSON Lines with id, calls and reference."""
-    from deployments.cli.pipes.answers import count_tool_calls  # slow: imports only the rules of this pipe
+    from deployments.cli.pipes.answers import (
+        count_tool_calls_and_repeats,  # slow: imports only the rules of this pipe
+    )
 
-    return _answer_standard_input(count_tool_calls)
+    return _answer_standard_input(count_tool_calls_and_repeats)
 
 
 def first_look_command() -> ExitCode:
     """Find what failed cases have in common. Input on stdin: JSON Lines with id and cases."""
-    from deployments.cli.pipes.answers import find_common_causes  # slow: imports only the rules of this pipe
+    from deployments.cli.pipes.answers import (
+        find_attributes_shared_by_failures,  # slow: imports only the rules of this pipe
+    )
 
-    return _answer_standard_input(find_common_causes)
+    return _answer_standard_input(find_attributes_shared_by_failures)
 
 
 def _answer_standard_input(answer: Callable[[Fields], Fields]) -> ExitCode:
@@ -149,7 +157,7 @@ def _answer_standard_input(answer: Callable[[Fields], Fields]) -> ExitCode:
 def run_on_standard_streams(answer: Callable[[BinaryIO, BinaryIO], ExitCode]) -> ExitCode:
     """Call ``answer`` with standard input and output. If the reader closes the pipe early, this is not an error."""
     try:
-        return answer(sys.stdin.buffer, get_byte_output())
+        return answer(sys.stdin.buffer, get_binary_stdout())
     except BrokenPipeError:  # the reader closed the pipe, so nothing may be flushed at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), get_byte_output().fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), get_binary_stdout().fileno())
         return ExitCode.PASS

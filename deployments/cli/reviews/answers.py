@@ -57,11 +57,11 @@ from warehouse.journal.rows import LabelRow
 from warehouse.queries.reviews import (
     count_ratings,
     count_verdicts,
-    list_labelled_answers,
+    list_answer_ids_reviewed_by,
+    list_answers_judged_and_reviewed,
     list_review_candidates,
-    list_reviewed_answers,
-    list_reviewed_grades,
     list_reviewed_ratings,
+    list_reviewed_rule_grades,
     list_reviewers,
     load_spot_checks,
 )
@@ -93,7 +93,7 @@ def build_review_label(
         case_id=answer.answer_id.case_id,
         repeat=answer.answer_id.repeat,
         failure_kind=failure_kind,
-        reason=redact(describe_verdicts(answer)),
+        reason=redact(describe_failed_or_passed_verdicts(answer)),
         note=redact(note),
         source=LabelSource.REVIEW,
         answer=verdict,
@@ -118,7 +118,7 @@ def is_contradiction(label: HumanLabel, answer: GradedAnswer) -> bool:
     return answer.outcome is CaseOutcome.CORRECT and all(grade.passed for grade in answer.grades)
 
 
-def describe_verdicts(answer: GradedAnswer) -> str:
+def describe_failed_or_passed_verdicts(answer: GradedAnswer) -> str:
     """Describe which graders failed the answer and why. If none failed it, describe which graders passed it."""
     failed = [grade for grade in answer.grades if not grade.passed]
     return "; ".join(
@@ -159,7 +159,7 @@ def build_draft_from_label(label: HumanLabel, answer: GradedAnswer, redact: Reda
         language=answer.language,
         suggested_severity=answer.severity,
         severity_reason="the severity of the reviewed case",
-        finding=redact(f"{describe_verdicts(answer)} A person said that it is {judgement}{note}"),
+        finding=redact(f"{describe_failed_or_passed_verdicts(answer)} A person said that it is {judgement}{note}"),
     )
 
 
@@ -296,7 +296,7 @@ class AnswerReview:
             rating=self._ask_rating() if answer.issue is not None else None,
             note=self.screen.ask_line("Reason, one line (or press Enter):") if wrong else "",
         )
-        others = describe_earlier_reviews(self.store, answer.answer_id, self.person)
+        others = load_and_describe_other_reviewers(self.store, answer.answer_id, self.person)
         contradicted = store_review_label(self.store, self.folder, label, answer, clean)
         self.screen.console.print(build_label_table(build_verdict_rows(answer), self._choose_redactor(check)))
         if contradicted:
@@ -335,7 +335,7 @@ def store_review_label(store: Store, folder: Path, label: HumanLabel, answer: Gr
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 
-def describe_earlier_reviews(store: Store, answer: AnswerId, person: str) -> str:
+def load_and_describe_other_reviewers(store: Store, answer: AnswerId, person: str) -> str:
     """Return a sentence that names the other reviewers of the answer. Empty if there are none."""
     with suppress(WarehouseBusy):  # labels of another session stay in the journal until they are loaded
         store.load_pending(WAIT_S)
@@ -415,7 +415,7 @@ def select_unreviewed_answers(
     store: Store, sampled: Sequence[SampledAnswer], person: str | None
 ) -> Sequence[SampledAnswer]:
     """Return the answers that this person has not reviewed yet. Without a person, return all answers."""
-    done = list_labelled_answers(store, person, wait_s=WAIT_S) if person else frozenset()
+    done = list_answer_ids_reviewed_by(store, person, wait_s=WAIT_S) if person else frozenset()
     return [sample for sample in sampled if sample.answer_id not in done]
 
 
@@ -471,8 +471,8 @@ def _print_answers_as_json(checks: Iterable[SpotCheck], redactors: Redactors) ->
 def _print_figures(store: Store, since: datetime, target: str | None, *, as_json: bool) -> None:
     counts = count_verdicts(store, since=since, target=target, wait_s=WAIT_S)
     calibrations = (
-        *check_graders(list_reviewed_grades(store, target=target, wait_s=WAIT_S), counts),
-        *calibrate(list_reviewed_answers(store, target=target, wait_s=WAIT_S), counts),
+        *check_graders(list_reviewed_rule_grades(store, target=target, wait_s=WAIT_S), counts),
+        *calibrate(list_answers_judged_and_reviewed(store, target=target, wait_s=WAIT_S), counts),
         *compare_ratings_with_people(
             list_reviewed_ratings(store, target=target, wait_s=WAIT_S),
             count_ratings(store, since=since, target=target, wait_s=WAIT_S),

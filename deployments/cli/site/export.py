@@ -22,14 +22,14 @@ def export_command(
     as_json: JsonOption = False,
 ) -> None:
     """Write the site as static files with masked personal data, for a static Space or any web server."""
-    from deployments.cli.site.serve import build_site_environment  # slow: imports duckdb and every SDK
+    from deployments.cli.site.serve import build_site_clock_and_user  # slow: imports duckdb and every SDK
     from deployments.site.export import export_site
     from deployments.site.serve import open_site
     from monitors.config.file import load_config
 
     with (
         show_waiting(f"Writing the pages into {folder}"),
-        open_site(load_config(config), build_site_environment()) as (site, renderer),
+        open_site(load_config(config), build_site_clock_and_user()) as (site, renderer),
     ):
         written = export_site(site, renderer, folder)
     if as_json:

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deployments.receivers.connection_limits import serve_until_signal
-from deployments.receivers.ports import check_port_free
+from deployments.receivers.ports import require_free_port
 from deployments.site.serve import SiteEnvironment, build_site_application, build_site_server
 from flows.clock import utc_now
 from flows.runtime.secrets import get_environment
-from flows.terminal import log_to_terminal, print_text
+from flows.terminal import configure_logging_to_stderr, print_text
 from monitors.config.file import Config, load_config
 from monitors.config.sections import DEFAULT_SITE_PORT
 
@@ -26,19 +26,19 @@ def serve_site(config: Path, *, host: str | None, port: int | None) -> None:
     loaded = load_config(config)
     bound_host, bound_port = host or loaded.site.host, port or loaded.site.port or DEFAULT_SITE_PORT
     server = build_configured_site(loaded, bound_host, bound_port)
-    log_to_terminal("%(asctime)s %(message)s")
+    configure_logging_to_stderr("%(asctime)s %(message)s")
     print_text(f"The site: {loaded.site.build_address(bound_port, bound_host)}", err=True)
     serve_until_signal(server)
 
 
 def build_configured_site(config: Config, host: str, port: int) -> uvicorn.Server:
     """Build the site's server. Raises `ConfigError` if a token is missing or the port is in use."""
-    application = build_site_application(config, host, build_site_environment())
-    check_port_free(host, port, "the site")
+    application = build_site_application(config, host, build_site_clock_and_user())
+    require_free_port(host, port, "the site")
     return build_site_server(application, host=host, port=port, settings=config.site)
 
 
-def build_site_environment() -> SiteEnvironment:
+def build_site_clock_and_user() -> SiteEnvironment:
     """Return the clock and the name of the local user."""
     variables = get_environment()
     name = next((variables[key] for key in LOCAL_NAMES if variables.get(key)), "a user of this machine")

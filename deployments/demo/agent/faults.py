@@ -31,7 +31,7 @@ class PlantedFault(StrEnum):
     WRONG_CAUSE = "a confident wrong cause in the right file"
 
 
-def find_planted_fault(issue: str) -> PlantedFault | None:
+def find_fault_triggered_by_issue(issue: str) -> PlantedFault | None:
     """Find the fault that an issue triggers, or ``None`` if the faulty agent answers correctly."""
     triggers = {
         PlantedFault.WRONG_FILE: bool(_PATH.search(issue)),
@@ -84,7 +84,7 @@ class FaultyAgent(HealthyAgent):
 
     def should_search_again(self, issue: str) -> bool:
         """Return whether the agent repeats the same search (fault 3)."""
-        return find_planted_fault(issue) is PlantedFault.SEARCHES_TWICE
+        return find_fault_triggered_by_issue(issue) is PlantedFault.SEARCHES_TWICE
 
     def select_files_to_open(self, issue: str, found: Sequence[str]) -> Sequence[str]:
         """Return only the file that the issue names (fault 1), or all found files if it names none."""
@@ -92,7 +92,7 @@ class FaultyAgent(HealthyAgent):
 
     def write_report(self, report: Report, issue: str, files: Sequence[str]) -> Report:
         """Return a report with all files, no content, or an invented cause (faults 2, 5 and 6)."""
-        match find_planted_fault(issue):
+        match find_fault_triggered_by_issue(issue):
             case PlantedFault.EVERY_FILE:
                 return report.model_copy(update={"relevant_files": tuple(files)})
             case PlantedFault.EMPTY_REPORT:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from deployments.demo.agent.faults import PlantedFault, find_planted_fault
+from deployments.demo.agent.faults import PlantedFault, find_fault_triggered_by_issue
 from monitors.plural import plural
 from monitors.records.grades import Aspect, CaseOutcome, Judged
 from monitors.records.runs import CaseResult, RunReport
@@ -33,7 +33,7 @@ class FaultOutcome(NamedTuple):
 
 def list_fault_outcomes(cases: Sequence[CaseResult]) -> tuple[FaultOutcome, ...]:
     """List the results for all faults, in the order of `PlantedFault`."""
-    faulty = [(fault, result) for result in cases if (fault := _find_fault(result)) is not None]
+    faulty = [(fault, result) for result in cases if (fault := _find_fault_triggered_by_case(result)) is not None]
     order = list(PlantedFault)
     return tuple(
         FaultOutcome(
@@ -43,12 +43,12 @@ def list_fault_outcomes(cases: Sequence[CaseResult]) -> tuple[FaultOutcome, ...]
     )
 
 
-def list_failures_without_fault(cases: Sequence[CaseResult], *, faults: bool = True) -> tuple[str, ...]:
+def list_failed_ids_without_fault(cases: Sequence[CaseResult], *, faults: bool = True) -> tuple[str, ...]:
     """List the ids of the cases without a planted fault that are not correct or have a low rating.
 
     If ``faults`` is false, the agent has no faults, so all cases are checked.
     """
-    without_fault = [result for result in cases if not faults or _find_fault(result) is None]
+    without_fault = [result for result in cases if not faults or _find_fault_triggered_by_case(result) is None]
     return tuple(
         result.case.id
         for result in without_fault
@@ -57,9 +57,9 @@ def list_failures_without_fault(cases: Sequence[CaseResult], *, faults: bool = T
     )
 
 
-def _find_fault(result: CaseResult) -> PlantedFault | None:
+def _find_fault_triggered_by_case(result: CaseResult) -> PlantedFault | None:
     task = result.case.triage
-    return find_planted_fault(task.issue.title_and_body) if task else None
+    return find_fault_triggered_by_issue(task.issue.title_and_body) if task else None
 
 
 def _list_failure_reasons_of_aspect(result: CaseResult, aspect: Aspect) -> Iterator[str]:
@@ -80,7 +80,7 @@ def format_outcomes(report: RunReport, cases: Sequence[CaseResult], *, faults: b
         caught = sum(outcome.caught_by is not None for outcome in outcomes)
         yield f"{caught} of {plural(len(outcomes), 'planted fault')} caught:"
         yield from (f"  {_format_outcome(outcome, rated=report.rubric is not None)}" for outcome in outcomes)
-    other_ids = list_failures_without_fault(cases, faults=faults)
+    other_ids = list_failed_ids_without_fault(cases, faults=faults)
     nothing = "There are no other failures." if outcomes else "Nothing was reported."
     yield f"Failures without a planted fault: {', '.join(other_ids)}." if other_ids else nothing
     if report.rubric is None:

@@ -100,7 +100,7 @@ class TriageService:
         job.task = asyncio.create_task(self._run_job(job))
         return job
 
-    def find_job(self, name: str) -> TriageJob:
+    def require_job_by_id(self, name: str) -> TriageJob:
         """Find a job by its id. Raises HTTP 404 if there is no such job."""
         if name not in self._jobs:
             raise HTTPException(404, "job not found")
@@ -140,7 +140,7 @@ class TriageService:
         job.answer.clear()
         job.status = "running"
 
-    def accept_answer(self, job: TriageJob) -> None:
+    def resume_job_after_answer(self, job: TriageJob) -> None:
         """Accept the user's answer. Raises HTTP 409 if the job asked nothing."""
         if job.status != "waiting":
             raise HTTPException(409, "the job does not wait for an answer")
@@ -184,25 +184,25 @@ def build_app(service: TriageService, commit: str) -> FastAPI:
         return JSONResponse({"job_id": job.name, "status": "queued"}, 202)
 
     async def state(request: Request) -> JSONResponse:
-        return JSONResponse(service.find_job(request.path_params["name"]).state)
+        return JSONResponse(service.require_job_by_id(request.path_params["name"]).state)
 
     async def events(request: Request) -> StreamingResponse:
-        job = service.find_job(request.path_params["name"])
+        job = service.require_job_by_id(request.path_params["name"])
         return StreamingResponse(stream_events(job), media_type="text/event-stream")
 
     async def answer(request: Request) -> JSONResponse:
-        job = service.find_job(request.path_params["name"])
+        job = service.require_job_by_id(request.path_params["name"])
         await _read_json_object(request)
-        service.accept_answer(job)
+        service.resume_job_after_answer(job)
         return JSONResponse({"job_id": job.name, "status": job.status})
 
     async def kill(request: Request) -> JSONResponse:
-        job = service.find_job(request.path_params["name"])
+        job = service.require_job_by_id(request.path_params["name"])
         service.kill(job)
         return JSONResponse({"job_id": job.name, "status": job.status})
 
     async def report(request: Request) -> JSONResponse:
-        job = service.find_job(request.path_params["name"])
+        job = service.require_job_by_id(request.path_params["name"])
         if job.report is None:
             raise HTTPException(404, "there is no report yet")
         return JSONResponse(job.report.model_dump(mode="json"))

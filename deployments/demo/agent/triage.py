@@ -102,7 +102,7 @@ def load_issues(path: Path = ISSUES) -> Mapping[str, IssueText]:
     }
 
 
-def split_into_stems(text: str) -> list[str]:
+def split_into_uncommon_stems(text: str) -> list[str]:
     """Return the words of a text without the most common words, each cut to its first letters."""
     return [word[:STEM_CHARACTERS] for word in _WORD.findall(text.casefold()) if word not in _COMMON]
 
@@ -112,7 +112,7 @@ class CodeSearch:
 
     def __init__(self, files: Mapping[str, str]) -> None:
         self._terms = {
-            path: Counter(split_into_stems(path) * PATH_WEIGHT + split_into_stems(text))
+            path: Counter(split_into_uncommon_stems(path) * PATH_WEIGHT + split_into_uncommon_stems(text))
             for path, text in files.items()
         }
         holders = Counter(word for terms in self._terms.values() for word in terms)
@@ -120,7 +120,7 @@ class CodeSearch:
 
     def rank_files(self, query: str) -> tuple[str, ...]:
         """Return the files that share a word with the query, the best match first."""
-        asked = Counter(split_into_stems(query))
+        asked = Counter(split_into_uncommon_stems(query))
         scores = {
             path: sum(
                 count * self._rarity[word] * math.log1p(terms[word])
@@ -176,17 +176,17 @@ class TriageAgent:
         paths = self._faults.select_files_to_open(issue.text, self._search.rank_files(query)[:MAX_FILES_FOUND])
         for path in paths[:MAX_FILES_READ]:
             yield Action("read_file", {"path": path})
-            defect = self._find_defect(path)
+            defect = self._find_defect_and_function(path)
             if defect is not None:
                 return self._build_report(issue, path, defect)
         return self._build_unsure_report(issue, paths)
 
-    def _find_defect(self, path: str) -> tuple[Defect, str] | None:
+    def _find_defect_and_function(self, path: str) -> tuple[Defect, str] | None:
         text = self._files.get(path, "")
         for defect in DEFECTS:
             match = defect.pattern.search(text)
             if match is not None:
-                return defect, _find_function_name(text, match.start())
+                return defect, _find_enclosing_function_name(text, match.start())
         return None
 
     def _build_report(self, issue: IssueText, path: str, located: tuple[Defect, str]) -> Report:
@@ -210,7 +210,7 @@ class TriageAgent:
         )
 
 
-def _find_function_name(text: str, place: int) -> str:
+def _find_enclosing_function_name(text: str, place: int) -> str:
     """Return the name of the last function that begins before a position.
 
     If there is none, for example at a decorator, return the name of the next function.

@@ -19,11 +19,11 @@ from warehouse.queries.site.cases import (
     GridFilter,
     GridRow,
     GridRun,
-    find_newest_target,
+    find_target_of_newest_run,
     list_case_answers,
     list_grid_runs,
     load_case_text,
-    load_grid_options,
+    load_grid_filter_values,
     load_grid_page,
 )
 from warehouse.queries.site.overview import list_known_targets
@@ -84,7 +84,7 @@ class CaseData(Record):
 
 def build_cases_page(request: PageRequest) -> Page:
     """Build the page with a row for each case and a cell for each of the newest runs."""
-    paging, target = request.read_paging(), read_target_filter(request)
+    paging, target = request.read_paging(), read_or_choose_target_filter(request)
     grid_filter = _read_grid_filter(request, target or "")
     runs = list_grid_runs(request.site.store, grid_filter) if target else ()
     rows, courses = (
@@ -97,28 +97,30 @@ def build_cases_page(request: PageRequest) -> Page:
     return Page("cases.html.j2", "Cases × runs", data, view=CaseStrips(runs))
 
 
-def read_target_filter(request: PageRequest) -> str | None:
+def read_or_choose_target_filter(request: PageRequest) -> str | None:
     """Return the target to show: the requested target, or else the target of the newest run."""
     store = request.site.store
-    requested = request.read_choice_filter("target", "Target", list_known_targets(store, request.site.targets))
-    target = requested or find_newest_target(store)
+    requested = request.read_and_show_choice_filter(
+        "target", "Target", list_known_targets(store, request.site.targets)
+    )
+    target = requested or find_target_of_newest_run(store)
     request.fields[-1] = request.fields[-1].with_value(target)
     return target
 
 
 def _read_grid_filter(request: PageRequest, target: str) -> GridFilter:
     store = request.site.store
-    suite = request.read_choice_filter("suite", "Suite", list_suites(store))
-    options = load_grid_options(store, GridFilter(target=target, suite=suite, runs=MAX_RUNS))
-    severity = request.read_choice_filter("severity", "Severity", ("3", "2", "1"))
+    suite = request.read_and_show_choice_filter("suite", "Suite", list_suites(store))
+    options = load_grid_filter_values(store, GridFilter(target=target, suite=suite, runs=MAX_RUNS))
+    severity = request.read_and_show_choice_filter("severity", "Severity", ("3", "2", "1"))
     return GridFilter(
         target=target,
         suite=suite,
         severity=int(severity) if severity else None,
-        type=request.read_choice_filter("type", "Type", options.types),
-        language=request.read_choice_filter("language", "Language", options.languages),
-        outcome=request.read_choice_filter("outcome", "Newest outcome", OUTCOMES),
-        course=request.read_choice_filter("course", "Course", tuple(CaseCourse)),
+        type=request.read_and_show_choice_filter("type", "Type", options.types),
+        language=request.read_and_show_choice_filter("language", "Language", options.languages),
+        outcome=request.read_and_show_choice_filter("outcome", "Newest outcome", OUTCOMES),
+        course=request.read_and_show_choice_filter("course", "Course", tuple(CaseCourse)),
         runs=MAX_RUNS,
     )
 
@@ -166,10 +168,10 @@ class CaseStrips:
 
 def build_case_page(request: PageRequest) -> Page:
     """Build the page of a case: its answers, newest first, and the right answer."""
-    case_id, paging, target = request.path["case"], request.read_paging(), read_target_filter(request)
+    case_id, paging, target = request.path["case"], request.read_paging(), read_or_choose_target_filter(request)
     if "rows" not in request.query:
         paging = paging.model_copy(update={"rows": DEFAULT_ANSWERS})
-    outcome = request.read_choice_filter("outcome", "Outcome", OUTCOMES)
+    outcome = request.read_and_show_choice_filter("outcome", "Outcome", OUTCOMES)
     store = request.site.store
     answers, total = list_case_answers(
         store, target or "", case_id, outcome, rows=paging.rows, offset=paging.offset

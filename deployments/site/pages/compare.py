@@ -20,10 +20,10 @@ from warehouse.queries.site.compared import (
     PairCounts,
     RunSide,
     find_newest_run,
-    find_run_before,
+    find_previous_run_of_same_suite,
+    load_case_pairs,
     load_flips_page,
-    load_pairs,
-    load_run_side,
+    load_run_to_compare,
 )
 
 FLIP_DIRECTIONS: Final = ("broke", "fixed")
@@ -82,18 +82,18 @@ def build_compare_page(request: PageRequest) -> Page:
     """Build the page that compares the run ``now`` with ``before``. The default is the two newest runs."""
     paging, store = request.read_paging(), request.site.store
     asked_before, asked_now = (
-        request.read_text_filter("before", "Run before"),
-        request.read_text_filter("now", "Run now"),
+        request.read_and_show_text_filter("before", "Run before"),
+        request.read_and_show_text_filter("now", "Run now"),
     )
-    way = request.read_choice_filter("way", "Flips", FLIP_DIRECTIONS)
+    way = request.read_and_show_choice_filter("way", "Flips", FLIP_DIRECTIONS)
     now_id = asked_now or find_newest_run(store, None, None)
-    before_id = asked_before or (find_run_before(store, now_id) if now_id else None)
+    before_id = asked_before or (find_previous_run_of_same_suite(store, now_id) if now_id else None)
     for place, run_id in enumerate((before_id, now_id)):
         request.fields[place] = request.fields[place].with_value(run_id)
     now, before = _load_run_side(request, now_id), _load_run_side(request, before_id)
     if now is None or before is None:
         return Page("compare.html.j2", "Two runs compared", CompareData(before=before, now=now))
-    pairs, left_out = load_pairs(store, before.run_id, now.run_id)
+    pairs, left_out = load_case_pairs(store, before.run_id, now.run_id)
     flips, total = load_flips_page(
         store,
         before.run_id,
@@ -127,7 +127,7 @@ def build_compare_page(request: PageRequest) -> Page:
 def _load_run_side(request: PageRequest, run_id: str | None) -> RunSide | None:
     if run_id is None:
         return None
-    side = load_run_side(request.site.store, run_id)
+    side = load_run_to_compare(request.site.store, run_id)
     if side is None:
         raise build_not_found_error(f"Run {run_id[:80]} is not in the warehouse. The page Runs lists all runs.")
     return side

@@ -15,8 +15,8 @@ from deployments.cli.gold.draft import DEFAULT_DRAFTS
 from deployments.cli.gold.review import (
     SET_BY,
     SEVERITIES,
-    accept_draft,
-    build_source_rows,
+    add_case_and_mark_draft_accepted,
+    build_clause_or_original_rows,
     explain_unacceptable_draft,
     iterate_case_rows,
     reword_draft,
@@ -78,12 +78,14 @@ def build_gold_drafts_page(request: PageRequest) -> Page:
     """Build the page of the next waiting draft, or of the draft at the requested position."""
     everything, target = (
         load_gold_drafts(),
-        _choose_suite_target(request, request.read_choice_filter("target", "Target", request.site.targets)),
+        _choose_suite_target(
+            request, request.read_and_show_choice_filter("target", "Target", request.site.targets)
+        ),
     )
-    kind = request.read_choice_filter("kind", "Made of", tuple(DraftKind))
+    kind = request.read_and_show_choice_filter("kind", "Made of", tuple(DraftKind))
     drafts = [draft for draft in everything or () if kind in {None, classify_draft(draft)}]
     waiting = [draft for draft in drafts if draft.state is DraftState.DRAFTED]
-    place = request.read_paging().with_one_row(len(waiting))
+    place = request.read_paging().with_one_row_per_page(len(waiting))
     chosen = waiting[place.number - 1] if waiting and request.static is None else None
     data = GoldDraftsData(
         queues=count_waiting_drafts(request),
@@ -118,7 +120,7 @@ def read_draft_decision(request: PageRequest) -> DraftWord | None:
 
 
 def _build_shown_draft(request: PageRequest, draft: GoldDraft, target: str) -> DraftShown:
-    ground, strong = build_source_rows(draft)
+    ground, strong = build_clause_or_original_rows(draft)
 
     def rows(labelled_texts: list[tuple[str, str]]) -> tuple[TextRow, ...]:
         return tuple(
@@ -198,7 +200,7 @@ def _accept_draft(request: PageRequest, draft: GoldDraft, person: str, target: s
         )
     suite: Path = settings.suite
     try:
-        done = accept_draft(DEFAULT_DRAFTS, suite, draft, by=person, at=request.site.now())
+        done = add_case_and_mark_draft_accepted(DEFAULT_DRAFTS, suite, draft, by=person, at=request.site.now())
     except GoldSetError as error:
         raise PageRefused(HTTPStatus.CONFLICT, f"The case was not added: {error}") from None
     return f"Added to {suite.name} as gold." if done else _ALREADY_DECIDED

@@ -61,11 +61,11 @@ class GrownDraftsData(Record):
 
 def build_grown_drafts_page(request: PageRequest) -> Page:
     """Build the page of the waiting draft with the highest severity, or at the requested position."""
-    target = request.read_choice_filter("target", "Target", request.site.targets)
+    target = request.read_and_show_choice_filter("target", "Target", request.site.targets)
     waiting = merge_drafts_by_question(
         load_waiting_drafts(request.site.store, request.site.config.data_folder, target), ()
     )
-    place = request.read_paging().with_one_row(len(waiting))
+    place = request.read_paging().with_one_row_per_page(len(waiting))
     chosen = waiting[place.number - 1] if waiting and request.static is None else None
     data = GrownDraftsData(
         queues=count_waiting_drafts(request),
@@ -80,7 +80,7 @@ def build_grown_drafts_page(request: PageRequest) -> Page:
 
 def _build_shown_draft(request: PageRequest, candidate: DraftCandidate) -> GrownDraftShown:
     settings = request.site.config.targets.get(candidate.draft.target)
-    candidate_with_case = _note_existing_case(candidate, settings) if settings else candidate
+    candidate_with_case = _add_case_asking_same_question(candidate, settings) if settings else candidate
     return GrownDraftShown(
         id=candidate.draft.id,
         target=candidate.draft.target,
@@ -95,7 +95,7 @@ def _build_shown_draft(request: PageRequest, candidate: DraftCandidate) -> Grown
     )
 
 
-def _note_existing_case(candidate: DraftCandidate, settings: TargetConfig) -> DraftCandidate:
+def _add_case_asking_same_question(candidate: DraftCandidate, settings: TargetConfig) -> DraftCandidate:
     """Return the candidate with the id of the case that already asks its question.
 
     If the suite cannot be read, return the candidate unchanged.

@@ -22,7 +22,9 @@ class HallucinationsData(Record):
 def build_hallucinations_page(request: PageRequest) -> Page:
     """Build the page of all log entries, newest first."""
     site, paging = request.site, request.read_paging()
-    target = request.read_choice_filter("target", "Target", sorted({*site.targets, *list_log_targets(site.store)}))
+    target = request.read_and_show_choice_filter(
+        "target", "Target", sorted({*site.targets, *list_log_targets(site.store)})
+    )
     since, until = (
         _read_time_filter(request, "since", "Since (UTC)"),
         _read_time_filter(request, "until", "Before (UTC)"),
@@ -37,7 +39,7 @@ def build_hallucinations_page(request: PageRequest) -> Page:
 
 
 def _read_time_filter(request: PageRequest, name: str, label: str) -> datetime | None:
-    text = request.read_text_filter(name, label)
+    text = request.read_and_show_text_filter(name, label)
     if text is None:
         return None
     try:

@@ -143,16 +143,16 @@ _DECISIONS: Final = (
 def build_incidents_list_page(request: PageRequest) -> Page:
     """Build the list of all incidents. Unresolved incidents with the highest severity come first."""
     site, paging = request.site, request.read_paging()
-    target = request.read_choice_filter(
+    target = request.read_and_show_choice_filter(
         "target", "Target", sorted({*site.targets, *list_incident_targets(site.store)})
     )
-    state = request.read_choice_filter("state", "State", STATES)
-    severity = request.read_choice_filter("severity", "Severity", SEVERITIES)
+    state = request.read_and_show_choice_filter("state", "State", STATES)
+    severity = request.read_and_show_choice_filter("severity", "Severity", SEVERITIES)
     wanted = IncidentFilter(
         target=target,
         state=None if state == UNRESOLVED else state,
         severity=int(severity) if severity else None,
-        kind=request.read_choice_filter("kind", "Kind", KINDS),
+        kind=request.read_and_show_choice_filter("kind", "Kind", KINDS),
         unresolved=state == UNRESOLVED,
     )
     rows, total = load_incidents_page(site.store, wanted, rows=paging.rows, offset=paging.offset)

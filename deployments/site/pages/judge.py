@@ -39,7 +39,9 @@ def build_judge_page(request: PageRequest) -> Page:
     """Build the page of the judge's agreement with people, known answers and rules, and its cost."""
     site, paging = request.site, request.read_paging()
     store = site.store
-    target = request.read_choice_filter("target", "Target", list_known_targets(store, request.site.targets))
+    target = request.read_and_show_choice_filter(
+        "target", "Target", list_known_targets(store, request.site.targets)
+    )
     counts = site.figures.get_or_compute(("judge counts", target), lambda: count_judge_verdicts(store, target))
     rows, total = load_judging_page(store, target, rows=paging.rows, offset=paging.offset)
     data = JudgeData(
@@ -62,7 +64,7 @@ def _mask_row(request: PageRequest, row: JudgingRow) -> JudgingRow:
 
 
 def _compute_calibrations(site: Site, target: str | None, counts: Sequence[JudgeCounts]) -> tuple[Calibration, ...]:
-    answers = site.reviews.load_answers(site.store, target, site.now()) if counts else ()
+    answers = site.reviews.load_reviewed_judged_answers(site.store, target, site.now()) if counts else ()
     return calibrate(answers, [judge_count.verdicts for judge_count in counts])
 
 

@@ -70,8 +70,10 @@ class NightlyData(Record):
 def build_nightly_page(request: PageRequest) -> Page:
     """Build the page of the requested or newest nightly run, with the list of all nightly runs."""
     store, paging = request.site.store, request.read_paging()
-    target = request.read_choice_filter("target", "Target", list_known_targets(store, request.site.targets))
-    drift = request.read_choice_filter("drift", "Drift", DRIFTS)
+    target = request.read_and_show_choice_filter(
+        "target", "Target", list_known_targets(store, request.site.targets)
+    )
+    drift = request.read_and_show_choice_filter("drift", "Drift", DRIFTS)
     rows, total = load_nightly_runs_page(store, target, drift, rows=paging.rows, offset=paging.offset)
     run_id = request.query.get("night") or (rows[0].run_id if rows else None)
     shown = _build_shown_night(request, run_id) if run_id else None

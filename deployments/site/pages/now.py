@@ -22,9 +22,9 @@ from warehouse.queries.site.overview import (
     NightlyPoint,
     OpenIncidents,
     RunPoint,
-    count_open_by_severity,
+    count_open_incidents_by_severity,
     list_known_targets,
-    list_last_entries,
+    list_last_log_entries,
     list_last_nightly_runs,
     list_last_runs,
 )
@@ -93,8 +93,8 @@ def build_now_page(request: PageRequest) -> Page:
     stored = _StoredState(
         runs=_group_by_target(list_last_runs(site.store)),
         nightly=_group_by_target(list_last_nightly_runs(site.store)),
-        opened=_group_by_target(count_open_by_severity(site.store)),
-        entries={entry.target: entry for entry in list_last_entries(site.store, now - RECENT_ENTRIES)},
+        opened=_group_by_target(count_open_incidents_by_severity(site.store)),
+        entries={entry.target: entry for entry in list_last_log_entries(site.store, now - RECENT_ENTRIES)},
         unfinished=load_unfinished_runs(request),
     )
     cards = [_build_card(site, name, now, stored) for name in list_known_targets(site.store, site.targets)]

@@ -20,9 +20,9 @@ from deployments.cli.reviews.answers import (
     RUBRIC,
     build_review_label,
     build_verdict_rows,
-    describe_earlier_reviews,
     format_contradiction_notice,
     iterate_answer_rows,
+    load_and_describe_other_reviewers,
     select_unreviewed_answers,
     store_review_label,
 )
@@ -37,7 +37,7 @@ from monitors.records.base import Record, UtcTime
 from monitors.records.grades import FAILURE_WORDS, FailureKind
 from monitors.records.incidents import Redacted
 from monitors.records.reviews import AnswerId, AnswerVerdict, SampledAnswer, SpotCheck
-from warehouse.queries.reviews import list_labelled_answers, list_review_candidates, load_spot_checks
+from warehouse.queries.reviews import list_answer_ids_reviewed_by, list_review_candidates, load_spot_checks
 from warehouse.queries.site.reviewing import Agreement, count_finished_runs, count_ratings
 
 SAMPLE_DAYS: Final = 30
@@ -133,13 +133,13 @@ _CHOICES: Final = tuple(FailureChoice(key=key, kind=kind, text=FAILURE_WORDS[kin
 def build_review_page(request: PageRequest) -> Page:
     """Build the page of the next answer to review, or of the answer at the requested position."""
     target, person = (
-        request.read_choice_filter("target", "Target", request.site.targets),
+        request.read_and_show_choice_filter("target", "Target", request.site.targets),
         find_reviewer_name(request),
     )
     sampled = _MEMORY.load_sample(request, target)
     left = select_unreviewed_answers(request.site.store, sampled, person or None)
     asks_name = not person or (request.query.get("who") == "change" and not request.site.needs_login)
-    place = request.read_paging().with_one_row(len(left))
+    place = request.read_paging().with_one_row_per_page(len(left))
     chosen = left[place.number - 1 : place.number] if not asks_name and request.static is None else []
     checks = load_spot_checks(request.site.store, chosen) if chosen else ()
     data = ReviewData(
@@ -163,7 +163,7 @@ def compute_agreement(site: Site, target: str | None) -> Agreement:
     """Compute how often people and judges agree, for one target or for all."""
 
     def compute() -> Agreement:
-        answers = site.reviews.load_answers(site.store, target, site.now())
+        answers = site.reviews.load_reviewed_judged_answers(site.store, target, site.now())
         both_rated, same = count_ratings(site.store, target)
         agreed = sum(answer.judge_passed == answer.people_right for answer in answers)
         return Agreement(both_graded=len(answers), agreed=agreed, both_rated=both_rated, same_rating=same)
@@ -265,7 +265,7 @@ def store_review(request: PageRequest, form: Mapping[str, str]) -> Done:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "First enter your name on this page.")
     check, place = _require_sampled_answer(request, form), form.get("page", "")
     key = check.answer.answer_id
-    is_reviewed = key in list_labelled_answers(request.site.store, person)
+    is_reviewed = key in list_answer_ids_reviewed_by(request.site.store, person)
     text = _ALREADY_REVIEWED if is_reviewed else _store_label(request, check, person, form)
     page = place if place.isdecimal() else None
     return Done(request.link("/review", target=form.get("target"), page=page, after=_format_answer_key(key)), text)
@@ -290,7 +290,7 @@ def _store_label(request: PageRequest, check: SpotCheck, person: str, form: Mapp
         note=form.get("note", "").strip()[:MAX_NOTE_CHARACTERS],
     )
     store = request.site.actions.store
-    others = describe_earlier_reviews(store, answer.answer_id, person)
+    others = load_and_describe_other_reviewers(store, answer.answer_id, person)
     contradicted = store_review_label(store, request.site.config.data_folder, label, answer, clean)
     # The label is in the journal, so the next run loads it.
     with suppress(WarehouseBusy):

@@ -66,10 +66,10 @@ def build_runs_page(request: PageRequest) -> Page:
     """Build the list of all runs, newest first."""
     site, paging = request.site, request.read_paging()
     run_filter = RunFilter(
-        target=request.read_choice_filter("target", "Target", site.targets),
-        verdict=request.read_choice_filter("verdict", "Verdict", VERDICTS),
-        suite=request.read_choice_filter("suite", "Suite", list_suites(site.store)),
-        commit=request.read_text_filter("commit", "Commit begins with"),
+        target=request.read_and_show_choice_filter("target", "Target", site.targets),
+        verdict=request.read_and_show_choice_filter("verdict", "Verdict", VERDICTS),
+        suite=request.read_and_show_choice_filter("suite", "Suite", list_suites(site.store)),
+        commit=request.read_and_show_text_filter("commit", "Commit begins with"),
     )
     rows, total = runs_in(site.store, run_filter, rows=paging.rows, offset=paging.offset)
     unfinished = (
@@ -86,7 +86,7 @@ def load_unfinished_runs(request: PageRequest) -> tuple[RunProgress, ...]:
     """Load the runs of this data folder that have no report yet. Empty for a static export."""
     if request.static is not None:
         return ()
-    unfinished = request.site.watch.list_open_runs(request.site.now())
+    unfinished = request.site.watch.list_recent_unfinished_runs(request.site.now())
     reported_ids = (
         select_finished_runs(request.site.store, [run.run_id for run in unfinished]) if unfinished else ()
     )
@@ -106,7 +106,7 @@ def build_run_page(request: PageRequest) -> Page:
     report = site.store.find_report(run_id)
     if report is None:
         return _build_live_page(request, run_id)
-    outcome = request.read_choice_filter("outcome", "Outcome", OUTCOMES)
+    outcome = request.read_and_show_choice_filter("outcome", "Outcome", OUTCOMES)
     cases, total = load_cases_page(site.store, run_id, outcome, rows=paging.rows, offset=paging.offset)
     mask = request.build_redactor(report.target.name)
     report = mask_all_texts(report, mask)
@@ -149,7 +149,7 @@ def serve_run_report(request: PageRequest) -> Response:
             HTTPStatus.FORBIDDEN, "This report is a symbolic link. The site does not show the target of a link."
         )
     return FileResponse(
-        file, media_type="text/html", headers={"content-security-policy": _build_report_policy(file)}
+        file, media_type="text/html", headers={"content-security-policy": _build_content_security_policy(file)}
     )
 
 
@@ -157,7 +157,7 @@ _STYLE_HASH: Final = re.compile(r"'sha256-[A-Za-z0-9+/]{43}='")
 _HEAD_CHARACTERS: Final = 2_000
 
 
-def _build_report_policy(file: Path) -> str:
+def _build_content_security_policy(file: Path) -> str:
     """Build the content security policy of a report.
 
     It allows only the report's style sheet and embedded pictures.

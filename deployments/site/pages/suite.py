@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Final
 
 from deployments.site.page import Page, PageRequest
-from deployments.site.pages.cases import read_target_filter
+from deployments.site.pages.cases import read_or_choose_target_filter
 from flows.repeatability.format import (
     format_chance_failure_rate,
     format_false_fail_rate,
@@ -69,8 +69,8 @@ class SuiteData(Record):
 
 def build_suite_page(request: PageRequest) -> Page:
     """Build the page of the suite of the target's newest run."""
-    store, target = request.site.store, read_target_filter(request)
-    suite = request.read_choice_filter("suite", "Suite", list_suites(store))
+    store, target = request.site.store, read_or_choose_target_filter(request)
+    suite = request.read_and_show_choice_filter("suite", "Suite", list_suites(store))
     run_id = find_newest_run(store, target, suite) if target else None
     report = store.find_report(run_id) if run_id else None
     data = _build_suite_data(request, report, target) if report else SuiteData(target=target)

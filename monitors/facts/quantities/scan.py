@@ -520,8 +520,8 @@ def read_facts(
     - ``locale`` (``de-DE``) and ``currency`` (ISO 4217) decide about "6.000" and "$".
     - ``reference_date`` is the date of "today". Without it, relative dates are not read.
 
-    In a text of more than a million characters, only the two ends are read. `monitors.facts.text.find_unread_middle`
-    returns the part that is not read.
+    In a text of more than a million characters, only the two ends are read.
+    `monitors.facts.text.find_unread_middle` returns the part that is not read.
     """
     written = build_locale(language, locale, currency)
     unread = find_unread_middle(text)

@@ -238,8 +238,8 @@ class Chromium:
     def retire_browser(self, browser: Browser) -> None:
         """Open no more pages in this `browser`, because it does not respond. The next page starts a new browser.
 
-        Open pages may finish. After that, `close_idle_retired_browsers` closes the browser. If a helper process of a
-        browser was killed, the browser seems to run, but never opens a page again.
+        Open pages may finish. After that, `close_idle_retired_browsers` closes the browser. If a helper process of
+        a browser was killed, the browser seems to run, but never opens a page again.
         """
         if browser is self._browser:
             self._browser = None

@@ -16,7 +16,7 @@ def main() -> None:
     def killed(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    grow.append_outcomes = killed
+    grow.append_draft_outcomes = killed
     folder, suite = Path(sys.argv[1]), Path(sys.argv[2])
     grow.grow_command(suite=suite, config=folder / "none.toml", data_folder=folder, by="asha")
 

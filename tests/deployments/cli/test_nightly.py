@@ -12,7 +12,7 @@ import pytest
 
 from deployments.demo.bot import TURNS, TurnLog
 from flows.data_folder import open_store_in
-from flows.process_lock import refuse_second_run
+from flows.process_lock import hold_job_lock_without_waiting
 from tests import fork_server
 from tests.flows.demo_nightly_runs import SUITE, replies
 from tests.in_process import run_in_process
@@ -84,7 +84,7 @@ def test_prefect_shows_the_night_s_report_and_links_to_the_site(space, lookout, 
 
 @pytest.mark.prefect
 def test_f99_a_second_night_of_one_target_is_refused_without_an_alert(space, lookout):
-    with refuse_second_run(space / "data" / "runs", "a nightly run of demo"):
+    with hold_job_lock_without_waiting(space / "data" / "runs", "a nightly run of demo"):
         refused = lookout("nightly", "--json", *UNTIL, cwd=space)
     assert refused.returncode == 2, refused.stderr
     assert "a nightly run of demo already runs" in " ".join(refused.stderr.split())

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deployments.demo.agent.faults import FaultyAgent, HealthyAgent, PlantedFault, find_planted_fault
+from deployments.demo.agent.faults import FaultyAgent, HealthyAgent, PlantedFault, find_fault_triggered_by_issue
 from deployments.demo.agent.triage import (
     DEFECTS,
     ISSUES,
@@ -62,7 +62,7 @@ def test_a_healthy_agent_finds_the_file_of_every_issue_within_its_steps():
 
 
 def test_each_fault_is_set_off_by_one_issue():
-    set_off = [find_planted_fault(issue.text) for issue in load_issues().values()]
+    set_off = [find_fault_triggered_by_issue(issue.text) for issue in load_issues().values()]
     assert sorted(fault for fault in set_off if fault) == sorted(PlantedFault)
     for issue, fault in zip(load_issues().values(), set_off, strict=True):
         assert (worked(issue) == worked(issue, FaultyAgent())) is (fault is None), issue.url
@@ -98,7 +98,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 def issue_url(fault: PlantedFault) -> str:
-    return next(issue.url for issue in load_issues().values() if find_planted_fault(issue.text) is fault)
+    return next(issue.url for issue in load_issues().values() if find_fault_triggered_by_issue(issue.text) is fault)
 
 
 def heard(service: httpx.Client, job: str, until: str) -> list[dict[str, object]]:

@@ -131,7 +131,7 @@ def test_unsent_messages_and_unloaded_segments_are_counted(tmp_path, snapshot):
     assert written is not None
     for later, well in ((timedelta(minutes=5), True), (timedelta(hours=2), False)):
         with site_in(tmp_path, at=written + later) as site:
-            site.health.run_checks_if_old(site)
+            site.health.run_slow_checks_if_old(site)
             found = lines(site)
         waiting = found["journal segments not loaded"]
         assert (waiting.ok, waiting.at, found["alerts not yet delivered"].ok) == (well, written, False)
@@ -178,7 +178,7 @@ def test_a_schedule_is_as_prefect_says(tmp_path, monkeypatch, state, ok, snapsho
     monkeypatch.setattr("deployments.site.health.find_api_url", lambda *_: "http://prefect")
     monkeypatch.setattr("deployments.site.health.load_schedule_states", lambda *_: known)
     with site_in(tmp_path) as site:
-        site.health.run_checks_if_old(site)
+        site.health.run_slow_checks_if_old(site)
         line = lines(site)["schedule digest"]
     assert line.ok is ok
     assert line.text == snapshot

@@ -30,7 +30,7 @@ from tests.warehouse.temporary_stores import store_in
 from warehouse.database.snapshot import build_snapshot_store
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, LabelRow, NightlyRunRow, RepeatabilityRow, ResultRow, RunRow
-from warehouse.queries.reviews import list_reviewed_answers
+from warehouse.queries.reviews import list_answers_judged_and_reviewed
 
 JUDGE = next(one.lineage for one in grades() if isinstance(one, Judged) and one.lineage)
 CASES = 12
@@ -228,9 +228,11 @@ def test_cached_reviews_equal_the_warehouse(tmp_path):
         given = label(case, said, by=by, probability=1.0 if number == 2 else 0.5)
         store.journal.append([LabelRow(row=given)], run_id=None)
         store.load_pending(5)
-        answers = memory.load_answers(store, None, NOON)
-        assert sorted(answers, key=lambda one: one.answer_id.case_id) == list(list_reviewed_answers(store))
-        assert memory.load_answers(store, "another", NOON) == ()
+        answers = memory.load_reviewed_judged_answers(store, None, NOON)
+        assert sorted(answers, key=lambda one: one.answer_id.case_id) == list(
+            list_answers_judged_and_reviewed(store)
+        )
+        assert memory.load_reviewed_judged_answers(store, "another", NOON) == ()
         seen.append(len(answers))
     assert seen == [1, 2, 2, 1, 1, 2]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deployments.triggers.delivery import DeliveryRejected, Deploys, IgnoreReason, NotForUs, RejectionReason
-from deployments.triggers.standard_webhooks import StandardParser, decode_secret
+from deployments.triggers.standard_webhooks import StandardParser, decode_webhook_secret
 from monitors.errors import ConfigError
 from monitors.records.targets import DeployEvent, PullRequest, ReportedDeploy
 from tests.deployments.triggers.senders import (
@@ -165,7 +165,7 @@ def test_a_secret_is_the_same_with_and_without_prefix_and_padding(length):
     key = bytes(range(length))
     text = base64.b64encode(key).decode()
     for written in (text, text.rstrip("="), f"whsec_{text}", f"whsec_{text}".rstrip("=")):
-        assert decode_secret(written) == key
+        assert decode_webhook_secret(written) == key
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the data folder is not beside the project")

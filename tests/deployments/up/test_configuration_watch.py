@@ -16,7 +16,7 @@ async def test_a_change_is_reported_once_and_so_is_a_file_that_cannot_be_read(tm
     monkeypatch.setattr(configuration_watch, "POLL_S", 0.01)
     file, lines = tmp_path / "lookout.toml", asyncio.Queue[str]()
     file.write_text(TARGET, encoding="utf-8")
-    watching = asyncio.create_task(configuration_watch.watch_configuration(file, lines.put_nowait))
+    watching = asyncio.create_task(configuration_watch.report_configuration_changes(file, lines.put_nowait))
     try:
         await asyncio.sleep(0.2)
         assert lines.empty()

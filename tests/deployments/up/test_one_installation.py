@@ -10,7 +10,13 @@ import pytest
 
 from deployments.up import heartbeats
 from deployments.up.heartbeats import write_heartbeats
-from deployments.up.one_installation import HEARTBEAT_TIMEOUT, LOCK_NAME, Holder, find_holder, lock_data_folder
+from deployments.up.one_installation import (
+    HEARTBEAT_TIMEOUT,
+    LOCK_NAME,
+    Holder,
+    find_running_lock_holder,
+    lock_data_folder,
+)
 from monitors.errors import AlreadyRuns
 from tests.builders import NOON
 
@@ -73,7 +79,9 @@ def test_a_living_process_renews_its_claim_and_a_clean_end_removes_it(tmp_path, 
 
     with lock_data_folder(tmp_path, now) as lock, write_heartbeats(lock, now):
         assert renewed.wait(60)
-        holders = (find_holder(tmp_path, now()) for _ in range(10_000))  # a reader may meet half of a heartbeat
+        holders = (
+            find_running_lock_holder(tmp_path, now()) for _ in range(10_000)
+        )  # a reader may meet half of a heartbeat
         holder = next(holder for holder in holders if holder is not None)
         assert holder.started_at < NOON + timedelta(seconds=2)
         assert holder.alive_at > NOON + timedelta(seconds=4)

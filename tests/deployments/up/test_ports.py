@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.up.parts import check_installation, suggest_port
+from deployments.up.parts import raise_for_incomplete_installation, suggest_other_receiver_port
 from monitors.config.file import parse_config
 from monitors.errors import ConfigError
 from tests.stable_text import replace_volatile
@@ -39,8 +39,8 @@ def test_the_sites_port_is_refused_with_the_option_or_the_setting_that_moves_it(
         config = parse_config(values, "lookout.toml")
         port = 4300 if own else number - 2
         with pytest.raises(ConfigError) as refused:
-            check_installation(config, host=HOST, port=port, environment={})
-    proposed = suggest_port(port)
+            raise_for_incomplete_installation(config, host=HOST, port=port, environment={})
+    proposed = suggest_other_receiver_port(port)
     ports = {"taken": str(number), "proposed": str(proposed), "proposed_of_the_site": str(proposed + 2)}
     assert replace_volatile(str(refused.value), **ports) == snapshot
 
@@ -48,5 +48,5 @@ def test_the_sites_port_is_refused_with_the_option_or_the_setting_that_moves_it(
 @pytest.mark.parametrize("port", [1, 4300, 65_433, 65_434, 65_533])
 def test_the_port_that_is_proposed_is_one(port):
     """Three ports in a row, all below the end of the range, none of them those that are taken."""
-    assert 1 <= suggest_port(port) <= 65_533
-    assert abs(suggest_port(port) - port) > 2
+    assert 1 <= suggest_other_receiver_port(port) <= 65_533
+    assert abs(suggest_other_receiver_port(port) - port) > 2

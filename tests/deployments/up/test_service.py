@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from deployments.receivers.connection_limits import BoundedProtocol, build_bounded_server
-from deployments.receivers.ports import check_port_free
+from deployments.receivers.ports import require_free_port
 from deployments.up import service
 from deployments.up.service import ServerThread, run_with_restarts
 from deployments.up.supervisor import RestartPolicy
@@ -79,7 +79,7 @@ async def test_a_failure_that_passes_at_once_is_not_reported(config, reports):
 def test_a_server_whose_port_is_taken_starts_later_while_the_other_one_answers(config, reports):
     def builder(port):
         def build():
-            check_port_free("127.0.0.1", port, "the site")
+            require_free_port("127.0.0.1", port, "the site")
             app = Starlette(routes=[Route("/healthz", lambda _request: PlainTextResponse("ok"))])
             return build_bounded_server(
                 app, host="127.0.0.1", port=port, protocol=BoundedProtocol, stop_timeout_s=1

@@ -8,7 +8,7 @@ import pytest
 
 from flows.alerting.edits import add_summary_to_sent_alerts
 from flows.alerting.faults import Fault, notify_fault
-from flows.alerting.pipeline import notify, resolve_incidents, send_waiting_alerts
+from flows.alerting.pipeline import notify, resolve_incidents_and_send_alerts, send_waiting_alerts
 from monitors.alerts.redact import redact
 from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
@@ -129,7 +129,7 @@ async def test_f92_an_alert_that_slack_refused_is_in_a_summary_when_its_incident
         await notify(testbed.notifier("run-2"), [], summary=QUIET, scope=right)
     else:
         ending = {fault.fingerprint: "It answers again."}
-        await resolve_incidents(testbed.notifier("run-2"), ending, began_at=testbed.now)
+        await resolve_incidents_and_send_alerts(testbed.notifier("run-2"), ending, began_at=testbed.now)
     (message,) = slack.messages
     (sent,) = [alert for alert in testbed.alerts() if alert.id in message.text]
     assert (sent.reason, sent.items[0].incident.state) == (NotifyReason.MISSED, IncidentState.RESOLVED)
@@ -142,7 +142,9 @@ async def test_f92_a_refused_recovery_is_a_fault_and_comes_with_the_next_visit(t
     await notify(testbed.notifier(), [outage()], summary=QUIET)
     slack.always = "channel_not_found"
     testbed.skip(hours=1)
-    await resolve_incidents(testbed.notifier("over"), {outage().fingerprint: "It answers."}, began_at=testbed.now)
+    await resolve_incidents_and_send_alerts(
+        testbed.notifier("over"), {outage().fingerprint: "It answers."}, began_at=testbed.now
+    )
     assert [incident.kind for incident in testbed.store.list_open_incidents("demo")] == [IncidentKind.MONITOR_FAULT]
     asked = len(slack.requests)
     for _ in range(2):

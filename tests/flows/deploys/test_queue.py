@@ -104,8 +104,8 @@ def test_one_that_cannot_be_read_keeps_no_other_waiting(tmp_path, caplog):
 def test_a_first_look_is_noted_for_each_target(tmp_path):
     deploys = DeployQueue(tmp_path)
     assert not deploys.has_polled("bot")
-    deploys.store_first_poll("bot")
-    deploys.store_first_poll("bot")
+    deploys.mark_target_as_polled("bot")
+    deploys.mark_target_as_polled("bot")
     assert deploys.has_polled("bot")
     assert not deploys.has_polled("staging")
     assert deploys.list_waiting_deploys() == ()
@@ -117,7 +117,7 @@ def test_f22_an_unwritable_folder_is_reported(tmp_path):
     for deed in (
         lambda: deploys.save_if_new(queued()),
         deploys.require_writable,
-        lambda: deploys.store_first_poll("bot"),
+        lambda: deploys.mark_target_as_polled("bot"),
     ):
         with pytest.raises(WarehouseUnwritable, match="deploys"):
             deed()

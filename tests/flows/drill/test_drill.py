@@ -17,7 +17,7 @@ from deployments.demo.policies import load_policies, load_vocabulary
 from deployments.triggers.delivery import Delivery, IgnoreReason, NotForUs
 from flows.alerting.send import send_outbox
 from flows.data_folder import open_store
-from flows.digest.flow import notify_missing_drill
+from flows.digest.flow import notify_if_drill_overdue
 from flows.drill.context import build_drill_context
 from flows.drill.course import notify_drill_failure, write_drill_report_file
 from flows.drill.receiver import build_signed_delivery
@@ -185,13 +185,13 @@ async def test_drills_that_do_not_come_any_more_are_reported_once(file, slack, m
     """The digest of every day sees it: a paused schedule of drills proves nothing, and says nothing itself."""
     monkeypatch.setenv("SLACK_BOT_TOKEN", TOKEN)
     config = load_config(file)
-    await notify_missing_drill(config)
+    await notify_if_drill_overdue(config)
     assert slack.messages == []
     store = open_store(config)
     store.journal.append([DrillRow(row=drill(started_at=BEGAN - 900 * DAYS))], run_id=None)
     store.load_pending(5)
-    await notify_missing_drill(config)
-    await notify_missing_drill(config)
+    await notify_if_drill_overdue(config)
+    await notify_if_drill_overdue(config)
     (message,) = slack.messages
     assert message.text.startswith("Drill: ")
     assert message.channel == "C0MONITOR"

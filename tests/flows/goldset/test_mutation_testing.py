@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from flows.goldset.mutation_testing import count_mutants, find_sibling_cases, grade_mutants, grade_right_reply
+from flows.goldset.mutation_testing import (
+    count_caught_mutants,
+    grade_gold_as_reply,
+    grade_mutants,
+    pair_cases_of_same_field,
+)
 from monitors.domains.pack import INSURANCE, load_domain
 from monitors.goldset.build.build import build_cases, load_templates
 from monitors.goldset.build.sheets import load_fact_schema, read_fact_sheets
@@ -26,11 +31,11 @@ REAL = Path(__file__).parents[4] / "shared" / "data" / "seed_app" / "policy_fact
 
 def test_a_right_gold_is_right_and_a_broken_one_is_named():
     """A gold that denies one of its own quantities fails every answer that repeats it."""
-    assert grade_right_reply(case_of(), PANEL).wrong == ""
+    assert grade_gold_as_reply(case_of(), PANEL).wrong == ""
     denies_itself = case_of(gold="It is not 24 months, it is 36 months")
-    assert "denies" in grade_right_reply(denies_itself, PANEL).wrong
+    assert "denies" in grade_gold_as_reply(denies_itself, PANEL).wrong
     contradicts_itself = case_of(question="Is it covered?", gold="Yes. It is not covered.")
-    assert grade_right_reply(contradicts_itself, PANEL).open
+    assert grade_gold_as_reply(contradicts_itself, PANEL).open
 
 
 @pytest.mark.parametrize(
@@ -49,7 +54,7 @@ def test_a_right_gold_is_right_and_a_broken_one_is_named():
 )
 def test_a_gold_that_passes_only_verbatim_is_reported(question: str, gold: str, reason: str):
     """Its figures without its other words, and its answer without its yes or no, are right replies as well."""
-    graded = grade_right_reply(case_of(question=question, gold=gold), PANEL)
+    graded = grade_gold_as_reply(case_of(question=question, gold=gold), PANEL)
     assert (graded.wrong, graded.open, graded.open_otherwise) == ("", "", reason)
 
 
@@ -80,7 +85,7 @@ def test_a_sibling_asks_the_same_of_another_policy():
         case_of(id=name, cluster=name, gold=gold)
         for name, gold in (("a", "24 months"), ("b", "24 months"), ("c", "36"))
     )
-    assert {name: other.id for name, other in find_sibling_cases([one, two, three]).items()} == {
+    assert {name: other.id for name, other in pair_cases_of_same_field([one, two, three]).items()} == {
         "a": "c",
         "b": "c",
         "c": "a",
@@ -90,7 +95,7 @@ def test_a_sibling_asks_the_same_of_another_policy():
 def test_counts_add_up():
     """By operator and by severity: each mutant once."""
     graded = list(grade_mutants(DEMO[:40], PANEL))
-    counts = count_mutants(graded)
+    counts = count_caught_mutants(graded)
     for parts in (counts.by_operator, counts.by_severity):
         assert sum(one.mutants for one in parts) == counts.whole.mutants == len(graded)
     assert counts.whole.caught + counts.whole.passed + counts.whole.left == counts.whole.mutants
@@ -100,9 +105,9 @@ def test_counts_add_up():
 @pytest.mark.whole_only
 def test_the_demo_suite_bites():
     """No gold of it fails itself, and nearly every severe mutant is caught without a judge."""
-    assert not [case.id for case in DEMO if grade_right_reply(case, PANEL).wrong]
+    assert not [case.id for case in DEMO if grade_gold_as_reply(case, PANEL).wrong]
     mutants = list(grade_mutants(DEMO, PANEL))
-    counts = count_mutants(mutants)
+    counts = count_caught_mutants(mutants)
     assert counts.severe_without_personal_data.rate >= 0.97
     assert counts.severe_without_personal_data.passed == 0
     assert counts.misplaced is not None
@@ -118,8 +123,8 @@ def test_95_of_100_severe_mutants_of_real_facts_are_caught(language):
     sheets = read_fact_sheets(REAL, schema)[:30]
     cases = build_cases(sheets, schema, load_templates(schema, PACK), [language]).cases
     severe = [case for case in cases if case.severity is Severity.CRITICAL]
-    assert not [case.id for case in severe if grade_right_reply(case, PANEL).wrong]
-    counts = count_mutants(list(grade_mutants(severe, PANEL)))
+    assert not [case.id for case in severe if grade_gold_as_reply(case, PANEL).wrong]
+    counts = count_caught_mutants(list(grade_mutants(severe, PANEL)))
     assert counts.severe.mutants > 200
     assert counts.severe_without_personal_data.rate >= 0.95
     assert counts.severe_without_personal_data.passed == 0

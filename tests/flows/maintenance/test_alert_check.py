@@ -9,7 +9,7 @@ import pytest
 from deployments.cli.doctor.checks import check_alert_delivery
 from deployments.cli.doctor.services import DoctorContext, Health
 from flows.clock import utc_now
-from flows.maintenance.self_test import send_test_alert
+from flows.maintenance.self_test import send_test_alerts_and_ping
 from monitors.config.file import Config, TargetConfig
 from tests.monitors.alerts.sample_observations import NIGHT
 from tests.servers.slack import TOKEN, SlackServer
@@ -38,7 +38,7 @@ async def test_every_way_is_tried_and_nothing_is_stored(tmp_path, slack):
             "SLACK_FALLBACK_WEBHOOK_URL": slack.webhook_url,
             "LOOKOUT_HEARTBEAT_URL": dog.check,
         }
-        outcomes = await send_test_alert(ways, environment, target="demo", now=utc_now)
+        outcomes = await send_test_alerts_and_ping(ways, environment, target="demo", now=utc_now)
         assert dog.kinds == ["/start"]
     assert [(one.path, one.arrived) for one in outcomes] == [
         ("bot, C0ALERTS", True),
@@ -65,7 +65,7 @@ async def test_an_undelivered_message_says_what_to_do_and_stops_nothing(tmp_path
         "SLACK_FALLBACK_WEBHOOK_URL": slack.webhook_url,
         "LOOKOUT_HEARTBEAT_URL": "http://127.0.0.1:9/a-secret-check",
     }
-    outcomes = await send_test_alert(config(tmp_path, slack), environment, target="demo", now=utc_now)
+    outcomes = await send_test_alerts_and_ping(config(tmp_path, slack), environment, target="demo", now=utc_now)
     assert [one.arrived for one in outcomes] == [False, True, False]
     assert outcomes[0].detail == snapshot
     shown = "".join(one.model_dump_json() for one in outcomes)

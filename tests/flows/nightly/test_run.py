@@ -375,7 +375,7 @@ async def test_the_state_read_back_to_resume_is_the_state_that_the_run_had(night
         states.append(state)
         raise SourceUnavailable("stands for the end of the process")
 
-    monkeypatch.setattr(NightlyRun, "_write_scores_back", killed)
+    monkeypatch.setattr(NightlyRun, "_write_scores_back_if_enabled", killed)
     with pytest.raises(SourceUnavailable):
         await NightlyRun(nights.wired()).run()
     (state,) = states

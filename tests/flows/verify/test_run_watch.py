@@ -52,9 +52,9 @@ def test_a_run_is_going_on_then_stopped_and_its_results_stay(data):
     with begin_run(folder / "runs", start()):
         add(data, "a")
         add(data, "b", failed=FailureKind.WRONG_FACT)
-        (run,) = watch_of(data).list_open_runs(AT)
+        (run,) = watch_of(data).list_recent_unfinished_runs(AT)
         assert (run.state, run.answered, run.planned, run.failed) == (RunState.GOING_ON, 2, 5, 1)
-    (run,) = watch_of(data).list_open_runs(AT)
+    (run,) = watch_of(data).list_recent_unfinished_runs(AT)
     assert (run.state, run.answered, run.graded) == (RunState.STOPPED, 2, 2)
     assert [(one.case_id, one.asked) for one in run.severe] == [("b", exchange(RUN, "b").turns[-1])]
 
@@ -74,7 +74,7 @@ def test_severe_failures_are_those_of_the_app(data, changes, is_severe):
     """What the monitor broke itself is no failure of the application."""
     with begin_run(data[0] / "runs", start()):
         add(data, "a", **changes)
-        (run,) = watch_of(data).list_open_runs(AT)
+        (run,) = watch_of(data).list_recent_unfinished_runs(AT)
     assert bool(run.severe) is is_severe
 
 
@@ -95,7 +95,7 @@ def test_a_finished_run_is_not_listed_and_can_be_asked_about(data):
         add(data, "a")
         held.mark_finished()
     watch = watch_of(data)
-    assert watch.list_open_runs(AT) == ()
+    assert watch.list_recent_unfinished_runs(AT) == ()
     assert watch.load_progress(RUN).state is RunState.DONE
 
 
@@ -104,7 +104,7 @@ def test_old_runs_are_not_listed_and_strange_ones_are_none(data):
     begin_run(data[0] / "runs", start()).__exit__(None, None, None)
     (data[0] / "run.json").write_text(start().model_dump_json())
     watch = watch_of(data)
-    assert watch.list_open_runs(AT + LISTED_FOR + timedelta(minutes=1)) == ()
+    assert watch.list_recent_unfinished_runs(AT + LISTED_FOR + timedelta(minutes=1)) == ()
     assert [watch.load_progress(name) for name in ("..", "../runs", f"../runs/{RUN}", "nobody")] == [None] * 4
 
 

@@ -18,7 +18,7 @@ from warehouse.database.rebuild import rebuild_database
 from warehouse.database.retention import compact_segments, remove_personal_data
 from warehouse.database.store import Store
 from warehouse.journal.rows import ANY_ROW, ConversationRow, HallucinationRow, NightlyRunRow
-from warehouse.queries.traffic import iterate_known_ids
+from warehouse.queries.traffic import iterate_known_conversation_hashes
 
 KEY = b"0123456789abcdef"
 LATER = NOON + timedelta(days=1)
@@ -94,7 +94,7 @@ def test_texts_are_gone_everywhere_and_what_is_counted_stays(store):
 
 def test_an_aged_conversation_is_still_known_and_not_among_those_with_texts(store):
     aged(store)
-    assert len(list(iterate_known_ids(store, "helpdesk", "chats", NOON, except_run="none"))) == 2
+    assert len(list(iterate_known_conversation_hashes(store, "helpdesk", "chats", NOON, except_run="none"))) == 2
     assert list_sampled_conversations(store, "night-1") == ()
 
 

@@ -14,7 +14,7 @@ from warehouse.database.check import check_database
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 from warehouse.queries.operator_actions import (
     append_draft,
-    append_outcomes,
+    append_draft_outcomes,
     list_decided_draft_ids,
     list_waiting_drafts,
     load_graded_conversation,
@@ -66,7 +66,9 @@ def test_a_draft_waits_until_it_is_decided_worst_first(store):
     append_draft(store.journal, case_draft("other", target="staging"))
     store.load_pending(1)
     assert [draft.id for draft in list_waiting_drafts(store, target="demo")] == ["click-2", "click-1", "click-3"]
-    append_outcomes(store.journal, (outcome("click-2"), outcome("click-3", joined=False, case_id=None, suite="")))
+    append_draft_outcomes(
+        store.journal, (outcome("click-2"), outcome("click-3", joined=False, case_id=None, suite=""))
+    )
     store.load_pending(1)
     assert [draft.id for draft in list_waiting_drafts(store)] == ["click-1", "other"]
     assert list_decided_draft_ids(store) == {"click-2", "click-3"}
@@ -74,8 +76,8 @@ def test_a_draft_waits_until_it_is_decided_worst_first(store):
 
 def test_the_first_decision_stays_and_a_rebuilt_warehouse_has_it(store):
     append_draft(store.journal, case_draft())
-    append_outcomes(store.journal, (outcome(by="asha"),))
-    append_outcomes(store.journal, (outcome(by="bina", joined=False, case_id=None),))
+    append_draft_outcomes(store.journal, (outcome(by="asha"),))
+    append_draft_outcomes(store.journal, (outcome(by="bina", joined=False, case_id=None),))
     store.load_pending(1)
     rows = store.query("select done_by, joined, case_id from draft_outcomes").rows
     assert rows == (("asha", True, "grown-1"),)

@@ -18,10 +18,10 @@ from tests.warehouse.temporary_stores import store_in
 from warehouse.journal.rows import AssessmentRow, LabelRow, NightlyRunRow, ResultRow, RunRow
 from warehouse.queries.reviews import (
     count_verdicts,
-    list_labelled_answers,
+    list_answer_ids_reviewed_by,
+    list_answers_judged_and_reviewed,
     list_review_candidates,
-    list_reviewed_answers,
-    list_reviewed_grades,
+    list_reviewed_rule_grades,
     load_spot_checks,
 )
 
@@ -135,7 +135,7 @@ def test_a_failure_counts_for_the_graders_of_that_question_alone(tmp_path, kind)
     store.journal.append([*rows, *grades, RunRow(row=run_report())], run_id="run-1")
     store.journal.append([LabelRow(row=wrong), LabelRow(row=label("case-1", AnswerVerdict.RIGHT))], run_id=None)
     store.load_pending(1)
-    found = list_reviewed_grades(store, target="helpdesk")
+    found = list_reviewed_rule_grades(store, target="helpdesk")
     assert sorted(each.grader for each in found if each.people_right) == sorted(f"about_{each}" for each in ASKED)
     asked = find_aspect_of_failure_kind(kind)
     assert [each.grader for each in found if not each.people_right] == ([f"about_{asked}"] if asked else [])
@@ -156,7 +156,7 @@ def test_sources_that_stood_in_no_text_were_not_reviewed(tmp_path):
     store.journal.append([*rows, *grades, RunRow(row=run_report())], run_id="run-1")
     store.journal.append([LabelRow(row=label(f"case-{n}", AnswerVerdict.RIGHT)) for n in range(2)], run_id=None)
     store.load_pending(1)
-    assert [each.passed for each in list_reviewed_grades(store)] == [False]
+    assert [each.passed for each in list_reviewed_rule_grades(store)] == [False]
 
 
 def test_labels_meet_the_judges_word_and_the_unsure_tell_nothing(tmp_path):
@@ -166,13 +166,15 @@ def test_labels_meet_the_judges_word_and_the_unsure_tell_nothing(tmp_path):
         label("case-1", AnswerVerdict.WRONG, probability=0.25),
         label("case-2", AnswerVerdict.UNSURE),
     )
-    found = {each.answer_id.case_id: each for each in list_reviewed_answers(store)}
+    found = {each.answer_id.case_id: each for each in list_answers_judged_and_reviewed(store)}
     assert set(found) == {"case-0", "case-1"}
     assert (found["case-0"].judge_passed, found["case-0"].people_right) == (False, True)
     assert (found["case-1"].judge_passed, found["case-1"].people_right) == (True, False)
     assert found["case-1"].inclusion_probability == 0.25
-    assert list_labelled_answers(store, "asha") == {AnswerId(run_id="run-1", case_id=f"case-{n}") for n in range(3)}
-    assert list_labelled_answers(store, "ravi") == frozenset()
+    assert list_answer_ids_reviewed_by(store, "asha") == {
+        AnswerId(run_id="run-1", case_id=f"case-{n}") for n in range(3)
+    }
+    assert list_answer_ids_reviewed_by(store, "ravi") == frozenset()
     view = store.query("select both_graded, agreed, passed_wrong, failed_right from judge_against_people")
     assert view.rows == ((2, 0, 1, 1),)
 
@@ -185,7 +187,7 @@ def test_people_who_contradict_each_other_tell_nothing_and_those_who_agree_count
         label("case-1", AnswerVerdict.RIGHT),
         label("case-1", AnswerVerdict.RIGHT, by="ravi"),
     )
-    assert [each.answer_id.case_id for each in list_reviewed_answers(store)] == ["case-1"]
+    assert [each.answer_id.case_id for each in list_answers_judged_and_reviewed(store)] == ["case-1"]
 
 
 def test_a_label_that_was_written_twice_is_there_once(tmp_path):
@@ -202,7 +204,7 @@ def test_a_false_alarm_is_no_review(tmp_path):
         finding_right=False, reason=Redacted("wrong"),
     )  # fmt: skip
     store = judged_store(tmp_path, alarm)
-    assert list_reviewed_answers(store) == ()
+    assert list_answers_judged_and_reviewed(store) == ()
     rows = store.query("select source, finding_right, answer from labels").rows
     assert rows == (("alert", False, None),)
 

@@ -11,7 +11,7 @@ from monitors.records.targets import Environment, PullRequest, Target
 from tests.warehouse.sample_rows import SUITE_SHA, assessment, run_report
 from tests.warehouse.temporary_stores import store_in
 from warehouse.journal.rows import AssessmentRow, RunRow
-from warehouse.queries.runs import find_baseline_run, find_failed_since
+from warehouse.queries.runs import find_baseline_run, find_failures_since_last_pass
 
 HAIKU = JudgeLineage(model="claude-haiku-5-5", prompt_sha256="ab" * 32, rubric_version="1")
 GPT = JudgeLineage(model="gpt-6", prompt_sha256="ab" * 32, rubric_version="1")
@@ -140,7 +140,7 @@ def test_cases_failing_since_the_last_pass_were_right_in_it(tmp_path):
         report = run_report(run_id, hours=hours).model_copy(update=changes)
         store.journal.append([*rows, RunRow(row=report)], run_id=run_id)
     store.load_pending(1)
-    since = find_failed_since(store, "helpdesk")
+    since = find_failures_since_last_pass(store, "helpdesk")
     assert since is not None
     assert (since.run_id, since.commit, since.passed_run_id, since.passed_commit) == (
         "failed",
@@ -149,7 +149,7 @@ def test_cases_failing_since_the_last_pass_were_right_in_it(tmp_path):
         "aaa",
     )
     assert since.cases == (("case-1", ("wrong_fact",)),)
-    assert find_failed_since(store, "another") is None
+    assert find_failures_since_last_pass(store, "another") is None
 
 
 def test_without_a_pass_before_it_all_that_failed_counts(tmp_path):
@@ -159,7 +159,7 @@ def test_without_a_pass_before_it_all_that_failed_counts(tmp_path):
     cases = [assessment("failed", f"case-{n}", failed=FAILED if n else None) for n in range(3)]
     store.journal.append([*(AssessmentRow(row=case) for case in cases), RunRow(row=report)], run_id="failed")
     store.load_pending(1)
-    since = find_failed_since(store, "helpdesk")
+    since = find_failures_since_last_pass(store, "helpdesk")
     assert since is not None
     assert since.passed_run_id is None
     assert [case for case, _ in since.cases] == ["case-1", "case-2"]

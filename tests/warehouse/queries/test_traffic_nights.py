@@ -27,7 +27,7 @@ from warehouse.database.retention import compact_segments
 from warehouse.database.store import Store
 from warehouse.journal.rows import ConversationRow, JournalRow, NightlyRunRow
 from warehouse.queries.traffic import (
-    iterate_known_ids,
+    iterate_known_conversation_hashes,
     list_recent_nightly_reports,
 )
 
@@ -138,7 +138,7 @@ def test_a_segment_that_is_loaded_late_changes_neither_what_came_before_nor_afte
 
 def known(store, target, source, since, but="another"):
     """Which of the three that there are."""
-    there = KnownIds(iterate_known_ids(store, target, source, since, except_run=but))
+    there = KnownIds(iterate_known_conversation_hashes(store, target, source, since, except_run=but))
     return {one for one in ("talk-1", "talk-2", "talk-3", "talk-4") if one in there}
 
 

@@ -169,7 +169,7 @@ _GRID = f"""{_SHOWN_SQL}, asked as (
 _ORDER = "array_position(['broke', 'failing', 'unsteady', 'fixed', 'flaky', 'ungraded', 'right'], course)"
 
 
-def find_newest_target(store: Store) -> str | None:
+def find_target_of_newest_run(store: Store) -> str | None:
     """Find the target of the newest finished run."""
     table = store.query("select target from runs where not interrupted order by finished_at desc limit 1")
     return str(table.rows[0][0]) if table.rows else None
@@ -203,7 +203,7 @@ def load_grid_page(
     return tuple(listed), _COUNTS.validate_python(table.rows[0][-1] if table.rows else {})
 
 
-def load_grid_options(store: Store, wanted: GridFilter) -> GridOptions:
+def load_grid_filter_values(store: Store, wanted: GridFilter) -> GridOptions:
     """Load the values of the filters for the cases of the newest runs."""
     table = store.query(
         f"{_SHOWN_SQL} select list_sort(list(distinct a.type)), list_sort(list(distinct a.language))"  # noqa: S608 - ours

@@ -111,7 +111,7 @@ with asked as (
 _IS_PAIR = "same_case and before is not null and now is not null"
 
 
-def load_run_side(store: Store, run_id: str) -> RunSide | None:
+def load_run_to_compare(store: Store, run_id: str) -> RunSide | None:
     """Load the settings and scores of a run, or ``None`` if there is no such run."""
     table = store.query(_SIDE, {"run": run_id})
     if not table.rows:
@@ -130,7 +130,7 @@ def find_newest_run(store: Store, target: str | None, suite: str | None) -> str 
     return str(table.rows[0][0]) if table.rows else None
 
 
-def find_run_before(store: Store, run_id: str) -> str | None:
+def find_previous_run_of_same_suite(store: Store, run_id: str) -> str | None:
     """Find the id of the previous run of the same target and suite."""
     table = store.query(
         "select b.run_id from runs b join runs n on n.target = b.target and n.suite_name = b.suite_name"
@@ -141,7 +141,7 @@ def find_run_before(store: Store, run_id: str) -> str | None:
     return str(table.rows[0][0]) if table.rows else None
 
 
-def load_pairs(store: Store, before: str, now: str) -> tuple[tuple[CasePair, ...], PairCounts]:
+def load_case_pairs(store: Store, before: str, now: str) -> tuple[tuple[CasePair, ...], PairCounts]:
     """Load all cases that both runs graded, and the counts of the other cases."""
     runs = {"before": before, "now": now}
     table = store.query(

@@ -91,7 +91,7 @@ def list_last_nightly_runs(store: Store, *, most: int = DEFAULT_POINTS) -> tuple
     )
 
 
-def count_open_by_severity(store: Store) -> tuple[OpenIncidents, ...]:
+def count_open_incidents_by_severity(store: Store) -> tuple[OpenIncidents, ...]:
     """Count unresolved incidents by target and severity, worst first."""
     table = store.query(
         "select target, severity, count(*) filter (where state = 'open'),"
@@ -104,7 +104,7 @@ def count_open_by_severity(store: Store) -> tuple[OpenIncidents, ...]:
     )
 
 
-def list_last_entries(store: Store, since: datetime) -> tuple[LastEntry, ...]:
+def list_last_log_entries(store: Store, since: datetime) -> tuple[LastEntry, ...]:
     """List each target's newest log entry, and the number of its entries since ``since``."""
     table = store.query(
         "select target, max(coalesce(logged_at, read_at)),"

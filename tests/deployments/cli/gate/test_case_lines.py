@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deployments.cli.gate.github import find_case_lines, format_repository_path
+from deployments.cli.gate.github import find_case_line_numbers, format_repository_path
 
 
 def test_lines_are_counted_as_editors_do(tmp_path):
@@ -10,13 +10,13 @@ def test_lines_are_counted_as_editors_do(tmp_path):
     file.write_bytes(
         b'\xef\xbb\xbf{"id": "a"}\r\n\n{"id": "b"}\nnot json\n[1]\n{"id": 3}\n{"id": "a"}\n{"id": "c"}'
     )
-    assert find_case_lines(file) == {"a": 1, "b": 3, "c": 8}
+    assert find_case_line_numbers(file) == {"a": 1, "b": 3, "c": 8}
 
 
 def test_a_file_that_cannot_be_read_has_none(tmp_path):
-    assert find_case_lines(tmp_path / "nowhere.jsonl") == {}
+    assert find_case_line_numbers(tmp_path / "nowhere.jsonl") == {}
     (tmp_path / "x").write_bytes(b"\xff\xfe")
-    assert find_case_lines(tmp_path / "x") == {}
+    assert find_case_line_numbers(tmp_path / "x") == {}
 
 
 def test_a_path_is_relative_to_the_repository_where_it_lies_in_it(tmp_path):

@@ -19,7 +19,7 @@ from deployments.cli.init.answers import (
 )
 from deployments.cli.init.files import FIRST_SUITE, format_init_files, write_init_files
 from deployments.demo.configuration import find_free_port
-from deployments.up.parts import check_installation
+from deployments.up.parts import raise_for_incomplete_installation
 from flows.runtime.judge import build_judge_plan
 from monitors.config.file import FILE_NAME, load_config, parse_config
 from monitors.errors import ConfigError
@@ -136,7 +136,7 @@ def test_lookout_up_finds_nothing_missing_in_what_was_written(tmp_path, family):
     answered = parse_target("acme/bot").model_copy(update={"model_family": family})
     write_init_files(tmp_path / FILE_NAME, Answers(target=answered, channel="#alerts"), force=False)
     config = load_config(tmp_path / FILE_NAME)
-    check_installation(config, host="127.0.0.1", port=find_free_port("127.0.0.1", 0), environment={})
+    raise_for_incomplete_installation(config, host="127.0.0.1", port=find_free_port("127.0.0.1", 0), environment={})
 
 
 def test_the_first_suite_has_every_severity_and_says_that_it_is_to_be_replaced():

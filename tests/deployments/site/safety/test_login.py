@@ -258,7 +258,7 @@ def test_guessing_from_everywhere_waits_and_keeps_nobody_out_who_was_in():
     limit = AttemptLimit(lambda: clock[0])
     limit.remember_good_token("192.0.2.1")
     for number in range(200):
-        limit.count_wrong_token(f"198.51.{number % 100}.{number}")
+        limit.record_wrong_token(f"198.51.{number % 100}.{number}")
         clock[0] += timedelta(seconds=1)
     assert limit.compute_wait_s("203.0.113.9") == 100
     assert limit.compute_wait_s("192.0.2.1") == 0
@@ -285,6 +285,6 @@ def test_the_memory_of_addresses_is_bounded():
     """A million addresses do not fill the memory, and the newest of them are those that are remembered."""
     limit = AttemptLimit(lambda: NOON, max_per_address=1, max_total=10_000, max_addresses=3)
     for number in range(10):
-        limit.count_wrong_token(f"192.0.2.{number}")
+        limit.record_wrong_token(f"192.0.2.{number}")
         limit.remember_good_token(f"198.51.100.{number}")
     assert [limit.compute_wait_s(f"192.0.2.{number}") > 0 for number in range(10)] == [False] * 7 + [True] * 3
