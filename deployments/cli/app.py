@@ -180,7 +180,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "vary": ("cli.gold.vary",
             "Write variants of a suite's questions with the same expected answers. No model is used."),
         "starter": ("cli.gold.starter",
-            "Write files to start with: attack questions that every application must decline, or a first domain pack."),
+            "Write starter files: attack questions that every application must decline, or a first domain pack."),
     },
 }
 # fmt: on

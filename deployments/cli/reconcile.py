@@ -25,7 +25,7 @@ from monitors.records.estimates import RateEstimate
 from monitors.records.reconciliation import NO_LOG, Figure, Interval, Reconciliation, Unknown
 
 
-def format_reconciliation(reconciliation: Reconciliation) -> Iterator[str]:
+def format_guard_reconciliation(reconciliation: Reconciliation) -> Iterator[str]:
     """Yield the lines of the report: the target and the period, then a line for each figure, then the notes."""
     counts = reconciliation.counts
     yield f"{counts.target}, {counts.since:%Y-%m-%d %H:%M} to {counts.until:%Y-%m-%d %H:%M} UTC"
@@ -165,6 +165,6 @@ def reconcile_command(
             write_json(reconciliation.model_dump_json() + "\n")
         else:
             make_terminal_console().print(
-                "\n".join(format_reconciliation(reconciliation)), highlight=False, markup=False
+                "\n".join(format_guard_reconciliation(reconciliation)), highlight=False, markup=False
             )
     return ExitCode.PASS

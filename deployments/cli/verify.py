@@ -190,7 +190,7 @@ class TerminalProgress:
             if isinstance(result.result, NoAnswer):
                 self._unanswered.append(result)  # one cause can prevent many answers, so one line names it for all
             else:
-                self._print_incorrect_result(result)
+                self._print_not_correct_result(result)
         if self._task is not None:
             wrong = f"[red]{self._wrong} not correct[/]" if self._wrong else ""
             self._bar.update(self._task, advance=1, wrong=wrong)
@@ -218,7 +218,7 @@ class TerminalProgress:
                 Text.assemble(" ", Text.from_markup(NO_ANSWER), " "),
             )
 
-    def _print_incorrect_result(self, result: CaseResult) -> None:
+    def _print_not_correct_result(self, result: CaseResult) -> None:
         if self._wrong > MAX_LINES:
             return
         assessment = result.assessment
@@ -401,7 +401,7 @@ def _predict_shortfall_without_judge(config: Config, name: str, cases: Sequence[
     from flows.goldset.mutation_testing import MAX_REACH_CASES, count_cases_rules_can_grade
     from flows.runtime.judge import build_judge_plan  # slow import
     from flows.runtime.secrets import get_environment  # slow import
-    from monitors.graders.panel import build_default_panel
+    from monitors.graders.panel import build_rule_panel
 
     target = config.require_target(name)
     answers = [case for case in cases if case.triage is None]
@@ -411,7 +411,7 @@ def _predict_shortfall_without_judge(config: Config, name: str, cases: Sequence[
     ):
         return ""
     reach = count_cases_rules_can_grade(
-        answers, build_default_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES
+        answers, build_rule_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES
     )
     return reach.explain_coverage_shortfall(config.gate.coverage_floor)
 

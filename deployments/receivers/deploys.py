@@ -95,7 +95,7 @@ class ReceiverMetrics:
         self._refused.labels(provider.value, why.value).inc()
 
     def count_run_starts(self, started: StartReport) -> None:
-        """Count the runs of waiting deploys that were started, and those that failed to start."""
+        """Count the runs that were started for waiting deploys, and the starts that failed."""
         self.runs.inc(len(started.runs))
         self._failures.inc(len(started.failed))
 

@@ -162,13 +162,13 @@ class AttemptLimit:
 
     def compute_wait_s(self, address: str) -> int:
         """Return after how many seconds ``address`` may try again. 0 means now."""
-        key = compute_visitor_network(address)
+        key = compute_visitor_key(address)
         own_s = self._compute_window_wait_s(self._wrong.get(key, ()), self.max_per_address)
         return own_s if key in self._welcome else max(own_s, self._compute_window_wait_s(self._all, self.max_total))
 
     def record_wrong_token(self, address: str) -> None:
         """Count a wrong token from an address."""
-        key, at = compute_visitor_network(address), self.now()
+        key, at = compute_visitor_key(address), self.now()
         earlier = self._wrong.pop(key, [])
         self._wrong[key] = [*earlier, at][-self.max_per_address :]
         self._all = [*self._all, at][-self.max_total :]
@@ -176,7 +176,7 @@ class AttemptLimit:
 
     def remember_good_token(self, address: str) -> None:
         """Remember that a good token came from an address."""
-        key = compute_visitor_network(address)
+        key = compute_visitor_key(address)
         self._welcome.pop(key, None)
         self._welcome[key] = None
         _drop_oldest_addresses(self._welcome, self.max_addresses)
@@ -192,7 +192,7 @@ def _drop_oldest_addresses(by_address: dict[str, _Value], max_addresses: int) ->
         by_address.pop(next(iter(by_address)))
 
 
-def compute_visitor_network(address: str) -> str:
+def compute_visitor_key(address: str) -> str:
     """Return what counts as one visitor: an IPv4 address, or the network of an IPv6 address."""
     parsed = _parse_address(address)
     if isinstance(parsed, IPv6Address):

@@ -197,12 +197,12 @@ def format_failure_text(report: DrillReport) -> str:
     worked = ", ".join(result.station.value for result in report.stations if result.state is StationState.PASSED)
     before = f" Passed before that: {worked}." if worked else ""
     to_do = f" To do: {failed.to_do}." if failed.to_do else ""
-    finding = _format_finding_as_sentence(failed.found)
+    finding = _capitalise_and_remove_full_stop(failed.found)
     return f"{finding}.{to_do}{before} To repeat the drill: lookout drill.".replace("`", "")
 
 
-def _format_finding_as_sentence(finding: str) -> str:
-    """Make a finding a sentence: capitalise it unless it starts with a name or a path, and remove the full stop."""
+def _capitalise_and_remove_full_stop(finding: str) -> str:
+    """Remove the full stop of a finding. Capitalise the finding unless it starts with a name or a path."""
     begins = finding[:1].upper() if finding.split(" ", 1)[0].isalpha() else finding[:1]
     return f"{begins}{finding[1:].rstrip('.')}"
 

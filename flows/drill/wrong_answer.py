@@ -43,7 +43,7 @@ from monitors.gate.assess import assess_case
 from monitors.gate.evaluate import RunFacts, evaluate_results
 from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader, GraderSettings
-from monitors.graders.panel import build_default_panel, grade_exchange
+from monitors.graders.panel import build_rule_panel, grade_exchange
 from monitors.plural import plural
 from monitors.probes.runner import Question, probe_questions
 from monitors.probes.settings import BROWSER_VARIABLE, CapturePolicy, ProbeSettings
@@ -186,7 +186,7 @@ async def ask_drill_page(drill: DrillContext, answer: WrongAnswer) -> str:
 async def check_graders(drill: DrillContext, answer: WrongAnswer) -> str:
     """Check that the graders fail the planted fault and pass the right answer."""
     del drill
-    panel = build_default_panel(GraderSettings(), load_domain(DEFAULT_DOMAINS))
+    panel = build_rule_panel(GraderSettings(), load_domain(DEFAULT_DOMAINS))
     answer.results = [_grade_result(panel, result) for result in answer.results]
     for result in answer.results:
         expected = CaseOutcome.FAILED if result.case.id == answer.started_page.wrong else CaseOutcome.CORRECT

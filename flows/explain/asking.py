@@ -17,7 +17,7 @@ from monitors.config.file import Config, build_target_record
 from monitors.errors import ConfigError
 from monitors.gate.assess import assess_case
 from monitors.graders.base import Grader
-from monitors.graders.panel import build_default_panel, grade_exchange
+from monitors.graders.panel import build_rule_panel, grade_exchange
 from monitors.judge.precheck import grade_trivial_answer_as_failed, is_judge_required_for_ungraded
 from monitors.probes.driver import ChatDriver
 from monitors.probes.runner import ProbeTally, Question, probe_questions
@@ -110,7 +110,7 @@ async def open_case_asker(
     async with driver_opening as driver:
         yield CaseAsker(
             driver=driver,
-            panel=build_default_panel(configured.graders, configured.domain),
+            panel=build_rule_panel(configured.graders, configured.domain),
             settings=settings,
             run_id=run_id,
             clock=clock,

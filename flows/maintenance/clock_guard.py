@@ -54,7 +54,9 @@ class ClockNote(Record):
     doubted: ClockReading | None = None
 
 
-def check_and_store_reading(data_folder: Path, reading: ClockReading, newest: datetime | None) -> Fault | None:
+def check_clock_not_ahead_and_store_reading(
+    data_folder: Path, reading: ClockReading, newest: datetime | None
+) -> Fault | None:
     """Check the clock and store the reading. Return a fault, or ``None`` if old data may be deleted.
 
     Without a stored reading, the clock is compared with ``newest``, the time of the newest journal segment. Raises

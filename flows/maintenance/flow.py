@@ -26,7 +26,7 @@ from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import WAREHOUSE, notify
 from flows.clock import read_boot_and_uptime, utc_now
 from flows.data_folder import UPKEEP_WAIT_S, open_store
-from flows.maintenance.clock_guard import build_clock_reading, check_and_store_reading
+from flows.maintenance.clock_guard import build_clock_reading, check_clock_not_ahead_and_store_reading
 from flows.maintenance.findings import (
     REPAIRED_BY_REBUILD,
     Upkeep,
@@ -93,7 +93,7 @@ async def _check_clock_and_add_fault(config: Config, notifier: Notifier, upkeep:
     """Return whether the clock is right enough to remove old data. If not, add a fault to ``upkeep``."""
     reading = build_clock_reading(notifier.now(), read_boot_and_uptime())
     newest = await asyncio.to_thread(notifier.store.journal.find_newest_segment_time)
-    fault = await asyncio.to_thread(check_and_store_reading, config.data_folder, reading, newest)
+    fault = await asyncio.to_thread(check_clock_not_ahead_and_store_reading, config.data_folder, reading, newest)
     if fault is not None:
         upkeep.faults.append(fault)
     return fault is None

@@ -31,7 +31,7 @@ from monitors.address_guard import AddressGuard
 from monitors.config.file import Config, TargetConfig, build_target_record
 from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite
-from monitors.graders.panel import build_default_panel
+from monitors.graders.panel import build_rule_panel
 from monitors.graders.traffic_panel import TrafficPanel
 from monitors.probes.browser.page_reader import PageReader
 from monitors.probes.evidence_age import NIGHT_MARK
@@ -154,7 +154,7 @@ def build_traffic_grader(configured: TargetConfig, settings: NightlySettings) ->
         TrafficPanel(configured.graders),
         severity=settings.severity,
         gold_cases=load_suite(configured.suite).cases,
-        gold_panel=build_default_panel(configured.graders, configured.domain),
+        gold_panel=build_rule_panel(configured.graders, configured.domain),
     )
 
 

@@ -16,7 +16,7 @@ from flows.verify.snapshot import hash_grading_settings
 from monitors.config.file import Config, build_target_record
 from monitors.config.isolation import refuse_production_settings
 from monitors.goldset.load import load_suite
-from monitors.graders.panel import build_default_panel
+from monitors.graders.panel import build_rule_panel
 from warehouse.queries.repeatability import RepeatScope, hash_graders_and_settings
 
 COUNTED_FOR: Final = timedelta(days=90)
@@ -34,7 +34,7 @@ class RepeatabilityContext(TargetContext):
     @property
     def scope(self) -> RepeatScope:
         """The filter for the stored repeats of earlier sessions that count together with those of this session."""
-        panel = build_default_panel(self.configured.graders, self.configured.domain)
+        panel = build_rule_panel(self.configured.graders, self.configured.domain)
         hashes = hash_grading_settings(self.configured, self.judge)
         return RepeatScope(
             target=self.target.name,

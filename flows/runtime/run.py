@@ -32,7 +32,7 @@ from monitors.config.isolation import refuse_production_settings
 from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader
-from monitors.graders.panel import build_default_panel
+from monitors.graders.panel import build_rule_panel
 from monitors.platforms.langfuse.client import load_langfuse_keys
 from monitors.platforms.langfuse.platform import open_langfuse
 from monitors.platforms.langsmith.project import open_langsmith
@@ -125,7 +125,7 @@ def require_valid_request(request: VerifyRequest) -> None:
     judge = build_judge_plan(config.judge, build_target_record(request.target, configured), os.environ)
     refuse_rating_without_judge(config, judge)
     build_alert_sender(config, os.environ)
-    build_default_panel(configured.graders, configured.domain)
+    build_rule_panel(configured.graders, configured.domain)
     if configured.probe.driver != "browser":
         build_probe_headers(configured.probe, os.environ)
     build_login(config, request.target, os.environ)
@@ -144,7 +144,7 @@ def build_run_context(request: VerifyRequest, listener: ProgressListener = NO_LI
     suite = load_suite(configured.suite)
     sender = build_alert_sender(config, os.environ)
     store = open_store(config)
-    panel = build_default_panel(configured.graders, configured.domain)
+    panel = build_rule_panel(configured.graders, configured.domain)
     run_folder = _claim_run_folder(request, config, target, suite)  # last, so that an error leaves no lock
     return RunContext(
         config=config,

@@ -206,7 +206,7 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
         scores=scores,
         dimensions=(alert.dimensions or "") if is_scored else "",
         explanations=tuple(filter(None, explanations)) if is_explained else (),
-        links=_build_site_links(alert, site_url) if site_url and not (is_drill or is_test) else alert.links,
+        links=_build_site_and_web_links(alert, site_url) if site_url and not (is_drill or is_test) else alert.links,
         marks=tuple(format_operator_mark(mark, alert, slack=False) for mark in alert.marks),
         is_over=is_over,
         case_ids=tuple(_list_case_ids(alert)),
@@ -501,7 +501,7 @@ NIGHT_LABEL: Final = "Night"
 """Label of the link to a nightly run's report. Messages about a nightly run are recognised by this label."""
 
 
-def _build_site_links(alert: Alert, site_url: str) -> tuple[Link, ...]:
+def _build_site_and_web_links(alert: Alert, site_url: str) -> tuple[Link, ...]:
     """Build links to the site's pages about the incident and the run. The alert's other web links follow."""
     base, first = site_url.rstrip("/"), alert.items[0].incident
     is_alone = len(set(alert.fingerprints)) == 1

@@ -45,7 +45,7 @@ KIND_TO_DO: Final[dict[IncidentKind, str]] = {
     ),
     IncidentKind.DRIFT: "Compare the nights before and after the change: lookout sql 'from nightly_trend'",
     IncidentKind.JUDGE_VOID: (
-        "Check the provider and the model's name. The answers that the judge graded stay ungraded."
+        "Check the provider and the model's name. The judge's grades do not count, so these answers are ungraded."
     ),
 }
 """Advice for each kind of incident, in the last line of a message."""

@@ -111,7 +111,7 @@ class _CauseSearch:
             next_cause = self._find_next_cause(causes)
             if next_cause is None:
                 break
-            causes = self._refine_causes([*causes, next_cause])
+            causes = self._choose_each_cause_again([*causes, next_cause])
             if len(causes) == 2:  # noqa: PLR2004 - a first and a further one
                 causes = self._replace_by_better_pair(causes)
         return self._drop_weak_causes(causes)
@@ -177,7 +177,7 @@ class _CauseSearch:
         allowed = int(alpha * (permutations + 1)) - 1  # the observed result counts as one of the permutations
         as_surprising = 0
         for _ in range(permutations):
-            permuted = test.permute_failures(self._random)
+            permuted = test.draw_random_failure_mask(self._random)
             as_surprising += any((members & permuted).bit_count() >= enough for members, enough in needed)
             if as_surprising > allowed:
                 return False
@@ -195,7 +195,7 @@ class _CauseSearch:
         ranked = sorted(groups.items(), key=lambda pair: test(pair[0]) + pair[1].log_tried)
         return [group for _, group in ranked[:MAX_CANDIDATES]]
 
-    def _refine_causes(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
+    def _choose_each_cause_again(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
         """Choose each cause again, given the others, until nothing explains the failures better."""
         for _ in range(_MAX_ROUNDS):
             previous = list(causes)
@@ -233,7 +233,7 @@ class _CauseSearch:
             )
             if surprise < 0:
                 break
-            causes = self._refine_causes(causes[:index] + causes[index + 1 :])
+            causes = self._choose_each_cause_again(causes[:index] + causes[index + 1 :])
         return causes
 
     def _compute_log_p_beside_others(self, cause: _CaseGroup, causes: Sequence[_CaseGroup]) -> float:
@@ -271,7 +271,7 @@ class _ExactTest:
         tail = self._get_log_tail((members & self._inside).bit_count())
         return next((count for count, value in enumerate(tail) if value <= log_p), None)
 
-    def permute_failures(self, random: Random) -> int:
+    def draw_random_failure_mask(self, random: Random) -> int:
         """Return the same number of failures at random places among the same cases."""
         return sum(1 << index for index in random.sample(self._case_indices, self.failures))
 

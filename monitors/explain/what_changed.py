@@ -70,7 +70,9 @@ def find_run_changes(
         *_find_tool_changes(before, now),
     ]
     worse = (
-        list(_find_worse_answers(comparison)) if comparison and comparison.baseline_run_id == since.run_id else []
+        list(_build_changes_for_worse_answers(comparison))
+        if comparison and comparison.baseline_run_id == since.run_id
+        else []
     )
     behaviour = list(_find_behaviour_changes(before, now))
     if causes:
@@ -94,7 +96,7 @@ def _has_changed_setting(name: str, before: RunSnapshot, now: RunSnapshot) -> bo
     return old is not None and new is not None and old != new
 
 
-def _find_worse_answers(comparison: Comparison) -> Iterator[RunChange]:
+def _build_changes_for_worse_answers(comparison: Comparison) -> Iterator[RunChange]:
     """Yield a change for each way in which the same cases got worse since the baseline."""
     rated, failing = comparison.rubric, comparison.newly_failing
     if comparison.refused:
@@ -253,8 +255,8 @@ def _has_values_changed_beyond_chance(before: Values, now: Values) -> bool:
     total, total_now = sum(before.values()) + sum(now.values()), sum(now.values())
     return (
         min(
-            _compute_one_sided_probability(new, total_now, total),
-            _compute_one_sided_probability(gone, total - total_now, total),
+            _compute_probability_all_on_one_side(new, total_now, total),
+            _compute_probability_all_on_one_side(gone, total - total_now, total),
         )
         < ALPHA
     )
@@ -265,7 +267,7 @@ def _has_mostly_unique_values(values: Values) -> bool:
     return total > 2 and 2 * len(values) > total  # noqa: PLR2004 - two answers prove nothing
 
 
-def _compute_one_sided_probability(count: int, side: int, total: int) -> float:
+def _compute_probability_all_on_one_side(count: int, side: int, total: int) -> float:
     """Return the probability that ``count`` answers are all on one side by chance (Fisher's exact test)."""
     return comb(side, count) / comb(total, count)
 
@@ -441,7 +443,8 @@ def _list_significant_values_of_one_run(
     return [
         name
         for name, count in sorted(values.items())
-        if name not in other_values and _compute_one_sided_probability(min(count, answers), answers, total) < ALPHA
+        if name not in other_values
+        and _compute_probability_all_on_one_side(min(count, answers), answers, total) < ALPHA
     ]
 
 

@@ -77,11 +77,11 @@ def compute_agreement(named: Iterable[str], wanted: Iterable[str]) -> FileAgreem
     An absolute path matches a wanted file if the path ends with it, because the folder of the checkout is unknown.
     """
     want = {path for path in map(to_canonical_path, wanted) if path}
-    given = {_match_absolute_to_wanted_path(path, want) for path in map(to_canonical_path, named) if path}
+    given = {_shorten_to_wanted_path(path, want) for path in map(to_canonical_path, named) if path}
     return FileAgreement(tuple(sorted(given & want)), tuple(sorted(want - given)), tuple(sorted(given - want)))
 
 
-def _match_absolute_to_wanted_path(path: str, wanted: set[str]) -> str:
+def _shorten_to_wanted_path(path: str, wanted: set[str]) -> str:
     if not path.startswith("/"):
         return path
     ends = (path[at + 1 :] for at, sign in enumerate(path) if sign == "/")

@@ -168,10 +168,10 @@ def _detect_report_part_per_line(text: str) -> Iterator[tuple[str | None, str, b
         if _UNDERLINE.match(line):
             continue
         below = lines[at + 1] if at + 1 < len(lines) else ""
-        yield (*_parse_heading(line, underlined=bool(line.strip() and _UNDERLINE.match(below))), False)
+        yield (*_parse_report_part_heading(line, underlined=bool(line.strip() and _UNDERLINE.match(below))), False)
 
 
-def _parse_heading(line: str, *, underlined: bool) -> tuple[str | None, str]:
+def _parse_report_part_heading(line: str, *, underlined: bool) -> tuple[str | None, str]:
     """Return the part of the report that begins at a line, and the text of the line after the heading."""
     label = _LABEL.match(line)
     if label is None:

@@ -122,7 +122,7 @@ class NumberedSuite:
     """Each bad line with its id, if it could be read."""
 
 
-def read_numbered_suite(path: Path) -> NumberedSuite:
+def read_suite_with_bad_lines(path: Path) -> NumberedSuite:
     """Read a suite's file with its bad lines. Raises `GoldSetError` if it cannot be read, or has no cases."""
     suite = parse_numbered_lines(read_suite_text(path).split("\n"))
     if not suite.cases and not suite.bad:

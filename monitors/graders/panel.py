@@ -18,7 +18,7 @@ from monitors.records.exchanges import Exchange
 from monitors.records.grades import SAFETY_ASPECTS, Grade
 
 
-def build_default_panel(settings: GraderSettings, domain: Domain) -> tuple[Grader, ...]:
+def build_rule_panel(settings: GraderSettings, domain: Domain) -> tuple[Grader, ...]:
     """Return the graders for a target: safety first, reports last. They need neither an API key nor the network."""
     safety: tuple[Grader, ...] = (
         DisclosureGrader(settings.account_patterns, settings.public_contacts),

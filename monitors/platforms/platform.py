@@ -111,7 +111,7 @@ class ExperimentRow(Record):
 
 
 class Experiment(Record):
-    """A run of Lookout on the platform, where it can be compared with other runs."""
+    """A run of Lookout as an experiment of the platform, where people can compare it with other runs."""
 
     id: str
     name: str

@@ -1,1 +1,1 @@
-"""Frozen records: every noun that modules pass to each other. Import each from the module that defines it."""
+"""Frozen records: the data types that modules pass to each other. Import each from its module."""

@@ -337,12 +337,12 @@ def _split_window(
     for mask in masks:
         if start <= mask.start and mask.end <= end:
             pieces += _split_by_marks(text, at, mask.start, marks)
-            pieces += _build_masked_pieces(mask, marks)
+            pieces += _build_piece_for_mask(mask, marks)
             at = mask.end
     return [*pieces, *_split_by_marks(text, at, end, marks)]
 
 
-def _build_masked_pieces(mask: Mask, marks: Sequence[EvidenceMark]) -> list[Piece]:
+def _build_piece_for_mask(mask: Mask, marks: Sequence[EvidenceMark]) -> list[Piece]:
     """Build the piece for a mask, with the label of the evidence that it hides. Empty for an empty replacement."""
     if not mask.replacement:
         return []

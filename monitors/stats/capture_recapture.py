@@ -90,9 +90,9 @@ def reconcile_counts(
     """
     half_confidence = 1 - (1 - confidence) / 2
     nightly, held = counts.nightly, estimate_rightly_held_back(counts.guard, confidence=confidence)
-    served, corrected = estimate_bad_served_replies(nightly, confusion, confidence=confidence)
+    served, corrected = estimate_conversations_with_bad_reply(nightly, confusion, confidence=confidence)
     surely_held = estimate_rightly_held_back(counts.guard, confidence=half_confidence)
-    surely_served, _ = estimate_bad_served_replies(nightly, confusion, confidence=half_confidence)
+    surely_served, _ = estimate_conversations_with_bad_reply(nightly, confusion, confidence=half_confidence)
     return Reconciliation(
         counts=counts,
         confidence=confidence,
@@ -140,7 +140,7 @@ def estimate_rightly_held_back(guard: GuardCounts, *, confidence: float = 0.95) 
     return _build_interval(share.value * guard.entries, low * guard.entries, high * guard.entries)
 
 
-def estimate_bad_served_replies(
+def estimate_conversations_with_bad_reply(
     nightly: TrafficCounts, confusion: Confusion, *, confidence: float = 0.95
 ) -> tuple[Figure, bool]:
     """Estimate the number of conversations with a bad served reply.

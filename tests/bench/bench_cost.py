@@ -33,7 +33,7 @@ from monitors.domains.pack import INSURANCE, load_domain
 from monitors.gate.assess import assess_case
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import build_default_panel, grade_exchange
+from monitors.graders.panel import build_rule_panel, grade_exchange
 from monitors.graders.traffic_panel import TrafficPanel
 from monitors.judge.consensus import Cost, JudgeCase
 from monitors.judge.judge import Account, FamilyPolicy, JudgedGroup
@@ -332,7 +332,7 @@ def format_deploy(scope: JudgeScope) -> str:
 
 def count_open_demo_cases() -> tuple[int, int]:
     """How many answers of the demo without faults the rules leave open, of how many."""
-    panel = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
+    panel = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
     exchanges = [(case, exchange(case, replies()[case.turns[-1]].text)) for case in suite()]
     return sum(
         is_judge_required_for_ungraded(assess_case(c, e, grade_exchange(panel, c, e))) for c, e in exchanges

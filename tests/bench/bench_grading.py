@@ -29,7 +29,7 @@ from datetime import UTC, datetime
 from monitors.domains.pack import INSURANCE, load_domain
 from monitors.graders import golds
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import build_default_panel, grade_exchange
+from monitors.graders.panel import build_rule_panel, grade_exchange
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Exchange, Timings
@@ -121,7 +121,7 @@ def variants(text: str) -> tuple[str, str]:
 
 
 def build_panel_work() -> Callable[[str], object]:
-    panel, case = build_default_panel(GraderSettings(), load_domain((INSURANCE,))), build_case()
+    panel, case = build_rule_panel(GraderSettings(), load_domain((INSURANCE,))), build_case()
     return lambda text: grade_exchange(panel, case, build_exchange(text))
 
 

@@ -24,7 +24,7 @@ from decimal import Decimal
 from monitors.domains.pack import INSURANCE, load_domain
 from monitors.gate.assess import assess_case
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import build_default_panel, grade_exchange
+from monitors.graders.panel import build_rule_panel, grade_exchange
 from monitors.judge.anthropic_client import AnthropicJudge
 from monitors.judge.batches import BatchPollPolicy, judge_by_batch
 from monitors.judge.consensus import Cost, JudgeCase
@@ -79,7 +79,7 @@ def build_pair(number: int) -> tuple[GoldCase, Exchange]:
 
 def count_open(pairs: Sequence[tuple[GoldCase, Exchange]]) -> list[JudgeCase]:
     """What the plain graders do not settle."""
-    panel = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
+    panel = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
     return [
         build_judge_case(case, came)
         for case, came in pairs

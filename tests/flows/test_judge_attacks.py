@@ -13,7 +13,7 @@ import pytest
 from monitors.domains.pack import INSURANCE, load_domain
 from monitors.gate.assess import assess_case
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import build_default_panel, grade_exchange
+from monitors.graders.panel import build_rule_panel, grade_exchange
 from monitors.judge.consensus import PanelRuling
 from monitors.judge.precheck import (
     build_judge_case,
@@ -32,7 +32,7 @@ from tests.servers.anthropic_verdicts import RuleJudge
 from tests.tools.fences import unfenced
 
 ATTACKS = Path(__file__).parents[3] / "shared" / "data" / "judge" / "attacks.jsonl"
-PANEL = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
+PANEL = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
 SHOWN_AT_LEAST = 12
 """Characters: shorter lines ("Yes", "Answer:") may stand in our own words too."""
 

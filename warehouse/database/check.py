@@ -112,7 +112,7 @@ def _iterate_batches(
     batch: list[NamedSegment] = []
     rows = 0
     for name in names:
-        named = _read_segment(journal, name, copies)
+        named = _read_segment_or_add_problem(journal, name, copies)
         if named is None or not list(_select_segments_in_file([build_entry(named)], loaded, copies)):
             continue
         batch.append(named)
@@ -124,7 +124,7 @@ def _iterate_batches(
         yield batch
 
 
-def _read_segment(journal: Journal, name: str, copies: CopyReport) -> NamedSegment | None:
+def _read_segment_or_add_problem(journal: Journal, name: str, copies: CopyReport) -> NamedSegment | None:
     try:
         return NamedSegment(name, journal.read(name))
     except (WarehouseDamaged, SchemaTooNew) as error:

@@ -254,10 +254,10 @@ def unsilence_command(
     as_json: JsonOption = False,
 ) -> None:
     """End a silence now. The next run reports the faults that are still there."""
-    from deployments.cli.alerts.silences import end_silence_and_apply_actions  # slow import
+    from deployments.cli.alerts.silences import end_silence_and_apply_pending_actions  # slow import
 
     session = _open_session_and_apply_actions(config, data_folder)
-    ended = end_silence_and_apply_actions(session, silence_id, by=_require_author(by))
+    ended = end_silence_and_apply_pending_actions(session, silence_id, by=_require_author(by))
     _print_silences([ended], session.actions.now(), as_json=as_json)
 
 

@@ -101,7 +101,7 @@ def store_silences_and_apply_actions(
     return silences
 
 
-def end_silence_and_apply_actions(session: IncidentSession, silence_id: str, *, by: str) -> Silence:
+def end_silence_and_apply_pending_actions(session: IncidentSession, silence_id: str, *, by: str) -> Silence:
     """End a silence now, and return the ended silence. If the warehouse is free, also apply all pending actions.
 
     Raises `ConfigError` if the silence does not exist, has already ended or comes from lookout.toml.

@@ -426,13 +426,13 @@ def _build_delivery_check(outcome: PathOutcome) -> HealthCheck:
     )
 
 
-def check_coverage(context: DoctorContext) -> list[HealthCheck]:
+def check_share_gradable_by_rules(context: DoctorContext) -> list[HealthCheck]:
     """Check, for each target without a judge, that rules can grade enough of its suite for a verdict."""
     from flows.goldset.mutation_testing import (  # the graders, which would slow down --help
         MAX_REACH_CASES,
         count_cases_rules_can_grade,
     )
-    from monitors.graders.panel import build_default_panel
+    from monitors.graders.panel import build_rule_panel
 
     results: list[HealthCheck] = []
     for name, target in context.config.targets.items() if context.config else ():
@@ -448,7 +448,7 @@ def check_coverage(context: DoctorContext) -> list[HealthCheck]:
             continue
         cases = [case for case in load_suite(target.suite).cases if case.triage is None]
         reach = count_cases_rules_can_grade(
-            cases, build_default_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES
+            cases, build_rule_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES
         )
         if shortfall := reach.explain_coverage_shortfall(context.config.gate.coverage_floor):
             to_do = f"run `lookout gold check {target.suite}`, which lists these golds and how to fix them"
@@ -481,7 +481,7 @@ CHECKS: tuple[Callable[[DoctorContext], list[HealthCheck]], ...] = (
     check_hub,
     check_clock,
     check_judge,
-    check_coverage,
+    check_share_gradable_by_rules,
     check_hallucination_logs,
     check_traffic_settings,
     check_tracing,

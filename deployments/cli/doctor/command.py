@@ -32,7 +32,7 @@ from monitors.errors import ConfigError
 from monitors.gate.assess import assess_case
 from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader, GraderSettings
-from monitors.graders.panel import build_default_panel, grade_exchange
+from monitors.graders.panel import build_rule_panel, grade_exchange
 from monitors.probes.browser.login import Login
 from monitors.probes.inspect.findings import AskPermission, PageInspection, Trial, is_same_answer_for_all
 from monitors.probes.settings import ProbeSettings
@@ -71,7 +71,7 @@ def ask_questions_and_add_answers(
     if not any(trial.problem for trial in trials):
         inspection = asyncio.run(verify_proposed_selectors(inspection, settings, trials[0].question, login))
     if target is not None and cases:
-        panel = build_default_panel(target.graders, target.domain)
+        panel = build_rule_panel(target.graders, target.domain)
         trials = tuple(_grade_trial(trial, case, panel) for trial, case in zip(trials, cases, strict=True))
     return inspection.with_trials(trials, tried.rules or inspection.wire, tried.new_chat)
 

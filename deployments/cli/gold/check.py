@@ -47,12 +47,12 @@ from monitors.goldset.checks import (
     find_placeholders_and_broken_text,
     find_wrong_languages,
     read_documents,
-    read_numbered_suite,
+    read_suite_with_bad_lines,
 )
 from monitors.goldset.issue_checks import find_issue_problems
 from monitors.goldset.must_say import apply_must_say_drafts, propose_must_say, write_must_say_drafts
 from monitors.graders.base import CONDITION, SAYS_MORE, UNCLEAR, Grader, GraderSettings
-from monitors.graders.panel import build_default_panel
+from monitors.graders.panel import build_rule_panel
 from monitors.graders.statements import NO_WORDS, YES_WORDS
 from monitors.mutations.mutants import LEFT_TO_JUDGE, MutationOperator
 from monitors.plural import plural
@@ -318,10 +318,10 @@ def check_command(
     if accept is not None:
         count = apply_must_say_drafts(suite, accept)
         write_note(f"{suite}: Lookout added must_say from {accept} to {plural(count, 'case')}.\n")
-    numbered = read_numbered_suite(suite)
+    numbered = read_suite_with_bad_lines(suite)
     graders, domain = load_graders_of_target(config, target)
     gate = load_gate_settings(config)
-    panel = build_default_panel(graders, domain)
+    panel = build_rule_panel(graders, domain)
     has_judge = config is not None and load_config(config).judge is not None
     with show_waiting(f"Checking {plural(len(numbered.cases), 'case')}"):
         findings = list(run_all_suite_checks(numbered, documents, graders, domain, gate, mutants=mutants))
@@ -368,7 +368,7 @@ def run_all_suite_checks(
     mutants: bool,
 ) -> Iterator[GoldFinding]:
     """Yield the findings of all checks. Quoted clauses are checked only if ``documents`` is given."""
-    cases, panel = suite.cases, build_default_panel(graders, domain)
+    cases, panel = suite.cases, build_rule_panel(graders, domain)
     yield from find_bad_lines(suite)
     yield from find_duplicates(cases)
     yield from find_issue_problems(cases)

@@ -35,7 +35,7 @@ from monitors.goldset.drafts import append_new_drafts, read_drafts
 from monitors.goldset.proposals import Document, DraftDefaults, RejectedProposal
 from monitors.goldset.versions import read_suite_cases
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import build_default_panel
+from monitors.graders.panel import build_rule_panel
 from monitors.judge.consensus import Cost
 from monitors.plural import plural
 from monitors.records.base import Language
@@ -149,7 +149,7 @@ async def _draft_with_model(
             document,
             defaults,
             others=load_cases_of_suite_and_drafts(options.drafts, options.suite),
-            panel=build_default_panel(graders, domain),
+            panel=build_rule_panel(graders, domain),
             nonce=generate_nonce,
             now=utc_now,
         )

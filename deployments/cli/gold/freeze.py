@@ -17,7 +17,7 @@ from flows.terminal import print_text, write_json
 from monitors.domains.pack import load_domain
 from monitors.errors import ConfigError
 from monitors.gate.settings import GateSettings
-from monitors.goldset.checks import Weight, read_numbered_suite
+from monitors.goldset.checks import Weight, read_suite_with_bad_lines
 from monitors.goldset.load import load_suite
 from monitors.goldset.versions import (
     SuiteManifest,
@@ -74,7 +74,7 @@ def freeze_command(
 
 def _print_findings_that_block_freezing(suite: Path, *, as_json: bool) -> bool:
     """Print what `lookout gold check` finds that must be fixed. Return whether it finds anything."""
-    numbered = read_numbered_suite(suite)
+    numbered = read_suite_with_bad_lines(suite)
     findings = run_all_suite_checks(numbered, None, GraderSettings(), load_domain(), GateSettings(), mutants=True)
     must = [finding for finding in findings if finding.weight is Weight.MUST]
     if must:

@@ -49,7 +49,7 @@ from monitors.goldset.drafts import (
 )
 from monitors.goldset.versions import append_case_if_new, read_suite_cases
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import build_default_panel
+from monitors.graders.panel import build_rule_panel
 from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.cases import DraftOutcome, GoldCase
@@ -253,7 +253,7 @@ def check_case_catches_bad_reply(
     return check_bad_reply_is_detected(
         case,
         bad_reply,
-        build_default_panel(*find_graders_of_target(config, candidate.draft.target)),
+        build_rule_panel(*find_graders_of_target(config, candidate.draft.target)),
         candidate.draft.failure_kind,
     )
 

@@ -25,7 +25,7 @@ from monitors.errors import ConfigError
 from monitors.gate.settings import GateSettings
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import build_default_panel
+from monitors.graders.panel import build_rule_panel
 from monitors.plural import plural
 from monitors.records.cases import GoldCase
 from monitors.records.runs import MutantCount, MutationScores
@@ -66,7 +66,7 @@ def mutants_command(
     """Test the graders: make wrong answers from every gold, and count how many the rules catch without a judge."""
     loaded = load_suite(suite)
     settings, domain = load_graders_of_target(config, target)
-    panel = build_default_panel(settings, domain)
+    panel = build_rule_panel(settings, domain)
     with show_waiting(f"Grading wrong replies to {plural(len(loaded.cases), 'case')}"):
         usable = [case for case in loaded.cases if not grade_gold_as_reply(case, panel).wrong]
         graded = list(grade_mutants(usable, panel, citation_required=settings.citation_required))

@@ -40,7 +40,7 @@ from monitors.facts.similarity import find_missing_quantities, list_quantity_dif
 from monitors.goldset.drafts import read_drafts, store_draft_decision
 from monitors.goldset.versions import append_case_if_new, read_suite_cases
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import build_default_panel
+from monitors.graders.panel import build_rule_panel
 from monitors.records.base import Severity
 from monitors.records.cases import DraftState, GoldCase, GoldDraft
 from monitors.reports.invisible import replace_invisible_by_code_points
@@ -266,4 +266,4 @@ def explain_unacceptable_draft(draft: GoldDraft, graders: GraderSettings, domain
         return f"the question is in {language.value}, but the case has language {case.language.value}"
     if find_private_data_except_names(f"{case.question}\n{case.gold}", graders.account_patterns):
         return "it contains personal data"
-    return explain_gold_failure(case, build_default_panel(graders, domain))
+    return explain_gold_failure(case, build_rule_panel(graders, domain))

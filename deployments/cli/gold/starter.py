@@ -45,7 +45,7 @@ def starter_command(
         ),
     ] = None,
 ) -> ExitCode:
-    """Write files to start with: attack questions that every application must decline, or a first domain pack."""
+    """Write starter files: attack questions that every application must decline, or a first domain pack."""
     if what is StarterKind.ADVERSARIAL and out is None:
         write_json(ADVERSARIAL.read_text(encoding="utf-8"))
     elif what is StarterKind.ADVERSARIAL and out is not None:

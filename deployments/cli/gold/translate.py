@@ -39,7 +39,7 @@ from monitors.errors import ConfigError
 from monitors.goldset.drafts import append_new_drafts, read_drafts
 from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader
-from monitors.graders.panel import build_default_panel
+from monitors.graders.panel import build_rule_panel
 from monitors.plural import plural
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase, GoldDraft
@@ -95,7 +95,7 @@ def translate_command(
     cases = _load_cases_with_translations(suite, case or ())
     loaded = load_config(config)
     chosen, settings = select_drafting_model(loaded.judge, model)
-    session = _TranslateSession(drafts, build_default_panel(*find_graders_of_suite(loaded, suite)))
+    session = _TranslateSession(drafts, build_rule_panel(*find_graders_of_suite(loaded, suite)))
     drafted = read_drafts(drafts) if drafts.exists() else ()
     todo = {language: select_cases_to_translate(cases, language, drafted)[:limit] for language in languages}
 

@@ -27,7 +27,7 @@ from monitors.facts.text import find_unread_middle
 from monitors.facts.tool_calls import ToolCall, find_repeated_calls
 from monitors.gate.assess import assess_case
 from monitors.graders.base import Grader, GraderSettings
-from monitors.graders.panel import build_default_panel, grade_exchange
+from monitors.graders.panel import build_rule_panel, grade_exchange
 from monitors.records.base import Finding, Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Exchange, Timings
@@ -170,7 +170,7 @@ _CORRECT = {CaseOutcome.CORRECT: True, CaseOutcome.FAILED: False}
 @lru_cache(maxsize=8)
 def _build_panel(locale: str | None, currency: str | None, domain: Domain) -> tuple[Grader, ...]:
     """Build the graders for a locale, a currency and a domain. Lines with the same values use the same graders."""
-    return build_default_panel(GraderSettings(locale=locale, currency=currency, citation_required=True), domain)
+    return build_rule_panel(GraderSettings(locale=locale, currency=currency, citation_required=True), domain)
 
 
 def grade_line(fields: Fields) -> Fields:

@@ -25,7 +25,7 @@ from warehouse.queries.site.overview import (
     count_open_incidents_by_severity,
     list_known_targets,
     list_last_log_entries,
-    list_last_nightly_runs,
+    list_last_nightly_runs_of_each_target,
     list_last_runs,
 )
 
@@ -92,7 +92,7 @@ def build_now_page(request: PageRequest) -> Page:
     now = site.now()
     stored = _StoredState(
         runs=_group_by_target(list_last_runs(site.store)),
-        nightly=_group_by_target(list_last_nightly_runs(site.store)),
+        nightly=_group_by_target(list_last_nightly_runs_of_each_target(site.store)),
         opened=_group_by_target(count_open_incidents_by_severity(site.store)),
         entries={entry.target: entry for entry in list_last_log_entries(site.store, now - RECENT_ENTRIES)},
         unfinished=load_unfinished_runs(request),

@@ -360,13 +360,13 @@ def _is_change_of_value(reader: NumberReader, at: int) -> bool:
     return "from" in keys and any(_CHANGES.get(key) for key in keys)
 
 
-def _find_change_words() -> dict[str, bool]:
+def _map_words_to_is_change() -> dict[str, bool]:
     from monitors.facts.claims.vocabulary import PHRASES
 
     return {key: any(mark is Mark.CHANGE for _, mark in entries) for key, entries in PHRASES.items()}
 
 
-_CHANGES: Final = _find_change_words()
+_CHANGES: Final = _map_words_to_is_change()
 
 
 def _build_figure(reader: NumberReader, low: QuantityReading, high: QuantityReading | None) -> Figure:

@@ -155,7 +155,7 @@ _GROUP: Final = 3
 _THOUSAND: Final = Decimal(1000)
 
 
-def apply_locale_to_reading(reader: NumberReader, reading: QuantityReading, locale: Locale) -> QuantityReading:
+def resolve_reading_by_locale(reader: NumberReader, reading: QuantityReading, locale: Locale) -> QuantityReading:
     """Resolve the value, the other possible value and the currency of a reading by its locale."""
     if reading.kind is FactKind.MONEY:
         reading = _resolve_currency(reader, reading, locale.currency)

@@ -20,9 +20,9 @@ from monitors.facts.quantities.locales import (
     PLAIN,
     Locale,
     Writing,
-    apply_locale_to_reading,
     build_locale,
     convert_decimal_commas,
+    resolve_reading_by_locale,
 )
 from monitors.facts.quantities.measures import add_measure_units
 from monitors.facts.quantities.number_reader import NumberReader
@@ -433,7 +433,7 @@ def scan_without_locale(
 def apply_locale(scanned: Scan, locale: Locale) -> Scan:
     """Resolve the open parts of a scan (decimal marks, currencies) by the locale."""
     reader = scanned.reader
-    readings = [apply_locale_to_reading(reader, reading, locale) for reading in scanned.readings]
+    readings = [resolve_reading_by_locale(reader, reading, locale) for reading in scanned.readings]
     if locale.is_unread:
         readings = [mark_unread_beside_unknown_word(reader, reading) for reading in readings]
     return scanned._replace(readings=readings)

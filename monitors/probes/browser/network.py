@@ -310,12 +310,12 @@ class Traffic:
             if self._listening and not self._was_refused(socket.url):
                 self._on_break(False, socket.url)
 
-        def store_frame(payload: str | bytes) -> None:
+        def store_sent_frame(payload: str | bytes) -> None:
             if self._listening:
                 self._frames.append(payload)
 
         socket.on("close", report_closed_socket)
-        socket.on("framesent", store_frame)
+        socket.on("framesent", store_sent_frame)
 
 
 def can_contain_text(sent: str | bytes, text: str) -> bool:

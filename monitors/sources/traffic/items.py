@@ -256,7 +256,7 @@ def _read_message_row(source_item: Any, place: str, time: datetime, fields: Fiel
         isinstance(source_item.get(name), list | dict) for name in _CONVERSATION_KEYS
     ):
         return None
-    side = read_side(source_item, fields, _select_row_role_paths(fields.role))
+    side = read_side(source_item, fields, _drop_span_name_paths(fields.role))
     if side is None or side is Side.UNKNOWN or not has_text(source_item, fields):
         return None
     is_pair = has_any_path(source_item, _QUESTIONS) and has_any_path(source_item, _REPLIES)
@@ -277,7 +277,7 @@ _REPLIES: Final = ("answer", "reply_text", "response", "reply", "bot_message", "
 
 
 @lru_cache(maxsize=64)
-def _select_row_role_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
+def _drop_span_name_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return the paths that contain the role of a message, without the names of spans."""
     return tuple(path for path in paths if path not in ("name", "kind", "event", "source"))
 

@@ -75,9 +75,9 @@ def _insert_at_path(unified: Unified, steps: Sequence[str], value: Any) -> None:
 
 
 def _convert_numbered_keys_to_lists(unified: Unified) -> Any:
-    """Replace objects whose keys are list positions with lists.
+    """Convert each object whose keys are list positions (``0``, ``1``, …) to a list.
 
-    Keys with dots, such as ``messages.0``, create them.
+    Such objects come from keys with dots, such as ``messages.0``.
     """
     for key, inner in unified.items():
         if isinstance(inner, Unified) and inner.raw is None:

@@ -16,7 +16,7 @@ from monitors.facts.similarity import find_missing_quantities, list_quantity_dif
 from monitors.gate.assess import assess_case
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import build_default_panel, grade_exchange
+from monitors.graders.panel import build_rule_panel, grade_exchange
 from monitors.records.base import Finding, Language
 from monitors.records.cases import GoldCase, Pipeline
 from monitors.records.grades import Assessment, CaseOutcome
@@ -25,7 +25,7 @@ from tests.builders import exchange
 ADVERSARIAL = load_suite(HERE / "gold" / "adversarial.jsonl").cases
 TRIPLES = load_suite(HERE / "gold" / "triples.jsonl").cases
 DEMO = load_suite(HERE / "suraksha.jsonl").cases
-PANEL = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
+PANEL = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
 BOOK = load_policies()
 CLASSES = {"out_of_corpus", "out_of_policy_type", "comparison", "hinglish", "code_switched"}
 

@@ -13,14 +13,14 @@ from monitors.explain.first_look import find_shared_causes
 from monitors.gate.assess import assess_case
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import build_default_panel, grade_exchange
+from monitors.graders.panel import build_rule_panel, grade_exchange
 from monitors.records.base import Finding, Severity
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, Timings
 from monitors.records.grades import Assessment, CaseOutcome, FailureKind
 
 SUITE = load_suite(HERE / "suraksha.jsonl")
-PANEL = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
+PANEL = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
 
 OLDER_EDITION = (
     "suraksha-family-shield::ped-waiting::en",

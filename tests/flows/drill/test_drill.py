@@ -37,7 +37,7 @@ from monitors.errors import ConfigError
 from monitors.gate.assess import assess_case
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import build_default_panel, grade_exchange
+from monitors.graders.panel import build_rule_panel, grade_exchange
 from monitors.records.grades import CaseOutcome
 from monitors.records.incidents import Capability
 from monitors.records.self_checks import DRILL_TARGET, DrillStation, StationState
@@ -80,7 +80,7 @@ def test_each_planted_fault_fails_by_the_graders_and_the_right_answer_beside_it_
     case = next(one for one in load_suite(SUITE).cases if one.id == case_id)
     said = Bot(load_policies(), load_vocabulary(), PlantedFaults()).reply(case.turns[0]).text
     answer = exchange(case, said)
-    panel = build_default_panel(GraderSettings(), load_domain(DEFAULT_DOMAINS))
+    panel = build_rule_panel(GraderSettings(), load_domain(DEFAULT_DOMAINS))
     expected = CaseOutcome.CORRECT if case_id == RIGHT_CASE else CaseOutcome.FAILED
     assert assess_case(case, answer, grade_exchange(panel, case, answer)).outcome is expected
 

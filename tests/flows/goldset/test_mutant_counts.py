@@ -5,10 +5,10 @@ from __future__ import annotations
 from flows.goldset.mutation_testing import MAX_SEVERE_CASES, compute_severe_mutation_score
 from monitors.domains.pack import INSURANCE, load_domain
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import build_default_panel
+from monitors.graders.panel import build_rule_panel
 from tests.monitors.goldset.gold_cases import case_of
 
-PANEL = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
+PANEL = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
 
 
 def operators(*cases, citation_required=True):

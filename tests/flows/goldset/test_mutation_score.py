@@ -7,11 +7,11 @@ import pytest
 from flows.goldset.mutation_testing import MutationVerdict, check_bad_reply_is_detected, explain_gold_failure
 from monitors.domains.pack import INSURANCE, load_domain
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import build_default_panel
+from monitors.graders.panel import build_rule_panel
 from monitors.records.grades import FailureKind
 from tests.builders import gold_case
 
-PANEL = build_default_panel(GraderSettings(citation_required=True), load_domain((INSURANCE,)))
+PANEL = build_rule_panel(GraderSettings(citation_required=True), load_domain((INSURANCE,)))
 CITED = " [Source: Suraksha Gold, clause 4.2]"
 LONG = "Such wishes are handled by hand at the desk, as a courtesy to those who have long been with the company."
 

@@ -18,12 +18,12 @@ from monitors.goldset.build.sheets import load_fact_schema, read_fact_sheets
 from monitors.goldset.load import load_suite
 from monitors.graders.base import SAYS_MORE, STATEMENT, UNCLEAR, GraderSettings
 from monitors.graders.disclosure import DisclosureGrader
-from monitors.graders.panel import build_default_panel
+from monitors.graders.panel import build_rule_panel
 from monitors.mutations.mutants import MutationOperator
 from monitors.records.base import Language, Severity
 from tests.monitors.goldset.gold_cases import case_of
 
-PANEL = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
+PANEL = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
 PACK = "health_insurance"
 DEMO = load_suite(Path(__file__).parents[3] / "deployments" / "demo" / "suraksha.jsonl").cases
 REAL = Path(__file__).parents[4] / "shared" / "data" / "seed_app" / "policy_facts.jsonl"

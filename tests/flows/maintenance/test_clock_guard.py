@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flows.clock import read_boot_and_uptime
-from flows.maintenance.clock_guard import NOTE_FILE, build_clock_reading, check_and_store_reading
+from flows.maintenance.clock_guard import NOTE_FILE, build_clock_reading, check_clock_not_ahead_and_store_reading
 from monitors.errors import WarehouseUnwritable
 from tests.builders import NOON
 
@@ -33,7 +33,9 @@ class Machine:
         self.passed_h += after_h
         shown = NOON + timedelta(hours=self.passed_h) + self.wrong
         up = None if self.boot is None else (self.boot, (self.passed_h - self.booted_h) * HOUR_S)
-        return check_and_store_reading(self._data, build_clock_reading(shown, up), self.newest) is None
+        return (
+            check_clock_not_ahead_and_store_reading(self._data, build_clock_reading(shown, up), self.newest) is None
+        )
 
     def restart(self, *, off_h: float = 0.0) -> None:
         """Switch it off for a while, and on again."""
@@ -118,7 +120,7 @@ def test_an_unreadable_note_is_written_again(machine, tmp_path):
 def test_a_note_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
     (tmp_path / NOTE_FILE).mkdir()
     with pytest.raises(WarehouseUnwritable, match=NOTE_FILE):
-        check_and_store_reading(tmp_path, build_clock_reading(NOON, None), None)
+        check_clock_not_ahead_and_store_reading(tmp_path, build_clock_reading(NOON, None), None)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it is read in Linux's /proc")

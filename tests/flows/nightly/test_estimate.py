@@ -11,7 +11,7 @@ from flows.nightly.grading import TrafficGrader, build_turn_id, judge_traffic
 from flows.runtime.judge import JudgePlan
 from monitors.domains.pack import INSURANCE, load_domain
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import build_default_panel
+from monitors.graders.panel import build_rule_panel
 from monitors.graders.traffic_panel import TrafficPanel
 from monitors.judge.judge import FamilyPolicy
 from monitors.records.base import Language, Severity
@@ -78,7 +78,7 @@ def grader_of(severity: Severity, gold: tuple[GoldCase, ...] = ()) -> TrafficGra
         TrafficPanel(settings),
         severity=severity,
         gold_cases=gold,
-        gold_panel=build_default_panel(settings, load_domain((INSURANCE,))),
+        gold_panel=build_rule_panel(settings, load_domain((INSURANCE,))),
     )
 
 

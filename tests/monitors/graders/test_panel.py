@@ -11,7 +11,7 @@ from monitors.domains.pack import INSURANCE, load_domain
 from monitors.errors import JudgeUnavailable
 from monitors.gate.assess import assess_case
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import build_default_panel, grade_exchange
+from monitors.graders.panel import build_rule_panel, grade_exchange
 from monitors.graders.sayings import SayingsGrader
 from monitors.graders.triage import TriageGrader
 from monitors.records.base import Blame, Finding
@@ -23,7 +23,7 @@ from tests.builders import exchange, gold_case
 from tests.monitors.gate.runs import report
 from tests.tiers import scale_examples
 
-PANEL = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
+PANEL = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
 
 
 class Breaking:
@@ -62,7 +62,7 @@ def test_answers_without_a_citation_duty_are_not_checked(required, text, passed,
     """An answer without a source is right where none is asked for, and no metric says that sources were checked."""
     case = gold_case()
     came = exchange(case, f"The waiting period is {text} from the start.")
-    panel = build_default_panel(GraderSettings(citation_required=required), load_domain((INSURANCE,)))
+    panel = build_rule_panel(GraderSettings(citation_required=required), load_domain((INSURANCE,)))
     found = assess_case(case, came, grade_exchange(panel, case, came))
     assert (found.outcome is CaseOutcome.CORRECT) is (not required)
     run_report = report([CaseResult(case=case, result=came, assessment=found)])
@@ -109,7 +109,7 @@ def test_a_pattern_that_cannot_work_is_refused_with_its_text(pattern: str) -> No
 
 
 def test_settings_reach_their_graders() -> None:
-    panel = build_default_panel(
+    panel = build_rule_panel(
         GraderSettings(account_patterns=(r"ZQ-\d+",), citation_required=False), load_domain((INSURANCE,))
     )
     case = gold_case()

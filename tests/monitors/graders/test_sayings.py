@@ -14,7 +14,7 @@ from monitors.domains.pack import INSURANCE, load_domain
 from monitors.facts.text import normalise
 from monitors.goldset.lines import Unusable, parse_case_object
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import build_default_panel, grade_exchange
+from monitors.graders.panel import build_rule_panel, grade_exchange
 from monitors.graders.sayings import SayingsGrader, find_phrase_or_pattern
 from monitors.records.cases import GoldCase
 from monitors.records.grades import Abstained, FailureKind, Judged
@@ -74,7 +74,7 @@ def test_the_evidence_stands_where_the_phrase_does() -> None:
 
 
 def test_only_a_case_that_has_sayings_is_graded_by_them() -> None:
-    panel = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
+    panel = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
     for case, graded in ((gold_case(), False), (gold_case(must_say=("24",)), True)):
         names = [one.grader for one in grade_exchange(panel, case, exchange(case))]
         assert ("sayings" in names) is graded

@@ -10,7 +10,7 @@ from monitors.domains.pack import INSURANCE, load_domain
 from monitors.gate.assess import assess_case
 from monitors.goldset.lines import parse_case_object
 from monitors.graders.base import GraderSettings, TriageSettings
-from monitors.graders.panel import build_default_panel, grade_exchange
+from monitors.graders.panel import build_rule_panel, grade_exchange
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import AgentQuestion, Evidence, Exchange, Step, Timings
 from monitors.records.grades import Abstained, Aspect, Assessment, CaseOutcome, FailureKind, Judged
@@ -51,7 +51,7 @@ def graded(
         run_id="r", case_id=about.id, turns=about.turns, visible_text=report, asked_at=datetime(2026, 1, 2, tzinfo=UTC),
         timings=Timings(total_ms=1), evidence=Evidence(steps=taken),
     )  # fmt: skip
-    panel = build_default_panel(GraderSettings(triage=settings or TriageSettings()), load_domain((INSURANCE,)))
+    panel = build_rule_panel(GraderSettings(triage=settings or TriageSettings()), load_domain((INSURANCE,)))
     return assess_case(about, said, grade_exchange(panel, about, said))
 
 
@@ -67,7 +67,7 @@ def asked(*questions: tuple[str, str | None]) -> Assessment:
         timings=Timings(total_ms=1), evidence=Evidence(questions=stopped),
     )  # fmt: skip
     return assess_case(
-        about, said, grade_exchange(build_default_panel(GraderSettings(), load_domain((INSURANCE,))), about, said)
+        about, said, grade_exchange(build_rule_panel(GraderSettings(), load_domain((INSURANCE,))), about, said)
     )
 
 

@@ -17,7 +17,7 @@ from monitors.gate.evaluate import RunFacts, evaluate_results
 from monitors.gate.settings import GateSettings
 from monitors.goldset.lines import parse_case_object
 from monitors.graders.base import GraderSettings
-from monitors.graders.panel import build_default_panel, grade_exchange
+from monitors.graders.panel import build_rule_panel, grade_exchange
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import AgentQuestion, Evidence, NoAnswerReason, Step, StepKind, Timings
@@ -273,7 +273,7 @@ def result_of(one: Written) -> CaseResult:
         app_path=None,
         app_version="2026.11.3",
     )
-    grades = grade_exchange(build_default_panel(GraderSettings(), load_domain((INSURANCE,))), one.case, came)
+    grades = grade_exchange(build_rule_panel(GraderSettings(), load_domain((INSURANCE,))), one.case, came)
     if one.rating:
         grades = (*grades, rated(one))
     return CaseResult(case=one.case, result=came, assessment=assess_case(one.case, came, grades))

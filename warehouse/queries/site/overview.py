@@ -77,7 +77,7 @@ def list_last_runs(store: Store, *, most: int = DEFAULT_POINTS) -> tuple[RunPoin
     return tuple(RunPoint.model_validate(dict(zip(RunPoint.model_fields, row, strict=True))) for row in table.rows)
 
 
-def list_last_nightly_runs(store: Store, *, most: int = DEFAULT_POINTS) -> tuple[NightlyPoint, ...]:
+def list_last_nightly_runs_of_each_target(store: Store, *, most: int = DEFAULT_POINTS) -> tuple[NightlyPoint, ...]:
     """List the newest nightly runs of each target, oldest first within a target."""
     table = store.query(
         "select target, run_id, due_at, sampled, graded, severe_rate, severe_low, severe_high, drifted"

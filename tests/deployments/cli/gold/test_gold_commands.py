@@ -13,7 +13,7 @@ from deployments.cli.gold.freeze import diff_command, freeze_command
 from deployments.cli.gold.import_array import import_command
 from deployments.cli.gold.mutants import load_graders_of_target, mutants_command
 from monitors.errors import ConfigError, GoldSetError
-from monitors.goldset.checks import read_numbered_suite
+from monitors.goldset.checks import read_suite_with_bad_lines
 from monitors.goldset.load import load_suite
 from tests.monitors.goldset.fact_examples import SHEET, fact, row, sheet, written, written_rows
 from tests.monitors.goldset.gold_cases import PLAIN
@@ -152,7 +152,7 @@ def test_an_array_is_no_suite_and_the_message_says_what_makes_one(tmp_path):
     array = tmp_path / "gold_qa.json"
     array.write_text(json.dumps(ARRAY))
     with pytest.raises(GoldSetError, match="lookout gold import"):
-        read_numbered_suite(array)
+        read_suite_with_bad_lines(array)
 
 
 def test_a_targets_own_settings_are_used(tmp_path):

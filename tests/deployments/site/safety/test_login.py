@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from deployments.site.access import AttemptLimit, build_cookie_name, compute_visitor_network
+from deployments.site.access import AttemptLimit, build_cookie_name, compute_visitor_key
 from deployments.site.serve import build_token_store
 from deployments.site.tokens import Role, SessionSigner
 from tests.deployments.site.safety.guarded_site import guarded_site
@@ -278,7 +278,7 @@ def test_guessing_from_everywhere_waits_and_keeps_nobody_out_who_was_in():
 )
 def test_one_visitors_addresses_are_one(first, second, same):
     """Who has a network of IPv6 addresses has no more tries than who has one address."""
-    assert (compute_visitor_network(first) == compute_visitor_network(second)) is same
+    assert (compute_visitor_key(first) == compute_visitor_key(second)) is same
 
 
 def test_the_memory_of_addresses_is_bounded():
