@@ -101,9 +101,10 @@ def test_many_files_are_folded_and_none_is_dropped_unseen(count, shown, folded, 
     assert (len(extra.shown), len(extra.folded), extra.more, extra.total) == (shown, folded, more, count)
 
 
-def test_files_without_a_reference_are_named_and_not_graded():
+def test_files_without_a_reference_are_named_and_not_graded(snapshot):
     view = view_of_text(structured(CAUSE, "", ["shop/mail.py"]), issue(1, "Title", "", relevant_files=[]))
-    assert (files_of(view), view.files_text) == ({"named": ["shop/mail.py"]}, "the reference names no file")
+    assert files_of(view) == {"named": ["shop/mail.py"]}
+    assert view.files_text == snapshot
 
 
 def test_each_part_stands_beside_what_is_right():
@@ -125,10 +126,11 @@ def test_severity_is_right_beside_it_or_wrong(said, mark):
     assert view_of_text(structured(CAUSE, "", [], said)).parts[0].mark == mark
 
 
-def test_an_empty_report_has_no_part_and_misses_every_file():
+def test_an_empty_report_has_no_part_and_misses_every_file(snapshot):
     view = view_of_text("", QUEUE)
     assert [plain(row.said) for row in view.parts] == ["", "", ""]
-    assert (files_of(view), view.files_text) == ({"missed": ["shop/queue.py"]}, "the report names no file")
+    assert files_of(view) == {"missed": ["shop/queue.py"]}
+    assert view.files_text == snapshot
     assert (view.report, view.rating.rating, view.rating.text) == ((), 0, "not rated")
 
 
