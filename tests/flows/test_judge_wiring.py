@@ -69,7 +69,7 @@ def test_only_a_budget_in_money_needs_a_price():
 
 
 def test_two_judges_are_refused():
-    with pytest.raises(ValidationError, match="accepted: one or three"):
+    with pytest.raises(ValidationError, match="two judges"):
         settings({}, QWEN)
 
 
