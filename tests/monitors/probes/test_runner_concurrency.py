@@ -200,10 +200,10 @@ def test_a_closed_circuit_has_no_reason() -> None:
         _ = breaker.why
     with pytest.raises(ValueError, match="closed"):
         _ = breaker.blame
-    breaker.open_now(_failure("a"))
+    breaker.open_circuit_breaker(_failure("a"))
     breaker.record_answer()
     breaker.count_failure_toward_breaker(_failure("b"))
-    breaker.open_now(_failure("c"))
+    breaker.open_circuit_breaker(_failure("c"))
     assert breaker.is_open
     assert breaker.blame is Blame.APP
     assert "(a)" in breaker.why
