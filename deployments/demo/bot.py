@@ -321,7 +321,7 @@ class Bot:
             return self._build_reply_without_facts(question, self._choose_intent_without_policy(question))
         hits = self._find_facts_and_apply_faults(question)
         if not hits:
-            return self._reply_agreeing_or_not_mentioned(question)
+            return self._agree_or_reply_not_mentioned(question)
         return self._block_reply_with_unsupported_numbers(self._compose_reply_from_facts(question, hits), question)
 
     def _is_about_another_subject(self, question: ParsedQuestion) -> bool:
@@ -394,7 +394,7 @@ class Bot:
             path="blocked",
         )
 
-    def _reply_agreeing_or_not_mentioned(self, question: ParsedQuestion) -> BotReply:
+    def _agree_or_reply_not_mentioned(self, question: ParsedQuestion) -> BotReply:
         draft = self._faults.build_agreeing_draft(question)
         if draft is None:
             return self._build_reply_without_facts(question, Intent.NOT_MENTIONED)

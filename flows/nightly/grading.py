@@ -141,7 +141,7 @@ class TrafficGrader:
         """Rebuild the case of a graded reply from its stored exchange and assessment."""
         gold_case = self._gold.find_case(exchange.turns)
         if gold_case is not None:
-            return gold_case.replace_id_cluster_remove_pair(exchange.case_id, assessment.cluster)
+            return gold_case.with_id_and_cluster_without_pair(exchange.case_id, assessment.cluster)
         if assessment.type == TRIAGE_TYPE:
             return _build_issue_case(exchange.case_id, exchange.turns, assessment.case_severity, assessment.cluster)
         return GoldCase(
@@ -157,7 +157,9 @@ class TrafficGrader:
 
     def _build_case(self, conversation: Conversation, number: int, gold_case: GoldCase | None) -> GoldCase:
         if gold_case is not None:
-            return gold_case.replace_id_cluster_remove_pair(build_turn_id(conversation.id, number), conversation.id)
+            return gold_case.with_id_and_cluster_without_pair(
+                build_turn_id(conversation.id, number), conversation.id
+            )
         turn_id = build_turn_id(conversation.id, number)
         questions = tuple(text or EMPTY_MESSAGE for text in _list_questions_until(conversation, number))
         if conversation.turns[number].is_report:

@@ -341,7 +341,7 @@ def _find_behaviour_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[R
 def _find_changed_documents(pairs: Sequence[_Pair]) -> list[Cause]:
     """Find documents whose answers changed more than the answers from other documents."""
     documents = [{"document": pair.document} for pair in pairs]
-    causes = find_shared_causes(documents, _list_whether_answers_changed(pairs)).causes
+    causes = find_shared_causes(documents, _flag_changed_answers(pairs)).causes
     return [cause for cause in causes if cause.conditions["document"] is not None]
 
 
@@ -355,7 +355,7 @@ def _build_document_change(cause: Cause, now: RunSnapshot) -> RunChange:
     )
 
 
-def _list_whether_answers_changed(pairs: Sequence[_Pair]) -> list[bool]:
+def _flag_changed_answers(pairs: Sequence[_Pair]) -> list[bool]:
     """Return for each answer whether it changed.
 
     If at least half of the answers have the same words in both runs, each other answer has changed. If fewer have,

@@ -262,7 +262,7 @@ class _PullRequestComments:
         self._myself = self._myself or await self._find_login()
         mine = await self._list_own(comment.name)
         if mine:
-            return await self._update_oldest_delete_others(mine, comment)
+            return await self._update_oldest_and_delete_others(mine, comment)
         made = await self._create(comment)
         return await self._merge_with_other_runs(made, comment)
 
@@ -274,9 +274,9 @@ class _PullRequestComments:
         mine = await self._list_own(comment.name)
         if all(own_comment.id >= made.id for own_comment in mine):
             return CommentResult(CommentStatus.MADE, made.html_url)
-        return await self._update_oldest_delete_others(mine, comment)
+        return await self._update_oldest_and_delete_others(mine, comment)
 
-    async def _update_oldest_delete_others(self, mine: list[Comment], comment: PullComment) -> CommentResult:
+    async def _update_oldest_and_delete_others(self, mine: list[Comment], comment: PullComment) -> CommentResult:
         newest = max(mine, key=_parse_run_id)
         if _parse_run_id(newest) > _escape_dashes(comment.run_id):
             await self._delete(own_comment for own_comment in mine if own_comment is not newest)

@@ -185,7 +185,7 @@ class GoldCase(Record):
         """Return the case with other messages of the user, for example with fewer messages."""
         return self.model_copy(update={"turns": turns})
 
-    def replace_id_cluster_remove_pair(self, case_id: str, cluster: str | None) -> Self:
+    def with_id_and_cluster_without_pair(self, case_id: str, cluster: str | None) -> Self:
         """Return the case with another id and cluster, and without its pair."""
         return self.model_copy(update={"id": case_id, "cluster": cluster, "pair": None})
 
