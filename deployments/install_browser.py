@@ -122,11 +122,8 @@ def install_command() -> ExitCode:
 
     variables = get_environment()
     failure: MonitorError | None = None
-    for install in (
-        None,
-        _download_browser,
-        _install_chromium_with_apt,
-    ):  # first try the browser that is already installed
+    # The first attempt installs nothing: a browser may already work.
+    for install in (None, _download_browser, _install_chromium_with_apt):
         if install is not None and not install(variables):
             continue
         try:
