@@ -102,7 +102,7 @@ def test_library_warnings_and_logs_are_escaped_and_keep_their_colours(capsys):
 
 
 def test_the_log_of_a_process_is_made_visible():
-    program = f"import logging\nfrom flows.terminal import configure_logging_to_stderr\nlog_to_terminal('%(message)s')\nlogging.warning({HOSTILE!r})"
+    program = f"import logging\nfrom flows.terminal import configure_logging_to_stderr\nconfigure_logging_to_stderr('%(message)s')\nlogging.warning({HOSTILE!r})"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert "[U+001B]" in done.stderr
     assert not obeyed(done.stderr)

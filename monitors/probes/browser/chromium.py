@@ -294,8 +294,10 @@ class Chromium:
         """Start Playwright. If this is cancelled, wait until Playwright runs and then stop it."""
         try:
             return await run_within_deadline(LAUNCH_DEADLINE_S, asyncio.shield(starting), "starting the driver")
-        except BaseException:  # also on cancellation
-            await finish_within_deadline(_stop_playwright_once_started(starting), self._close_deadline_s)
+        except BaseException as error:  # also on cancellation
+            # A start that is abandoned halfway leaves its process behind. So a cancelled start gets its whole time.
+            deadline_s = self._close_deadline_s if isinstance(error, BrowserLost) else LAUNCH_DEADLINE_S
+            await finish_within_deadline(_stop_playwright_once_started(starting), deadline_s)
             raise
 
     async def _launch_sandboxed_if_possible(self, playwright: Playwright, path: str | None) -> Browser:

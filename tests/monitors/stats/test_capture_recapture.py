@@ -130,7 +130,7 @@ def test_a_total_is_never_less_than_what_was_found(first, second, share):
 
 
 def test_no_more_can_be_found_by_both_than_by_each():
-    with pytest.raises(ValueError, match="3 of 2 and 9"):
+    with pytest.raises(ValueError, match="both is 3"):
         estimate_chapman_total(2, 9, 3)
 
 

@@ -75,7 +75,7 @@ async def test_f60_a_browser_that_hangs_is_replaced_and_its_pages_end_well(brows
 @pytest.mark.browser
 async def test_a_start_that_is_cancelled_leaves_no_driver_behind(browser_path) -> None:
     others = drivers()
-    chromium = Chromium(browser_path=browser_path)
+    chromium = Chromium(browser_path=browser_path, close_deadline_s=0.01)  # the start takes longer than a stop may
     starting = asyncio.create_task(chromium.start_if_needed())
     async with asyncio.timeout(60):
         while not drivers() - others:  # noqa: ASYNC110 - another process starts; there is no event for it
