@@ -131,7 +131,7 @@ def _iterate_backup_files(store: Store, scratch: Path, made_at: datetime, wait_s
 
     ``scratch`` is a folder with space for temporary files.
     """
-    yield from _iterate_files_outside_journal(store.database.file.parent)
+    yield from _read_files_outside_journal(store.database.file.parent)
     if not isinstance(store.journal.segments, LocalSegments):
         return
     loaded = _list_loaded_segment_ids(store, wait_s)
@@ -148,7 +148,7 @@ def _iterate_backup_files(store: Store, scratch: Path, made_at: datetime, wait_s
                     yield path.name, path.read_bytes(), made_at.timestamp()
 
 
-def _iterate_files_outside_journal(folder: Path) -> Iterator[_StoredFile]:
+def _read_files_outside_journal(folder: Path) -> Iterator[_StoredFile]:
     """Yield the files outside the journal. A file that is removed during the backup is skipped."""
     for parent, folders, files in os.walk(folder, onerror=_raise_unless_missing):
         folders[:] = sorted(name for name in folders if not (Path(parent) == folder and name == JOURNAL_FOLDER))

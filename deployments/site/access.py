@@ -319,7 +319,7 @@ class AccessControl:
 
     def _is_plain_http(self, scope: Scope, headers: Headers, host: str) -> bool:
         """Return whether the browser uses unencrypted http over a network. Then no session cookie is set."""
-        if is_loopback(_strip_port(host)):
+        if is_loopback(_normalise_host_name(host)):
             return False
         if self._is_proxy(_read_peer_address(scope)):
             return headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower() == "http"
@@ -396,7 +396,7 @@ def _read_peer_address(scope: Scope) -> str:
 
 
 def _require_known_host(host: str, known_names: Sequence[str]) -> None:
-    name = _strip_port(host)
+    name = _normalise_host_name(host)
     if _parse_address(name) or name in _LOCAL_NAMES or name in {known_name.lower() for known_name in known_names}:
         return
     raise EntryRefused(
@@ -420,7 +420,7 @@ def _strip_prefix_and_json_suffix(path: str, prefix: str) -> tuple[str, bool]:
     return (path.removesuffix(".json"), as_json) if as_json else (path, False)
 
 
-def _strip_port(host: str) -> str:
+def _normalise_host_name(host: str) -> str:
     name = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host
     return name.lower().rstrip(".")
 

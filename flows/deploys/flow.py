@@ -190,10 +190,10 @@ async def _count_failure_or_queue_commit(poller: DeployPoller, result: PollResul
         return
     await _end_hub_outage(poller, result.target)
     if result.commit is not None:
-        await asyncio.to_thread(_queue_running_commit, poller, result.target, result.commit, result.deployment)
+        await asyncio.to_thread(_record_polled_commit, poller, result.target, result.commit, result.deployment)
 
 
-def _queue_running_commit(poller: DeployPoller, target: str, commit: str, deployment: str | None) -> None:
+def _record_polled_commit(poller: DeployPoller, target: str, commit: str, deployment: str | None) -> None:
     """Store the running commit as a deploy, unless it was already reported.
 
     If the first poll must not start a run, the outcome "no run" is stored before the deploy. A process that is

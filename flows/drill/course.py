@@ -80,7 +80,7 @@ class Course:
                 await self._run_and_record_station(name, station)
         finally:
             await stop_drill_page(self._answer)
-        return await self._store_report_and_notify()
+        return await self._finish_drill()
 
     def _list_stations(self) -> Sequence[tuple[DrillStation, Station]]:
         drill, answer = self._drill, self._answer
@@ -128,7 +128,7 @@ class Course:
         write_drill_report_file(self._drill.config.data_folder, self._report)
         self._on_station(result)
 
-    async def _store_report_and_notify(self) -> DrillReport:
+    async def _finish_drill(self) -> DrillReport:
         """Store the report, notify people if the drill failed, and write the finished report to its file."""
         self._report = self._report.mark_finished(self._drill.now())
         try:

@@ -408,7 +408,7 @@ MAX_SEVERE_CASES: Final = 60
 """Maximum number of severity-3 cases that a run tests with mutants, which takes up to a second."""
 
 
-def compute_severe_mutation_score(
+def compute_mutation_score_of_severe_cases(
     cases: Iterable[GoldCase], panel: Sequence[Grader], *, citation_required: bool
 ) -> MutationScores | None:
     """Compute the mutation score of a suite's severity-3 cases for a run's report. ``None`` without such cases."""

@@ -51,7 +51,7 @@ from warehouse.database.store import Store
 from warehouse.journal.rows import CursorRow
 from warehouse.journal.segments import encode_rows
 from warehouse.queries.incidents import find_last_run_with_alert
-from warehouse.queries.traffic import find_log_cursor, list_entry_times, list_log_entries_without_alert
+from warehouse.queries.traffic import find_log_cursor, list_entry_times, list_log_entries_awaiting_alert
 
 LOAD_WAIT_S: Final = 30.0
 """Maximum wait for the warehouse's lock in seconds. Loading a whole nightly run takes several seconds."""
@@ -223,7 +223,10 @@ class LogFollower:
         """Send alerts about all entries that have none, including entries of an earlier poll that was killed."""
         sent: list[Alert] = []
         while entries := await asyncio.to_thread(
-            list_log_entries_without_alert, self.notifier.store, self.notifier.target, limit=MAX_ENTRIES_PER_MESSAGE
+            list_log_entries_awaiting_alert,
+            self.notifier.store,
+            self.notifier.target,
+            limit=MAX_ENTRIES_PER_MESSAGE,
         ):
             notifier = await asyncio.to_thread(self._select_burst_notifier)
             observations = [self._build_observation(notifier, entry) for entry in entries]

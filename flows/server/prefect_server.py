@@ -186,12 +186,18 @@ def list_servers_on_machine() -> tuple[ServerOnMachine, ...]:
             None,
         )
         server = read_last_started_server(home) if home else None
-        if home and server and str(server.pid) == process.name and _has_own_uid(home) and _is_alive(server, home):
+        if (
+            home
+            and server
+            and str(server.pid) == process.name
+            and _is_owned_by_current_user(home)
+            and _is_alive(server, home)
+        ):
             servers.append(ServerOnMachine(home=home, server=server, memory_mb=measure_memory_mb(server)))
-    return tuple(sorted(servers, key=lambda variable: variable.home))
+    return tuple(sorted(servers, key=lambda running: running.home))
 
 
-def _has_own_uid(home: Path) -> bool:
+def _is_owned_by_current_user(home: Path) -> bool:
     try:
         return home.stat().st_uid == os.getuid()
     except OSError:

@@ -34,7 +34,7 @@ from flows.deploys.pull_requests import (
     post_results_to_pull_requests,
 )
 from flows.deploys.queue import DeployQueue
-from flows.goldset.mutation_testing import compute_severe_mutation_score
+from flows.goldset.mutation_testing import compute_mutation_score_of_severe_cases
 from flows.runtime.run import end_process_immediately, load_request_config
 from flows.runtime.slack import build_recorded_heartbeat, write_line_to_stderr
 from flows.server.missed_runs import hold_target_exclusively, skip_missed_run
@@ -200,7 +200,7 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
     report = evaluate_results(facts, run.results, context.config.gate, baseline=baseline, suite=context.suite.cases)
     must_cite = context.configured.graders.citation_required
     mutation_score = await asyncio.to_thread(
-        compute_severe_mutation_score, context.suite.cases, context.panel, citation_required=must_cite
+        compute_mutation_score_of_severe_cases, context.suite.cases, context.panel, citation_required=must_cite
     )
     in_common = await asyncio.to_thread(
         find_causes_of_failed_cases,

@@ -147,7 +147,7 @@ def decide_alerts(
             continue
         if key in muted:
             if reason is not NotifyReason.REMINDER:  # a reminder only repeats an alert that was already sent
-                after[key] = incident.withhold_alert()
+                after[key] = incident.record_withheld_alert()
             continue
         incident = incident.record_alert(now, observation.failed_cases)
         if key in unreported:

@@ -460,7 +460,7 @@ def _find_latency_change(pairs: Sequence[_Pair], before: RunSnapshot, now: RunSn
         return
     text = (
         f"answers take {'longer' if direction > 0 else 'less time'}: "
-        f"median {_format_median_s(new)}, {_format_median_s(old)} before"
+        f"median {_format_median_and_interval_s(new)}, {_format_median_and_interval_s(old)} before"
     )
     concurrency, earlier = now.concurrency, before.concurrency
     if concurrency and earlier and max(concurrency / earlier, earlier / concurrency) >= CONCURRENCY_RATIO:
@@ -495,7 +495,7 @@ def _find_shift_direction(
     return 1 if median(new) > median(old) else -1
 
 
-def _format_median_s(values: Sequence[int]) -> str:
+def _format_median_and_interval_s(values: Sequence[int]) -> str:
     low, high = compute_median_interval(values)
     return f"{median(values) / 1000:.1f} s (95 % CI {low / 1000:.1f} to {high / 1000:.1f})"
 

@@ -322,7 +322,7 @@ class Incident(FaultIdentity):
         reported = tuple(dict.fromkeys((*self.notified_cases, *cases)))
         return self.model_copy(update={"last_notified_at": at, "notified_cases": reported})
 
-    def withhold_alert(self) -> Self:
+    def record_withheld_alert(self) -> Self:
         """Record that an alert was withheld. A later observation can then send the alert."""
         return self.model_copy(update={"last_notified_at": None})
 

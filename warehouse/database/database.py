@@ -234,7 +234,7 @@ class Ledger(Record):
     as_of: UtcTime
     lost: int = 0
 
-    def with_more_lost(self, count: int) -> Ledger:
+    def with_more_lost_segments(self, count: int) -> Ledger:
         """Return a copy of the ledger in which ``count`` of the committed segments count as lost."""
         return Ledger(segments=self.segments - count, as_of=self.as_of, lost=self.lost + count)
 

@@ -126,7 +126,7 @@ class Store:
         if missing and (loss := missing - len(list_segments_to_load(connection, self.journal))) > 0:
             ledger = read_ledger(self.database.file)
             if ledger is not None:
-                write_ledger(self.database.file, ledger.with_more_lost(loss))
+                write_ledger(self.database.file, ledger.with_more_lost_segments(loss))
         report = report.with_missing_count(self.count_lost_segments())
         self._load_errors.extend(report.errors())
         return report

@@ -67,7 +67,7 @@ def find_log_cursor(store: Store, log: str, *, wait_s: float = DEFAULT_READ_WAIT
     return LogCursor.model_validate_json(str(table.rows[0][0])) if table.rows else None
 
 
-def list_log_entries_without_alert(
+def list_log_entries_awaiting_alert(
     store: Store, target: str, *, limit: int, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Sequence[LoggedHallucination]:
     """List the log entries that need an alert and have no incident yet, oldest first."""

@@ -19,7 +19,7 @@ from warehouse.queries.site.compared import (
     FlippedAnswer,
     PairCounts,
     RunSide,
-    find_newest_run,
+    find_last_completed_run_id,
     find_previous_run_of_same_suite,
     load_case_pairs,
     load_flips_page,
@@ -86,7 +86,7 @@ def build_compare_page(request: PageRequest) -> Page:
         request.read_and_show_text_filter("now", "Run now"),
     )
     way = request.read_and_show_choice_filter("way", "Flips", FLIP_DIRECTIONS)
-    now_id = asked_now or find_newest_run(store, None, None)
+    now_id = asked_now or find_last_completed_run_id(store, None, None)
     before_id = asked_before or (find_previous_run_of_same_suite(store, now_id) if now_id else None)
     for place, run_id in enumerate((before_id, now_id)):
         request.fields[place] = request.fields[place].with_value(run_id)

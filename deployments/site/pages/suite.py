@@ -24,7 +24,7 @@ from monitors.records.comparisons import Balance, GroupCount
 from monitors.records.runs import MutationScores, RunReport
 from monitors.records.self_checks import RepeatabilityRun
 from warehouse.queries.repeatability import find_newest_session
-from warehouse.queries.site.compared import find_newest_run
+from warehouse.queries.site.compared import find_last_completed_run_id
 from warehouse.queries.site.runs import list_suites
 
 GROUP_LABELS: Final = {
@@ -71,7 +71,7 @@ def build_suite_page(request: PageRequest) -> Page:
     """Build the page of the suite of the target's newest run."""
     store, target = request.site.store, read_or_choose_target_filter(request)
     suite = request.read_and_show_choice_filter("suite", "Suite", list_suites(store))
-    run_id = find_newest_run(store, target, suite) if target else None
+    run_id = find_last_completed_run_id(store, target, suite) if target else None
     report = store.find_report(run_id) if run_id else None
     data = _build_suite_data(request, report, target) if report else SuiteData(target=target)
     if target:

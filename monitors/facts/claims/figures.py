@@ -117,7 +117,7 @@ _COUNTRY_CODE: Final = re.compile(r"(?:\+|00)(\d{1,3})")
 def find_figures(scan: Scan, marks: Sequence[tuple[int, int, Mark]]) -> list[Figure]:
     """Return all figures of a text in order. ``marks`` are the marked phrases of the text. Takes linear time."""
     readings = _convert_pence_and_hindi_hours(scan, [reading for reading in scan.readings if not reading.unread])
-    readings = _add_units_of_nearby_words(scan.reader, _merge_thousands(readings))
+    readings = _add_units_of_nearby_words(scan.reader, _add_number_after_thousands(readings))
     codes = _find_identifiers(scan, readings)
     if codes:
         readings = [
@@ -169,7 +169,7 @@ def _convert_pence_and_hindi_hours(scan: Scan, readings: list[QuantityReading]) 
     return result
 
 
-def _merge_thousands(readings: list[QuantityReading]) -> list[QuantityReading]:
+def _add_number_after_thousands(readings: list[QuantityReading]) -> list[QuantityReading]:
     """Merge thousands and the number after them into one amount: ``2 mil 500 euros``."""
     for place in range(len(readings) - 2, -1, -1):
         first, second = readings[place], readings[place + 1]

@@ -75,7 +75,7 @@ def find_names(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for name in (*_find_names_before_masks(reading), *_find_names_in_headers(reading)):
         names[name.start, name.end] = None
     spans = [*names]
-    for start, end in (*spans, *_find_later_mentions(reading.text, spans)):
+    for start, end in (*spans, *_find_other_mentions(reading.text, spans)):
         yield DisclosureCandidate(DisclosureKind.PERSON, start, end, Strength.WEAK)
 
 
@@ -409,7 +409,7 @@ def _find_names_in_headers(reading: DisclosureText) -> Iterator[_Name]:
             yield name
 
 
-def _find_later_mentions(text: str, names: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _find_other_mentions(text: str, names: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield later mentions of names in the text, complete or by one of their words."""
     mentions: dict[str, None] = {}
     for start, end in names[:_MAX_NAMES]:

@@ -502,7 +502,7 @@ def _classify_english_speaker_denial(clause: _ReplyClause) -> _Declines:
             if following & DISCLOSING:
                 return _Declines.YES
             continue
-        return _classify_act_that_is_denied(roles[place], following, roles[place + 1 :])
+        return _classify_denial_by_following_words(roles[place], following, roles[place + 1 :])
     return _Declines.NO
 
 
@@ -511,7 +511,7 @@ def _has_ability_behind(roles: Sequence[int], at: int) -> bool:
     return any(bits & ABLE and not bits & DENIAL for bits in roles[at + 1 : at + 3])
 
 
-def _classify_act_that_is_denied(denial: int, following: int, roles: Sequence[int]) -> _Declines:
+def _classify_denial_by_following_words(denial: int, following: int, roles: Sequence[int]) -> _Declines:
     if any(bits & CAVEAT for bits in roles[:_MAX_TOPIC_WORDS]) or any(
         bits & TRADE for bits in roles[:_MIN_TELLING_WORDS]
     ):

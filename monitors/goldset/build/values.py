@@ -126,10 +126,10 @@ def _parse_single_value(raw: JsonValue, fact: GivenFact, field: FactField) -> Si
             return TextValue(" ".join(raw.split())) if isinstance(raw, str) and raw.strip() else unusable
         case _:
             number = _parse_number(raw)
-            return unusable if number is None else _parse_amount(number, fact, field)
+            return unusable if number is None else _build_amount(number, fact, field)
 
 
-def _parse_amount(number: Decimal, fact: GivenFact, field: FactField) -> Amount | UnusableFact:
+def _build_amount(number: Decimal, fact: GivenFact, field: FactField) -> Amount | UnusableFact:
     unit = field.unit
     if unit is not None and fact.unit is not None:
         if fact.unit not in tuple(DurationUnit):

@@ -191,7 +191,7 @@ class LangSmithClient:
         project = project_id or await self.find_project_id()
         feedback_id = uuid.uuid5(FEEDBACK, f"{run_id}/{score.key}")
 
-        async def create() -> None:
+        async def create_feedback() -> None:
             await self._client.create_feedback(
                 run_id=run_id,
                 key=score.key,
@@ -204,19 +204,19 @@ class LangSmithClient:
                 stop_after_attempt=1,
             )
 
-        async def update() -> None:
+        async def update_feedback() -> None:
             changed = {"score": score.value, "comment": score.comment or None}
             await self.call_sync_client_in_thread(lambda sdk: sdk.update_feedback(feedback_id, **changed))
 
-        async def create_or_update() -> None:
+        async def create_or_update_feedback() -> None:
             try:
-                await create()
+                await create_feedback()
             except Exception as error:  # the SDK's errors have no common type, only the status tells them apart
                 if find_status(error) != _CONFLICT:
                     raise
-                await update()
+                await update_feedback()
 
-        await self.call_with_retries(create_or_update, f"storing the score {score.key}")
+        await self.call_with_retries(create_or_update_feedback, f"storing the score {score.key}")
 
     async def call_sync_client_in_thread(self, call: Callable[[Any], Value]) -> Value:
         """Call the SDK's synchronous client in a thread. It has functions that the asynchronous client lacks."""

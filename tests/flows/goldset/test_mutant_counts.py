@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flows.goldset.mutation_testing import MAX_SEVERE_CASES, compute_severe_mutation_score
+from flows.goldset.mutation_testing import MAX_SEVERE_CASES, compute_mutation_score_of_severe_cases
 from monitors.domains.pack import INSURANCE, load_domain
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_rule_panel
@@ -12,20 +12,20 @@ PANEL = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
 
 
 def operators(*cases, citation_required=True):
-    bite = compute_severe_mutation_score(cases, PANEL, citation_required=citation_required)
+    bite = compute_mutation_score_of_severe_cases(cases, PANEL, citation_required=citation_required)
     assert bite is not None
     return {one.name for one in bite.by_operator}
 
 
 def test_a_suite_without_severe_cases_has_no_bite():
     """Nothing that pages people is asked."""
-    assert compute_severe_mutation_score([case_of(severity=2)], PANEL, citation_required=True) is None
+    assert compute_mutation_score_of_severe_cases([case_of(severity=2)], PANEL, citation_required=True) is None
 
 
 def test_only_severe_cases_are_tried_and_no_more_than_so_many():
     """A run's report must not cost a minute."""
     cases = [case_of(id=f"c{at}", severity=3, cluster=f"p{at}") for at in range(MAX_SEVERE_CASES + 5)]
-    bite = compute_severe_mutation_score([*cases, case_of(id="mild")], PANEL, citation_required=True)
+    bite = compute_mutation_score_of_severe_cases([*cases, case_of(id="mild")], PANEL, citation_required=True)
     assert bite is not None
     assert bite.cases == MAX_SEVERE_CASES
     assert bite.severe.mutants == bite.whole.mutants
@@ -34,7 +34,7 @@ def test_only_severe_cases_are_tried_and_no_more_than_so_many():
 def test_a_gold_that_fails_itself_is_left_out():
     """Its mutants would be caught for the wrong reason."""
     broken = case_of(severity=3, gold="It is not 24 months, it is 36 months")
-    assert compute_severe_mutation_score([broken], PANEL, citation_required=True) is None
+    assert compute_mutation_score_of_severe_cases([broken], PANEL, citation_required=True) is None
 
 
 def test_a_target_without_citations_has_no_mutant_without_a_source():

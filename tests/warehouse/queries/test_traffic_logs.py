@@ -18,7 +18,7 @@ from tests.warehouse.sample_rows import NOON, incident
 from tests.warehouse.temporary_stores import store_in
 from warehouse.database.retention import remove_personal_data
 from warehouse.journal.rows import CursorRow, HallucinationRow, QuarantineRow
-from warehouse.queries.traffic import find_log_cursor, list_entry_times, list_log_entries_without_alert
+from warehouse.queries.traffic import find_log_cursor, list_entry_times, list_log_entries_awaiting_alert
 
 EMPTY = "0" * 64
 READ_AT = NOON + timedelta(hours=1)
@@ -58,7 +58,7 @@ def test_a_line_that_two_readers_read_is_there_once(tmp_path):
     store.journal.append([logged(1), cursor(1, 10)], run_id=None)
     store.journal.append([logged(1), logged(2), cursor(1, 20)], run_id=None)
     store.load_pending(1)
-    assert [entry.entry.offset for entry in list_log_entries_without_alert(store, "bot", limit=9)] == [1, 2]
+    assert [entry.entry.offset for entry in list_log_entries_awaiting_alert(store, "bot", limit=9)] == [1, 2]
     assert store.query("select count(*) from hallucinations").rows == ((2,),)
 
 
@@ -80,8 +80,8 @@ def test_entries_with_an_incident_or_from_before_are_not_alerted(tmp_path):
     store.load_pending(1)
     known = incident().model_copy(update={"fingerprint": f"{1:064x}", "target": "bot"})
     decide(store, store.journal, "bot", lambda _: OutboxDecision(incidents=(known,)), wait_s=1)
-    assert [entry.entry.offset for entry in list_log_entries_without_alert(store, "bot", limit=9)] == [2]
-    assert list_log_entries_without_alert(store, "another", limit=9) == []
+    assert [entry.entry.offset for entry in list_log_entries_awaiting_alert(store, "bot", limit=9)] == [2]
+    assert list_log_entries_awaiting_alert(store, "another", limit=9) == []
 
 
 def test_entries_come_back_as_they_were(tmp_path):
@@ -89,7 +89,7 @@ def test_entries_come_back_as_they_were(tmp_path):
     row = logged(1)
     store.journal.append([row, cursor(1, 10)], run_id=None)
     store.load_pending(1)
-    assert list(list_log_entries_without_alert(store, "bot", limit=9)) == [row.row]
+    assert list(list_log_entries_awaiting_alert(store, "bot", limit=9)) == [row.row]
     assert list_entry_times(store, "bot", NOON - timedelta(days=1)) == [NOON + timedelta(minutes=1)]
     assert list_entry_times(store, "bot", NOON + timedelta(days=1)) == []
 

@@ -120,7 +120,7 @@ def load_run_to_compare(store: Store, run_id: str) -> RunSide | None:
     return RunSide.model_validate({**row, "judges": _LINEAGES.validate_json(str(row["judges"]))})
 
 
-def find_newest_run(store: Store, target: str | None, suite: str | None) -> str | None:
+def find_last_completed_run_id(store: Store, target: str | None, suite: str | None) -> str | None:
     """Find the id of the run that finished last. ``target`` and ``suite`` limit the search."""
     table = store.query(
         "select run_id from runs where not interrupted and ($target is null or target = $target)"

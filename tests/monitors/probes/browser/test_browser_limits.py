@@ -126,7 +126,8 @@ def size_of(folder: Path) -> int:
 @pytest.mark.browser
 @pytest.mark.skipif(sys.platform != "linux", reason="the limits go by Linux's /proc")
 @pytest.mark.parametrize(
-    ("word", "why"), [("HEAVY", "MB of memory; the limit is 400"), ("SPIN", "a full core|hung|lost|did not respond")]
+    ("word", "why"),
+    [("HEAVY", "MB of memory; the limit is 400"), ("SPIN", "a full core|hung|lost|did not respond")],
 )
 @pytest.mark.a_slice(1)
 @pytest.mark.whole_only
