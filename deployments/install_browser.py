@@ -1,7 +1,7 @@
-"""``lookout browser [install]``: shows the browser that the probes use, checks that it works, or installs one.
+"""``lookout browser [install]``: show the browser that the probes use, check that it works, or install a browser.
 
 The command looks for browsers in the same order as the probes: ``CHROMIUM_PATH``, Playwright's own download, a
-Chromium of the system. If one of them works, nothing is downloaded.
+Chromium of the system. If one of these browsers works, nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from monitors.probes.browser.chromium import (
 from monitors.records.base import Record
 
 DOWNLOAD_TIMEOUT_S = 600
-"""Maximum duration of the browser's download in seconds. The size of the download is about 110 MB."""
+"""Maximum duration of the browser's download in seconds. The download is about 110 MB."""
 PAGE_TIMEOUT_S = 30
 
 PACKAGES = ("chromium-headless-shell", "chromium", "chromium-browser")
 """Names of Linux packages with a Chromium browser. A headless shell needs half as much time for a question."""
 
 FONTS = ("fonts-noto-core", "fonts-noto-color-emoji")
-"""Packages with fonts for Hindi and emoji. Without them the browser works, but screenshots show boxes."""
+"""Packages with fonts for Hindi and emoji. Without these fonts the browser works, but screenshots show boxes."""
 
 INSTALL_HINT = (
-    "Behind a proxy set HTTPS_PROXY; PLAYWRIGHT_DOWNLOAD_HOST names a mirror. Or install your system's "
+    "Behind a proxy, set HTTPS_PROXY. To use a mirror, set PLAYWRIGHT_DOWNLOAD_HOST. Or install your system's "
     "chromium-headless-shell or chromium package, or set CHROMIUM_PATH to a Chromium."
 )
 _REASON = re.compile(r"^Error: (.+?)(?: body '|$)", re.MULTILINE)
@@ -48,7 +48,7 @@ _ADDRESS = re.compile(r" from (https?://[^\s\x1b]+)")
 
 
 class WorkingBrowser(Record):
-    """A browser that started and opened a page. If it has no sandbox, ``unsandboxed`` is the reason."""
+    """A browser that started and opened a page. If it runs without a sandbox, ``unsandboxed`` is the reason."""
 
     executable: str
     source: str
@@ -73,9 +73,9 @@ async def _try_browser(candidate: FoundBrowser) -> WorkingBrowser:
         browser = await chromium.start_if_needed()
         try:
             page = await run_within_deadline(
-                PAGE_TIMEOUT_S, browser.new_page(), f"opening a page of {candidate.executable}"
+                PAGE_TIMEOUT_S, browser.new_page(), f"opening a page in {candidate.executable}"
             )
-            await run_within_deadline(PAGE_TIMEOUT_S, page.evaluate("1 + 1"), f"a page of {candidate.executable}")
+            await run_within_deadline(PAGE_TIMEOUT_S, page.evaluate("1 + 1"), f"a page in {candidate.executable}")
         except Error as error:
             reason = error.message.splitlines()[0]
             raise BrowserMissing(
@@ -90,7 +90,10 @@ async def _try_browser(candidate: FoundBrowser) -> WorkingBrowser:
 
 
 def report_browser(*, as_json: bool) -> ExitCode:
-    """Print which browser is used and that it works. If none works, print what to do and return exit code 2."""
+    """Print which browser is used and that it works.
+
+    If no browser works, print what to do and return exit code 2.
+    """
     from flows.runtime.secrets import get_environment  # slow: imports duckdb and slack_sdk
 
     try:
@@ -139,9 +142,9 @@ def install_command() -> ExitCode:
 
 
 def _download_browser(environment: Mapping[str, str]) -> bool:
-    """Download Playwright's own browser. If that fails, print why. Return whether it was downloaded."""
+    """Download Playwright's own browser. If the download fails, print the reason. Return whether it succeeded."""
     command = [sys.executable, "-P", "-m", "playwright", "install", "--only-shell", "--no-progress", "chromium"]
-    print_text("No browser works here yet: downloading Chromium's headless shell, about 110 MB.")
+    print_text("No browser works here yet. Downloading Chromium's headless shell, about 110 MB.")
     try:
         with show_waiting("Downloading"):
             process = subprocess.run(  # noqa: S603 - our own interpreter
@@ -173,7 +176,7 @@ def _has_playwright_browser() -> bool:
 
 
 def _format_download_error(output: str) -> str:
-    """Return why a download failed and from which host, according to Playwright's output."""
+    """Return the reason for a failed download and the host, according to Playwright's output."""
     reason, address = _REASON.search(output), _ADDRESS.search(output)
     why = reason[1] if reason else "Playwright gives no reason"
     host = urlsplit(address[1]).hostname if address else None

@@ -9,7 +9,7 @@ import sys
 
 MIN_PYTHON = (3, 11)
 USAGE, MONITOR = 2, 4
-"""Exit codes of `deployments.cli.exit_codes`. An old Python cannot import that module."""
+"""Exit codes, as in `deployments.cli.exit_codes`, which an old Python cannot import."""
 DISTRIBUTION = "lookout-monitor"
 OWN_PACKAGES = ("flows", "monitors", "warehouse", "deployments")
 """Names of Lookout's packages. Another installed package with one of these names would hide Lookout's package."""
@@ -18,7 +18,7 @@ OWN_ENVIRONMENT = "Give Lookout an environment of its own: uv tool install, pipx
 
 def main():
     """Run ``lookout``. If it cannot be imported, print one line and exit with code 2."""
-    refuse_old_python("Install it with another one, as with uv tool install --python 3.11.")
+    refuse_old_python("Install Lookout with a newer Python, for example with uv tool install --python 3.11.")
     try:
         from deployments.cli.app import main as run
     except ImportError as error:
@@ -38,7 +38,7 @@ def refuse_old_python(advice):
 
 
 def explain_import_error(error):
-    """Return what to do about an `ImportError`, or ``None`` if it is a fault of Lookout itself."""
+    """Return what to do about an `ImportError`, or ``None`` if Lookout itself is faulty."""
     module = (error.name or "").split(".")[0]
     return _explain_foreign_package() or (
         _explain_unfit_library(module, error) if module and module not in OWN_PACKAGES else None
@@ -46,7 +46,10 @@ def explain_import_error(error):
 
 
 def _explain_foreign_package():
-    """Explain which other package has the name of a Lookout package, and where it is. ``None`` if none has."""
+    """Explain which other package has the name of a Lookout package, and where it is.
+
+    Return ``None`` if no other package has such a name.
+    """
     from importlib.util import find_spec
 
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -54,7 +57,7 @@ def _explain_foreign_package():
         spec = find_spec(name)
         locations = [os.path.abspath(location) for location in (spec and spec.submodule_search_locations) or ()]
         if not locations:
-            return "its package {} is missing from {}. {}.".format(name, here, OWN_ENVIRONMENT)
+            return "Lookout's package {} is missing from {}. {}.".format(name, here, OWN_ENVIRONMENT)
         if locations[0] != os.path.join(here, name):
             return "{} is another package with the name of one of Lookout's. {}.".format(
                 locations[0], OWN_ENVIRONMENT
@@ -117,4 +120,4 @@ def _is_installed(name):
 
 
 if __name__ == "__main__":
-    refuse_old_python("\nUse a newer one: make PYTHON=python3.12 demo")
+    refuse_old_python("\nUse a newer Python: make PYTHON=python3.12 demo")

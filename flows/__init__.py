@@ -1,1 +1,1 @@
-"""The Prefect flows. They only call the other packages in order: `monitors` computes, and `warehouse` stores."""
+"""The Prefect flows. A flow only calls the other packages: `monitors` to compute, and `warehouse` to store."""

@@ -17,7 +17,7 @@ from monitors.config.sections import DEFAULT_SITE_PORT
 from monitors.reports.write import ReportPaths
 
 PAGE_TIMEOUT_S: Final = 10.0
-"""Timeout of one request in seconds. Prefect's own client would try for a minute."""
+"""Timeout of one request in seconds. Prefect's own client would retry for a minute."""
 _ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not listened on
 
 
@@ -38,7 +38,10 @@ def build_artifact_key(name: str) -> str:
 
 
 async def publish_report_artifact(name: str, paths: ReportPaths, *, link: str | None, description: str) -> None:
-    """Publish a report's Markdown, and a link to its page on the site. This must be called in a flow run."""
+    """Publish a report's Markdown with a link to the report's page on the site.
+
+    This must be called in a flow run.
+    """
     key = build_artifact_key(name)
     async with continue_without_prefect_server():
         await acreate_markdown_artifact(
@@ -46,7 +49,7 @@ async def publish_report_artifact(name: str, paths: ReportPaths, *, link: str | 
         )
         if link is not None:
             await acreate_link_artifact(
-                key=f"{key}-report", link=link, link_text="Report", description="the whole report on the site"
+                key=f"{key}-report", link=link, link_text="Report", description="the full report on the site"
             )
 
 

@@ -1,4 +1,4 @@
-"""The paths inside a data folder, and how to open its warehouse."""
+"""Returns the paths inside a data folder, and opens its warehouse."""
 
 from __future__ import annotations
 

@@ -22,12 +22,12 @@ def claim_or_separate_data_folder(
     moved: bool = False,
     copied: bool = False,
 ) -> None:
-    """Check whether the data folder is a copy, and make it usable by this installation.
+    """Check whether the data folder is a copy, and make the folder usable by this installation.
 
     A new folder gets the identity ``new_id``. A copy is refused unless the caller says what happened. With
-    ``moved``, the original is gone, and this folder continues with its identity and incidents. With ``copied``,
-    both folders are used: this folder gets the identity ``new_id``, and the original sends the alerts and finishes
-    the runs that it began. Neither option changes a folder that is not a copy. See `open_store_in` for
+    ``moved``, the original is gone, and this folder continues with the original's identity and incidents. With
+    ``copied``, both folders are used: this folder gets the identity ``new_id``, and the original sends the alerts
+    and finishes the runs that it began. Neither option changes a folder that is not a copy. See `open_store_in` for
     ``journal_at``.
 
     Raises `ConfigError`, and `WarehouseBusy` if the warehouse of a copy is in use.
@@ -43,7 +43,7 @@ def claim_or_separate_data_folder(
 
 
 def _leave_work_to_original(data_folder: Path, journal_at: str | None, at: datetime) -> None:
-    """Remove alerts, deploys and nightly runs that wait in a copy, because they belong to the original."""
+    """Remove the waiting alerts, deploys and nightly runs from a copy, because they belong to the original."""
     require_valid_copy_options(journal_at, moved=False, copied=True)
     from flows.nightly.checkpoint import READING_FILE  # this import takes seconds, and only a copy needs it
 
@@ -59,7 +59,7 @@ def _leave_work_to_original(data_folder: Path, journal_at: str | None, at: datet
 def require_valid_copy_options(journal_at: str | None, *, moved: bool, copied: bool) -> None:
     """Raise `ConfigError` if ``moved`` and ``copied`` are set, or if a copy would use the original's journal."""
     if moved and copied:
-        raise ConfigError("--moved and --copy exclude each other: use --moved if the original is gone")
+        raise ConfigError("--moved and --copy cannot be combined: use --moved if the original is gone")
     if copied and journal_at is not None:
         raise ConfigError(
             f"warehouse.journal = {journal_at!r}: a copy would share this journal with the original; set another "

@@ -1,4 +1,4 @@
-"""Locks that let only one process on a machine do a job. A lock ends when its process ends."""
+"""Locks that let only one process on a machine do a job. A lock ends when the process that holds it ends."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def hold_job_lock_without_waiting(folder: Path, job: str) -> Generator[None]:
     `WarehouseUnwritable`.
     """
     with _hold_lock(
-        folder, job, 0, AlreadyRuns(f"{job} already runs in another process; this process did nothing")
+        folder, job, 0, AlreadyRuns(f"{job} is already running in another process; this process did nothing")
     ):
         yield
 

@@ -28,17 +28,23 @@ from flows.waiting import clear_waiting_line
 from monitors.reports.invisible import replace_invisible_by_code_points
 
 _COLOUR: Final = re.compile("(\x1b\\[(?:[0-79]|[1-9][0-9])?(?:;[0-9]{1,3})*m)")
-"""A colour or a font weight in messages of libraries. Code 8 does not match, because it hides the text after it."""
+"""A colour or a font weight in messages of libraries.
+
+Code 8 does not match, because it hides the text that follows.
+"""
 
 _STEERING: Final = re.compile(
     "[\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
-"""Characters that JSON does not escape but that control a terminal or are invisible."""
+"""Characters that JSON does not escape, but that control a terminal or are invisible."""
 
 
 def make_standard_streams_safe() -> None:
-    """Prepare the standard streams: closed streams discard text, and characters without an encoding are escaped."""
+    """Prepare the standard streams.
+
+    Closed streams then discard text, and characters that cannot be encoded are escaped.
+    """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -48,18 +54,21 @@ def make_standard_streams_safe() -> None:
 
 
 def flush_stdout_or_report_failure() -> bool:
-    """Flush standard output. If it could not be written, write a note to standard error and return false."""
+    """Flush standard output. If this fails, write a note to standard error and return false."""
     stream = _unwrap_stream(sys.stdout)
     _write(stream, "", flush=True)
     return stream not in _unwritable
 
 
 _unwritable: set[TextIO] = set()
-"""The streams that could not be written because the disk is full or a device fails."""
+"""The streams that could not be written because the disk is full or a device has failed."""
 
 
 def _write(stream: TextIO, text: str, *, flush: bool = False) -> None:
-    """Write to a stream. If its reader has ended, as with `| head`, the text is discarded without an error."""
+    """Write to a stream.
+
+    If the reader of the stream has ended, as with `| head`, the text is discarded without an error.
+    """
     try:
         if text:  # on a full disk, writing an empty text fails too
             stream.write(text)
@@ -89,14 +98,14 @@ def _discard_output(stream: TextIO) -> None:
 
 
 def write_text(text: str) -> None:
-    """Write ``text`` for people on standard output."""
+    """Write ``text`` for people to standard output."""
     stream = _unwrap_stream(sys.stdout)
     clear_waiting_line(text)
     _write(stream, _format_for_stream(stream, text))
 
 
 def print_text(text: str = "", *, err: bool = False) -> None:
-    """Write a line for people on standard output; ``err`` sends it to standard error."""
+    """Write a line for people to standard output, or with ``err`` to standard error."""
     (write_note if err else write_text)(f"{text}\n")
 
 
@@ -113,7 +122,7 @@ def _format_for_stream(stream: TextIO, text: str) -> str:
 
 
 def wrap_lines(text: str, columns: int) -> str:
-    """Wrap lines that are longer than ``columns`` between words; indent the new rows by two.
+    """Wrap lines that are longer than ``columns`` between words, and indent the new rows by two spaces.
 
     A word that is longer than a line is not broken, so that people can copy an address or a path.
     """
@@ -121,7 +130,7 @@ def wrap_lines(text: str, columns: int) -> str:
 
 
 def _wrap_line(line: str, columns: int) -> str:
-    """Wrap one line between words. Other spaces are not changed, because they can align the columns of a table."""
+    """Wrap one line between words. All other spaces are kept, because they can align the columns of a table."""
     indent = " " * min(len(line) - len(line.lstrip(" ")) + 2, columns // 2)
     rows = [""]
     for word in re.findall(r" *[^ ]+ *$| *[^ ]+", line):
@@ -139,7 +148,7 @@ def write_notes_to_stderr(texts: Iterable[str]) -> None:
 
 
 def write_json(document: str) -> None:
-    """Write JSON on standard output. Characters that control a terminal are written as JSON escapes."""
+    """Write JSON to standard output. Characters that control a terminal are written as JSON escapes."""
     stream = _unwrap_stream(sys.stdout)
     clear_waiting_line()
     _write(stream, escape_control_characters_in_json(document), flush=True)
@@ -171,7 +180,7 @@ def write_jsons(documents: Iterable[str]) -> None:
 
 
 def flush_output() -> None:
-    """Flush standard output, so that it appears before the next text on standard error."""
+    """Flush standard output, so that its text appears before the next text on standard error."""
     _write(_unwrap_stream(sys.stdout), "", flush=True)
 
 
@@ -223,7 +232,10 @@ class FailSafeStream:
 
 
 class _Guard:
-    """Wraps a standard stream for code that does not use this module. Only colour codes are not made visible."""
+    """Wraps a standard stream for code that does not use this module.
+
+    Makes all control characters except colours visible.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self.unguarded = stream

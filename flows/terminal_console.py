@@ -23,7 +23,7 @@ from monitors.reports.invisible import replace_invisible_by_code_points
 class TerminalConsole(Console):
     """A console that makes control characters in texts visible.
 
-    Only its own colours and cursor movements take effect.
+    Only the console's own colours and cursor movements take effect.
     """
 
     @property
@@ -56,7 +56,7 @@ class TerminalConsole(Console):
 
 
 NAME_COLUMNS: Final = 10
-"""Width of the column for names, in characters. The lines begin after it."""
+"""Width of the column for names, in characters. The lines begin after this column."""
 
 
 def print_named_lines(console: Console, name: str, lines: Iterable[str]) -> None:

@@ -1,7 +1,7 @@
 """Shows on a terminal what a command waits for, and since when.
 
-The line appears on standard error after a second without output. It is erased before other output is written. It is
-shown only on a terminal that can erase a line.
+The line appears on standard error after a second without output. It is erased before other output is written. The
+line is shown only on a terminal that can erase a line.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from rich.cells import cell_len, set_cell_size
 from monitors.reports.invisible import replace_invisible_by_code_points
 
 SILENCE_BEFORE_LINE_S: Final = 1.0
-"""The line appears after this many seconds without output. Therefore it does not flicker during short waits."""
+"""Number of seconds without output before the line appears.
+
+Therefore the line does not flicker during short waits.
+"""
 REFRESH_INTERVAL_S: Final = 0.5
 _ERASE: Final = "\r\x1b[K"
 
 
 class _WaitingLine:
-    """The waiting line of the terminal. It has a stack of activities, and the time when each began."""
+    """The waiting line of the terminal, with a stack of activities and the time when each activity began."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

@@ -1,1 +1,1 @@
-"""Ask the application, grade its answers and evaluate the run. This package uses neither Prefect nor DuckDB."""
+"""Asks the application, grades its answers and evaluates the run. This package uses neither Prefect nor DuckDB."""

@@ -1,14 +1,15 @@
-"""Refuse connections to networks that the configuration of a target does not name.
+"""Refuses connections to networks that are not in the configuration of a target.
 
 Without this guard, a public page could make Lookout send requests inside its own network. The page could redirect
 to the address 169.254.169.254, run a script that requests 10.0.0.5, or use a host name that resolves to 10.0.0.5
-only the second time. Each connection is therefore checked by the IP address to which the host name resolves at that
-moment. The browser connects through `probes/browser/proxy.py`, all other requests through `http_client.py`.
+only the second time. Therefore, for each connection, the guard checks the IP address to which the host name
+resolves at that moment. The browser connects through `probes/browser/proxy.py`, and all other requests through
+`http_client.py`.
 
 Public addresses are always allowed. Other addresses are allowed only for the host and port in the configuration: an
 IP address, or a name that exists only in internal networks, such as ``bot.internal``. With `private_network =
-true`, a configured host may resolve to private addresses and this machine. Link-local addresses, where clouds serve
-credentials, are allowed only if they are configured as an IP address.
+true`, a configured host may resolve to private addresses and to this machine. Link-local addresses, where clouds
+serve credentials, are allowed only if they are configured as an IP address.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from monitors.errors import AccessDenied
 Place = tuple[str, int]
 """A host and a port. The host is in lower case, without a dot at the end."""
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
-"""Returns the addresses of a host name; empty if it cannot be resolved."""
+"""A function that returns the addresses of a host name, or no address if the name cannot be resolved."""
 
 _INTERNAL_SUFFIXES: Final = (".local", ".internal", ".lan", ".home.arpa", ".localhost")
 """Suffixes of host names that exist only in internal networks (RFC 6761, 6762, 8375, and ICANN on .internal)."""
@@ -48,11 +49,14 @@ _DEFAULT_PORTS: Final = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 _LOCALHOST_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 """Host names of this machine."""
 _WEB_PORTS: Final = frozenset({80, 443})
-"""If a host is configured with one of these ports, both are allowed, because sites redirect from http to https."""
+"""The web ports. If a host is configured with one of them, both are allowed.
+
+The reason is that sites redirect from http to https.
+"""
 
 
 class Network(StrEnum):
-    """The kind of network of an address."""
+    """The kind of network to which an address belongs."""
 
     PUBLIC = "public"
     PRIVATE = "private"
@@ -65,7 +69,10 @@ _PUBLIC_ONLY: Final = frozenset({Network.PUBLIC})
 
 
 def classify_address(address: str) -> Network:
-    """Return the kind of network that an address is in. Raises `ValueError` for a text that is not an address."""
+    """Return the kind of network that an address belongs to.
+
+    Raises `ValueError` if ``address`` is not an IP address.
+    """
     parsed = ipaddress.ip_address(address.partition("%")[0])
     ip = _extract_ipv4(parsed) if isinstance(parsed, ipaddress.IPv6Address) else parsed
     if ip.is_link_local or ip in _METADATA_ADDRESSES:
@@ -78,7 +85,7 @@ def classify_address(address: str) -> Network:
 
 
 def _extract_ipv4(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Return the IPv4 address inside an IPv6 address, or the address itself if it contains none."""
+    """Return the IPv4 address inside an IPv6 address. If there is none, return the address itself."""
     if ip.is_loopback or ip.is_unspecified:
         return ip
     if ip.teredo is not None:
@@ -90,10 +97,10 @@ def _extract_ipv4(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddres
 
 
 class AddressGuard:
-    """Check the addresses to which requests for one target connect.
+    """Checks the addresses to which requests for one target connect.
 
-    ``configured`` has the addresses in the settings. ``refused`` has the hosts and ports that were refused so far.
-    Each of them is logged once.
+    ``configured`` contains the addresses in the settings. ``refused`` contains the hosts and ports that were
+    refused so far. Each of them is logged once.
     """
 
     def __init__(
@@ -109,7 +116,7 @@ class AddressGuard:
         self.refused: set[str] = set()
 
     def is_own(self, url: str) -> bool:
-        """Return whether the configuration names the host and port of ``url``."""
+        """Return whether the host and port of ``url`` are in the configuration."""
         return parse_place(url) in self._configured
 
     async def check(self, url: str) -> None:
@@ -134,7 +141,7 @@ class AddressGuard:
         return addresses
 
     async def _find_configured_place(self, address: str, port: int) -> Place:
-        """Return the configured host that resolves to this IP address. If there is none, return the address itself.
+        """Find the configured host that resolves to this IP address. If there is none, return the address itself.
 
         Playwright resolves some host names itself, and the request then has only the IP address.
         """
@@ -164,7 +171,7 @@ def parse_place(url: str) -> Place:
     try:
         parsed_url = httpx.URL(url)
     except httpx.InvalidURL:
-        raise AccessDenied("the target leads to an address that cannot be read") from None
+        raise AccessDenied("the target leads to an address that cannot be parsed") from None
     return parsed_url.host.rstrip(".").lower(), parsed_url.port or _DEFAULT_PORTS.get(parsed_url.scheme, 0)
 
 
@@ -175,7 +182,7 @@ def format_place(place: Place) -> str:
 
 
 def _infer_networks(host: str) -> frozenset[Network]:
-    """Return the kinds of networks, besides the public one, to which a configured host may resolve."""
+    """Infer the kinds of networks, besides the public network, to which a configured host may resolve."""
     if _is_address(host):
         return frozenset({classify_address(host)})
     return _PRIVATE_NETWORKS if "." not in host or host.endswith(_INTERNAL_SUFFIXES) else frozenset()
@@ -190,7 +197,7 @@ def _is_address(host: str) -> bool:
 
 
 async def _resolve_host(host: str) -> Sequence[str]:
-    """Return the addresses that this system finds for a host. The result is empty if it finds none."""
+    """Resolve a host with this system's resolver. The result is empty if the host cannot be resolved."""
     if host == "localhost" or host.endswith(".localhost"):  # like browsers (RFC 6761)
         return ("127.0.0.1", "::1")
     try:

@@ -1,4 +1,4 @@
-"""Select environment variables for another program. Lookout's own secrets are not passed on."""
+"""Selects the environment variables for another program. Lookout's own secrets are not passed on."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _ALLOWED: Final = re.compile(
     r"|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|DBUS_\w+|FONTCONFIG_\w+",
     re.IGNORECASE,
 )
-"""Names of variables that another program may get.
+"""Names of variables that may be passed to another program.
 
-PREFECT_API_AUTH_STRING and the password of a proxy are included, because the other programs need them.
+PREFECT_API_AUTH_STRING and the password of a proxy are included, because these programs need them.
 """
 
 
 def build_child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that Prefect's server, a browser or an installer may get."""
+    """Return the variables that may be passed to Prefect's server, a browser or an installer."""
     return {name: value for name, value in environment.items() if _ALLOWED.fullmatch(name)}

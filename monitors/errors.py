@@ -46,19 +46,19 @@ class MonitorError(Exception):
 
 
 class ConfigError(MonitorError):
-    """The configuration cannot be used. The text names file, key or line, and what would be accepted."""
+    """The configuration is invalid. The text states the file, the key or line, and the accepted values."""
 
 
 class GoldSetError(ConfigError):
-    """A suite cannot be loaded. The text names file and line, and what would be accepted."""
+    """A suite cannot be loaded. The text states the file, the line and the accepted values."""
 
 
 class AlreadyRuns(ConfigError):
-    """The same job already runs: a nightly run of this target, or a ``lookout up`` over this data folder."""
+    """The same job is already running: a nightly run of this target, or ``lookout up`` with this data folder."""
 
 
 class ProbeError(MonitorError):
-    """A question got no gradable answer. ``partial_text`` is the text that was read until then.
+    """A question got no gradable answer. ``partial_text`` is the text that was read before the error.
 
     The driver sets ``evidence`` while the page is still open.
     """
@@ -80,7 +80,7 @@ class Unreachable(ProbeError):
 
 
 class NotReady(ProbeError):
-    """Until the deadline, the target is up but not ready: asleep, building, loading or serving an older commit."""
+    """The target is up but was not ready by the deadline: asleep, building, loading or serving an older commit."""
 
     retryable = True
     blame = Blame.APP
@@ -94,7 +94,7 @@ class DeployFailed(NotReady):
 
 
 class ReadinessUnknown(NotReady):
-    """The deployed commit could not be determined, or the Hub did not answer. This says nothing about the app."""
+    """The deployed commit could not be determined, or the Hub did not answer. The app itself may be healthy."""
 
     retryable = False
     blame = Blame.MONITOR
@@ -135,7 +135,7 @@ class AppErrorShown(ProbeError):
 
 
 class LeftTarget(ProbeError):
-    """The page went to an address outside the app. Lookout does not ask it."""
+    """The page navigated to an address outside the app. Lookout asks no questions there."""
 
     blame = Blame.APP
     reason = NoAnswerReason.LEFT_TARGET
@@ -148,7 +148,10 @@ class AccessDenied(ProbeError):
 
 
 class RateLimited(ProbeError):
-    """The app refuses requests for some time (HTTP 429). ``retry_after_s`` is the wait that the app asks for."""
+    """The app rate-limited the request (HTTP 429).
+
+    ``retry_after_s`` is the wait in seconds that the app requested.
+    """
 
     retryable = True
     reason = NoAnswerReason.RATE_LIMITED
@@ -214,7 +217,7 @@ class BrowserLost(ProbeError):
 
 
 class BrowserMissing(BrowserLost):
-    """This machine has no browser that Lookout can use. The text names the command to install one."""
+    """No browser that Lookout can use is installed. The text gives the command that installs a browser."""
 
     retryable = False
 
@@ -231,17 +234,17 @@ class JudgeUnavailable(GradingError):
 
 
 class JudgeRefused(GradingError):
-    """The model of the judge refused to grade the answer."""
+    """The judge's model refused to grade the answer."""
 
     blame = Blame.PROVIDER
 
 
 class JudgeMisconfigured(GradingError):
-    """The provider of the judge rejected the request: a wrong key, an unknown model or no credit."""
+    """The judge's provider rejected the request: a wrong key, an unknown model or no credit."""
 
 
 class VerdictUnreadable(GradingError):
-    """The reply of the judge is not a valid verdict."""
+    """The judge's reply is not a valid verdict."""
 
     retryable = True
 
@@ -266,17 +269,17 @@ class WarehouseError(MonitorError):
 
 
 class WarehouseBusy(WarehouseError):
-    """Another process has locked the file. Until it ends, data is stored only in the journal."""
+    """Another process has locked the file. Until that process ends, data is stored only in the journal."""
 
     retryable = True
 
 
 class WarehouseInUse(WarehouseBusy):
-    """Another process of Lookout uses the file and will end soon. A job that runs every minute then skips a run."""
+    """Another Lookout process uses the file and will end soon. A job that runs every minute then skips a run."""
 
 
 class WarehouseDamaged(WarehouseError):
-    """The content of the file differs from the journal. The text names the command that rebuilds the file."""
+    """The content of the file differs from the journal. The text gives the command that rebuilds the file."""
 
 
 class WarehouseUnwritable(WarehouseError):
@@ -284,11 +287,11 @@ class WarehouseUnwritable(WarehouseError):
 
 
 class SchemaTooNew(WarehouseError):
-    """The file was written by a newer Lookout."""
+    """The file was written by a newer version of Lookout."""
 
 
 class QueryInvalid(WarehouseError):
-    """The query of a user cannot be run. The text is the database's own explanation."""
+    """A user's query cannot be run. The text is the explanation from the database."""
 
 
 class NotifyError(MonitorError):

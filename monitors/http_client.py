@@ -1,11 +1,11 @@
-"""The HTTP client for servers that are not Lookout's own: apps, logs, exports and version endpoints.
+"""The HTTP client for servers outside of Lookout: apps, logs, exports and version endpoints.
 
 The client connects only to addresses that an `AddressGuard` permits. It follows at most `MAX_REDIRECTS` redirects,
 only to http and https, and sends credentials only to the configured hosts. One time limit applies to a request
 together with its redirects and its body. One size limit applies to the decompressed body.
 
-Errors: `AccessDenied` if the guard refuses, otherwise an `httpx.HTTPError`, such as `DeadlinePassed`,
-`BodyTooLarge` and `RedirectRefused`. `describe_http_error` describes them for people.
+Errors: `AccessDenied` if the guard refuses a connection, otherwise an `httpx.HTTPError`, such as `DeadlinePassed`,
+`BodyTooLarge` and `RedirectRefused`. `describe_http_error` returns a readable description of such an error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MEGABYTE_BYTES: Final = 1_000_000
 MAX_CONNECT_S: Final = 5.0
 """Seconds to wait for one address of a host, if there is another address to try."""
 ACCEPTED_ENCODINGS: Final = "gzip, deflate"
-"""Encodings that this module decompresses piece by piece. This limits the size, which httpx itself does not."""
+"""Encodings that this module decompresses piece by piece, to limit the size. httpx itself has no such limit."""
 _PIECE_BYTES: Final = 1 << 16
 _ENDS_AT: Final = "lookout_ends_at"
 """The key of the deadline in the extensions of a request, which httpx copies to redirected requests."""
@@ -46,14 +46,14 @@ class RedirectRefused(httpx.TransportError):
 
 
 def describe_http_error(error: Exception) -> str:
-    """Describe a failed request for people, without an address or a secret."""
+    """Return a readable description of a failed request, without an address or a secret."""
     match error:
         case DeadlinePassed() | BodyTooLarge() | RedirectRefused():
             return str(error)
         case httpx.TooManyRedirects():
-            return f"it redirected more than {MAX_REDIRECTS} times"
+            return f"the server redirected more than {MAX_REDIRECTS} times"
         case TimeoutError():
-            return "it took too long"
+            return "the request took too long"
         case _:
             return type(error).__name__
 
@@ -117,7 +117,7 @@ class GuardedClient(httpx.AsyncClient):
         await self._guard.check(str(request.url))
 
     async def _limit_response(self, response: httpx.Response) -> None:
-        """Limit the size of the body before httpx reads it. This also applies to the body of a redirect."""
+        """Limit the size of the body before httpx reads it. The limit also applies to the body of a redirect."""
         response.stream = _BoundedStream(
             cast("httpx.AsyncByteStream", response.stream),
             encoding=response.headers.pop("content-encoding", "identity").strip().lower(),
@@ -134,9 +134,11 @@ class GuardedClient(httpx.AsyncClient):
             location = httpx.URL(response.headers["location"])
             target = response.url.join(location)
         except (httpx.InvalidURL, ValueError):
-            raise RedirectRefused("it redirects to an address that cannot be read") from None
+            raise RedirectRefused("the server redirects to an address that cannot be read") from None
         if target.scheme not in {"http", "https"} or not target.host or (location.scheme and not location.host):
-            raise RedirectRefused(f"it redirects to an address that is not a web page ({target.scheme[:20]}:)")
+            raise RedirectRefused(
+                f"the server redirects to an address that is not a web page ({target.scheme[:20]}:)"
+            )
 
     def _build_deadline_error(self) -> DeadlinePassed:
         return DeadlinePassed(f"no complete answer within {self._deadline_s:g} s")
@@ -145,7 +147,7 @@ class GuardedClient(httpx.AsyncClient):
 class _GuardedBackend(httpcore.AsyncNetworkBackend):
     """Connect to the IP addresses that the guard has checked.
 
-    The host name is not resolved a second time, because it could then have another address.
+    The host name is not resolved a second time, because the second result could be another address.
     """
 
     def __init__(self, guard: AddressGuard) -> None:
@@ -162,7 +164,7 @@ class _GuardedBackend(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         addresses = tuple(dict.fromkeys(await self._guard.resolve_allowed(host, port)))
         if not addresses:
-            raise httpcore.ConnectError("the name does not resolve")
+            raise httpcore.ConnectError("the host name does not resolve")
         for address in addresses[:-1]:
             wait_s = MAX_CONNECT_S if timeout is None else min(timeout, MAX_CONNECT_S)
             try:
@@ -177,7 +179,7 @@ class _GuardedBackend(httpcore.AsyncNetworkBackend):
 
 
 class _BoundedStream(httpx.AsyncByteStream):
-    """The decompressed body of a response, with a limit of its size and time."""
+    """The decompressed body of a response, with limits for its size and its time."""
 
     def __init__(
         self,
@@ -204,7 +206,7 @@ class _BoundedStream(httpx.AsyncByteStream):
             for piece in unpacker(raw):
                 size += len(piece)
                 if size > self._max_bytes:
-                    raise BodyTooLarge(f"it sent more than {self._max_bytes / MEGABYTE_BYTES:g} MB")
+                    raise BodyTooLarge(f"the server sent more than {self._max_bytes / MEGABYTE_BYTES:g} MB")
                 yield piece
 
     async def aclose(self) -> None:
@@ -220,7 +222,7 @@ def _choose_unpacker(encoding: str) -> Any:
         case "deflate":
             return _Unpacker(zlib.MAX_WBITS).unpack
         case _:
-            raise httpx.DecodingError("its body has an encoding that Lookout did not request")
+            raise httpx.DecodingError("the body has an encoding that Lookout did not request")
 
 
 class _Unpacker:
@@ -235,7 +237,7 @@ class _Unpacker:
             yield from self._unpack_pieces(raw)
         except zlib.error:
             if not self._may_be_raw:
-                raise httpx.DecodingError("its body does not match its declared encoding") from None
+                raise httpx.DecodingError("the body does not match its declared encoding") from None
             self._unpacking, self._may_be_raw = zlib.decompressobj(-zlib.MAX_WBITS), False  # deflate without a head
             yield from self.unpack(raw)
 

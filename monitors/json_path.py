@@ -34,9 +34,9 @@ def collect_values(document: Any, path: str) -> list[Any]:
 
 
 def select_leading_paths(document: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the paths that can have a value in the document: those whose first name the document has.
+    """Return the paths that can have a value in the document, because the document has their first name.
 
-    If the document is not an object, all paths are returned. This skips useless paths quickly.
+    If the document is not an object, all paths are returned. The function quickly excludes useless paths.
     """
     if not isinstance(document, dict):
         return paths
@@ -60,7 +60,7 @@ def collect_items(document: Any, path: str) -> list[Any]:
 def collect_sources(document: Any, path: str) -> tuple[str, ...]:
     """Return the names of the sources at ``path``, in order. Each item of a list is one source.
 
-    - A text or a number is a name.
+    - A string or a number is a name.
     - The name of an object is its title, name, source, file or id, followed by its address in brackets.
     - An object without these values has the names of its inner objects. Without inner objects, its name is its
       passage, or its JSON.
@@ -70,7 +70,7 @@ def collect_sources(document: Any, path: str) -> tuple[str, ...]:
 
 
 def join_text_parts(value: Any) -> str:
-    """Return a value as text. Chat APIs send a text as a list of parts: such parts are joined.
+    """Return a value as text. Chat APIs send a text as a list of parts, which are joined.
 
     A part with a ``type`` adds only its ``text``. Any other object is added as JSON.
     """

@@ -14,7 +14,7 @@ Place = tuple[str | int, ...]
 """The place of a value, as pydantic reports it: keys, positions in lists, and names of the branches of a union."""
 
 URL_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]+@")
-"""Matches the user and the password in an address."""
+"""The pattern for the user name and the password in an address."""
 
 _NOISE = ("Input should be ", "Value error, ")
 
@@ -71,7 +71,7 @@ def find_new_name_of_key(key: str, renamed: Mapping[str, str]) -> str | None:
 
 
 def _format_share_hint(detail: Mapping[str, Any]) -> str:
-    """Return a hint to write 0.5 instead of 50, or an empty text if the value does not look like a percentage."""
+    """Return a hint to write 0.5 instead of 50, or an empty string if the value does not look like a percentage."""
     given, limits = detail["input"], detail.get("ctx", {})
     if detail["type"] != "less_than_equal" or limits.get("le") != 1 or not isinstance(given, int | float):
         return ""
@@ -79,7 +79,7 @@ def _format_share_hint(detail: Mapping[str, Any]) -> str:
 
 
 def format_did_you_mean_hint(name: str, candidates: Sequence[str] | Mapping[str, object]) -> str:
-    """Return a hint with the most similar name, or an empty text if no name is similar."""
+    """Return a hint with the most similar name, or an empty string if no name is similar."""
     close = difflib.get_close_matches(name, list(candidates), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
@@ -104,7 +104,7 @@ def _list_models_at_place(root: type[BaseModel], place: Place) -> list[type[Base
 
 
 def format_key_path_as_written(root: type[BaseModel], place: Place) -> str:
-    """Return the key of a place, as it is written in the file."""
+    """Return the key of a place as it is written in the file."""
     types: list[Any] = [root]
     shown: list[str] = []
     for part in place:
@@ -154,7 +154,7 @@ def _has_union_tag(model: type[BaseModel], tag: str | int) -> bool:
 
 
 def refuse_password(address: str) -> str:
-    """Return the address unchanged. Raises ``ValueError`` if it contains a user name or a password."""
+    """Return the address unchanged. Raises ``ValueError`` if the address contains a user name or a password."""
     if URL_CREDENTIALS.search(address):
-        raise ValueError("write the address without user and password; put credentials in the environment")
+        raise ValueError("write the address without user name and password; set credentials in the environment")
     return address

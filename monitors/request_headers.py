@@ -1,7 +1,7 @@
 """Build the headers for requests to the API of an app. Secrets come from the environment.
 
-A `HeaderTable` in the configuration names the headers. `RequestHeaders` contains the values, and is the only class
-with the secrets. The secrets are sent only to the configured hosts, and no message shows them.
+A `HeaderTable` in the configuration contains the header names. `RequestHeaders` contains the values, and is the
+only class with the secrets. The secrets are sent only to the configured hosts, and no message shows them.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ API_TOKEN_VARIABLE: Final = "LOOKOUT_API_TOKEN"  # noqa: S105 - the variable's n
 """The environment variable with the token for the API of a target."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-"""The name of a header, as in RFC 9110, section 5.6.2."""
+"""The syntax of a header name (RFC 9110, section 5.6.2)."""
 _SENT_BY_HTTP: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 _CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
-"""Headers whose only purpose is authentication: RFC 9110, section 11, and RFC 6265."""
+"""Headers whose only purpose is authentication (RFC 9110, section 11, and RFC 6265)."""
 _SECRET_WORDS: Final = frozenset({"key", "apikey", "token", "secret", "password"})
-"""A header contains a secret if its name ends with one of these words, such as X-Api-Key."""
+"""A header counts as secret if its name ends with one of these words, such as X-Api-Key."""
 _MIN_HIDDEN_CHARACTERS: Final = 8
-"""Minimum length of a secret that is hidden. A shorter secret may be a normal word of an answer."""
+"""Minimum length of a secret that is hidden. A shorter secret may be an ordinary word in an answer."""
 HIDDEN: Final = "[secret]"
 
 
@@ -55,9 +55,11 @@ class HeaderValue(BaseModel):
     @model_validator(mode="after")
     def _check_one_source(self) -> Self:
         if (self.env is None) == (self.value is None):
-            raise ValueError('either a text, or { env = "VARIABLE" } for a secret')
+            raise ValueError('either a string, or { env = "VARIABLE" } for a secret')
         if not is_sendable(self.value or "") or not is_sendable(self.prefix):
-            raise ValueError("a value without line breaks, in characters that HTTP can send (printable ASCII)")
+            raise ValueError(
+                "a value without line breaks that contains only characters that HTTP can send (printable ASCII)"
+            )
         return self
 
 
@@ -66,9 +68,9 @@ def _check_table(table: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
         if not _NAME.fullmatch(name) or name.lower() in _SENT_BY_HTTP:
             raise ValueError(f"{name[:60]!r} is not a header name that a client can set")
         if header.value is not None and _is_secret_name(name):
-            raise ValueError(f'{name} = {{ env = "VARIABLE" }}: write credentials only in the environment')
+            raise ValueError(f'{name} = {{ env = "VARIABLE" }}: store credentials only in the environment')
     if len({name.lower() for name in table}) < len(table):
-        raise ValueError("the same header is set twice (upper and lower case count as equal); remove one")
+        raise ValueError("the same header is set twice (header names are case-insensitive); remove one")
     return table
 
 
@@ -87,28 +89,25 @@ def is_sendable(value: str) -> bool:
 
 
 _REFUSED_VARIABLE: Final = re.compile(
-    r"(?: from|the bearer token in|, because) ([A-Za-z_][A-Za-z0-9_]*)(?= and |\. Is| is )"
+    r"(?: from|the bearer token in|, because) ([A-Za-z_][A-Za-z0-9_]*)(?= and |\. Check| is )"
 )
+_REFUSAL: Final = re.compile(r"HTTP \d+: (it does not accept|Lookout sent no token)")
 
 
 def find_refused_variables(text: str) -> tuple[str, ...]:
     """Return the names of the variables in a message of `RequestHeaders.explain_refusal`.
 
-    The result is empty for other texts.
+    The result is empty for any other text.
     """
-    return (
-        tuple(_REFUSED_VARIABLE.findall(text))
-        if re.search(r"HTTP \d+: (it does not accept|no token was sent)", text)
-        else ()
-    )
+    return tuple(_REFUSED_VARIABLE.findall(text)) if _REFUSAL.search(text) else ()
 
 
 @dataclass(frozen=True)
 class RequestHeaders:
     """The headers of all requests to one app. No method and no ``repr`` shows a value.
 
-    ``key`` is the setting of the headers. ``named`` has a text for each secret that says where it comes from. If no
-    secret is sent, ``missing`` is the reason.
+    ``key`` is the setting of the headers. ``named`` contains a text for each secret that states where the secret
+    comes from. If no secret is sent, ``missing`` is the reason.
     """
 
     key: str
@@ -165,8 +164,8 @@ def build_request_headers(
     - ``key`` is the name of the table in lookout.toml.
     - ``token_variable`` is the variable with a bearer token. The token is sent if the table has no Authorization
       header.
-    - ``bearer_key`` is the setting that names this variable, if there is such a setting. The variable must then be
-      set.
+    - ``bearer_key`` is the setting that contains the name of this variable, if there is such a setting. The
+      variable must then be set.
 
     Raises `ConfigError`, which names the setting and the variable that is missing or not usable.
     """
@@ -210,7 +209,7 @@ def _read_secret(variable: str, environment: Mapping[str, str], key: str) -> str
     value = environment.get(variable)
     if not value:
         state = "is set but empty" if value is not None else "is not set"
-        raise ConfigError(f"{key}: {variable} {state} in the environment; set it to the value of the header")
+        raise ConfigError(f"{key}: the environment variable {variable} {state}; set it to the value of the header")
     if not is_sendable(value):
         raise ConfigError(
             f"{key}: {variable} contains a line break or another character that an HTTP header cannot have; if the "

@@ -1,6 +1,6 @@
-"""Repeat failed requests: decide which failures may be temporary, and how long to wait.
+"""Retry failed requests: decide which failures may be temporary, and how long to wait.
 
-Lookout repeats requests itself, because the retries of client libraries have no time limit that fits a run.
+Lookout retries requests itself, because the retries of client libraries have no time limit that fits a run.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 def is_retryable(status: int) -> bool:
     """Return whether the same request may succeed later.
 
-    This is true for a timeout, a conflict, a rate limit and a server error (HTTP 408, 409, 425, 429 and from 500).
+    The result is true for a timeout, a conflict, a rate limit and a server error (HTTP 408, 409, 425, 429, and 500
+    or higher).
     """
     return status in _RETRYABLE or status >= _SERVER_ERROR
 
 
 def parse_retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Return the wait in the header Retry-After in seconds, or ``None`` if the header is missing or invalid.
+    """Return the wait time from the Retry-After header in seconds.
 
-    The header contains a number of seconds or a time. A time is compared with the header Date, because both come
-    from the clock of the server. The names in ``headers`` must be in lower case.
+    Returns ``None`` if the header is missing or invalid. The header contains a number of seconds or a time. A time
+    is compared with the Date header, because both come from the clock of the server. The names in ``headers`` must
+    be in lower case.
     """
     value = headers.get("retry-after", "").strip()
     if _SECONDS.fullmatch(value):
@@ -50,10 +52,10 @@ FIRST_PAUSE_S: Final = 0.5
 
 
 class TryAgain(Exception):
-    """An attempt failed, but a later one may succeed.
+    """Raised if an attempt failed, but a later attempt may succeed.
 
-    ``after_s`` is the wait that the server asked for. ``error`` is the exception to raise if no attempt is left:
-    the error ``why``, or this exception if ``why`` is a text.
+    ``after_s`` is the wait time in seconds that the server requested. ``error`` is the exception to raise if no
+    attempt is left: the error ``why``, or this exception if ``why`` is a string.
     """
 
     def __init__(self, why: str | MonitorError, after_s: float | None = None) -> None:
@@ -81,9 +83,9 @@ async def retry_with_pauses(
 ) -> T:
     """Return the result of the first successful attempt. Raises the last `TryAgain.error` if all attempts fail.
 
-    The pause before the next attempt is the wait in `TryAgain`. If that has none, the pause is ``first_pause_s``
-    after the first attempt, and doubles after each further attempt. No pause is longer than ``max_pause_s``. Other
-    errors are raised at once.
+    The pause before the next attempt is the wait time in `TryAgain`. If `TryAgain` has no wait time, the pause is
+    ``first_pause_s`` after the first attempt, and doubles after each further attempt. No pause is longer than
+    ``max_pause_s``. All other errors are raised at once.
     """
     for number in range(tries - 1):
         try:
@@ -107,8 +109,8 @@ async def retry_until_deadline(
 ) -> T:
     """Return the result of the first successful attempt. Raises `JudgeUnavailable` if no attempt succeeds.
 
-    The error has the text of the last failure. If the provider asks for a wait of more than ``most_pause_s``, there
-    is no further attempt.
+    The error contains the text of the last failure. If the provider requests a wait of more than
+    ``policy.most_pause_s`` seconds, there is no further attempt.
     """
     last, tries, max_s = "nothing came back", policy.tries, policy.most_pause_s
 

@@ -1,8 +1,8 @@
 """Write files that are never incomplete, and lock folders against other processes.
 
-Only this module replaces files: it writes a temporary file, then renames it. No symbolic link is followed. The
-parameter ``within`` is the data folder. No link below it can lead an operation out of it, even if the link is
-created during the operation.
+Only this module replaces files: it writes a temporary file, then renames it. Symbolic links are not followed. The
+parameter ``within`` is the data folder. A link inside the data folder cannot lead an operation out of the folder,
+even if the link is created during the operation.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from monitors.errors import GoldSetError, WarehouseUnwritable
 OWNER_ONLY_MODE: Final = 0o600
 OWNER_ONLY_FOLDER_MODE: Final = 0o700
 DEFAULT_FILE_MODE: Final = 0o666
-"""The permissions of a new file before the umask of the process removes some of them."""
+"""The permissions of a new file before the umask of the process is applied."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 Content = str | bytes | Iterable[str]
-"""The content of a file. A text, or a sequence of texts, is written as UTF-8."""
+"""The content of a file. A string, or a sequence of strings, is written as UTF-8."""
 
 _ADVICE = {
     errno.ENOSPC: "the disk is full: free some space",
@@ -37,16 +37,17 @@ _ADVICE = {
     errno.EPERM: "no permission: make the folder writable for this user or choose another data folder",
     errno.ENOTDIR: "a part of the path is a file: move it away or choose another data folder",
     errno.EEXIST: (
-        "a file has the path of a folder that Lookout needs: move the file away, or choose another data folder"
+        "a file exists at the path of a folder that Lookout needs: move the file away, or choose another data "
+        "folder"
     ),
 }
 
 
 def write_atomically(path: Path, content: Content, *, mode: int | None = None, within: Path | None = None) -> None:
-    """Write a file. Even after a power failure, ``path`` is the complete old or the complete new file.
+    """Write a file atomically. Even after a power failure, ``path`` is the complete old or the complete new file.
 
-    ``mode`` has the permissions of the file. By default, the umask decides. Missing folders are created, and only
-    their owner can read them. Raises `WarehouseUnwritable` with the path and what to do.
+    ``mode`` is the permissions of the file. By default, the umask determines the permissions. Missing folders are
+    created, and only their owner can read them. Raises `WarehouseUnwritable` with the path and what to do.
     """
     try:
         with open_folder(path.parent, within=within or path.parent, make=True) as folder:
@@ -98,7 +99,7 @@ def _replace_file(folder: int, name: str, content: Content, mode: int | None) ->
 
 @contextmanager
 def _write_beside(folder: int, name: str, content: Content, mode: int | None = None) -> Generator[str]:
-    """Write a temporary file in the same folder. It is deleted at the end of the block, unless it was renamed."""
+    """Write a temporary file in the same folder. At the end of the block, it is deleted unless it was renamed."""
     beside = f".{name}.{os.getpid()}-{threading.get_ident()}.part"
     try:
         with suppress(FileNotFoundError):  # a killed process with the same number may have left such a file
@@ -127,7 +128,7 @@ def _encode(content: Content) -> Iterator[bytes]:
 def open_without_links(
     path: Path | str, flags: int, mode: int = DEFAULT_FILE_MODE, *, folder: int | None = None
 ) -> int:
-    """Open ``path`` in the open folder ``folder``. Raises `OSError` if it is a link."""
+    """Open ``path`` in the open folder ``folder``. Raises `OSError` if ``path`` is a link."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
 
 
@@ -181,7 +182,7 @@ def _make_subfolder(handle: int, name: str) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Write the changes of a folder to the disk. A power failure then cannot undo a rename. Raises `OSError`."""
+    """Write the changes in a folder to the disk. A power failure then cannot undo a rename. Raises `OSError`."""
     handle = os.open(folder, _FOLDER)
     try:
         os.fsync(handle)
@@ -228,7 +229,7 @@ def lock_parent_folder(path: Path) -> Generator[None]:
 
 
 def read_text_or_empty(path: Path) -> str:
-    """Return the content of a text file, or an empty text if the file does not exist.
+    """Return the content of a text file, or an empty string if the file does not exist.
 
     Raises `GoldSetError` if the file cannot be read.
     """
@@ -241,9 +242,9 @@ def read_text_or_empty(path: Path) -> str:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Replace the content of a gold file and keep its permissions. Raises `GoldSetError`.
+    """Replace the content of a gold file, and preserve its permissions. Raises `GoldSetError`.
 
-    The caller must hold `lock_parent_folder`.
+    The caller must hold the lock of `lock_parent_folder`.
     """
     try:
         with open_folder(path.parent, within=path.parent) as folder:

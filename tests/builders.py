@@ -1,4 +1,4 @@
-"""Records for tests: sensible where a test does not care, exact where it does."""
+"""Builders of records for tests. Fields that a test does not set have sensible values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TARGET = Target(name="demo", url="http://127.0.0.1:7860")
 
 
 def gold_case(case_id: str = "case-1", **changes: Any) -> GoldCase:
-    """A case of severity 1 that expects an answer."""
+    """Build a case of severity 1 that expects an answer."""
     values: dict[str, Any] = {
         "id": case_id,
         "turns": ("What is the waiting period?",),
@@ -32,7 +32,7 @@ def gold_case(case_id: str = "case-1", **changes: Any) -> GoldCase:
 
 
 def exchange(case: GoldCase, text: str = "24 months [Source: Gold, clause 1]", **changes: Any) -> Exchange:
-    """A whole answer to ``case``."""
+    """Build an exchange with a complete answer to ``case``."""
     values: dict[str, Any] = {
         "run_id": "run-1",
         "case_id": case.id,
@@ -45,7 +45,7 @@ def exchange(case: GoldCase, text: str = "24 months [Source: Gold, clause 1]", *
 
 
 def no_answer(case: GoldCase, blame: Blame = Blame.APP, **changes: Any) -> NoAnswer:
-    """Nothing gradable came back for ``case``."""
+    """Build the record of a ``case`` without a gradable reply."""
     values: dict[str, Any] = {
         "run_id": "run-1",
         "case_id": case.id,
@@ -59,7 +59,7 @@ def no_answer(case: GoldCase, blame: Blame = Blame.APP, **changes: Any) -> NoAns
 
 
 def judged(aspect: Aspect, failure: FailureKind | None = None, **changes: Any) -> Judged:
-    """A grade that passed, or failed with ``failure``."""
+    """Build a grade that passed, or failed with ``failure``."""
     values: dict[str, Any] = {
         "grader": f"{aspect}-grader",
         "version": "1",
@@ -72,24 +72,24 @@ def judged(aspect: Aspect, failure: FailureKind | None = None, **changes: Any) -
 
 
 def abstained(aspect: Aspect, blame: Blame = Blame.MONITOR) -> Abstained:
-    """A grade that says nothing."""
+    """Build a grade of a grader that abstained."""
     return Abstained(
         grader=f"{aspect}-grader", version="1", aspect=aspect, reason="nothing to compare", blame=blame
     )
 
 
 def grades(*failures: tuple[Aspect, FailureKind]) -> tuple[Judged, ...]:
-    """A full panel's grades: all passed, but for ``failures``."""
+    """Build the grades of a full panel. All pass, except for ``failures``."""
     failed = dict(failures)
     aspects = (Aspect.FACTUAL_MATCH, Aspect.REFUSAL, Aspect.CITATION, Aspect.DISCLOSURE, Aspect.ERROR_LEAK)
     return tuple(judged(aspect, failed.get(aspect)) for aspect in aspects)
 
 
 def assessment(case: GoldCase, *failures: tuple[Aspect, FailureKind]) -> Assessment:
-    """What ``case`` came to when it was answered, and failed as said."""
+    """Build the assessment of an answered ``case`` with the given failures."""
     return assess_case(case, exchange(case), grades(*failures))
 
 
 def case_result(case: GoldCase, *failures: tuple[Aspect, FailureKind]) -> CaseResult:
-    """The same with its exchange."""
+    """Build the result of an answered ``case``: its assessment and its exchange."""
     return CaseResult(case=case, result=exchange(case), assessment=assessment(case, *failures))

@@ -1,4 +1,4 @@
-"""What all tests share: a clean environment, one Prefect server, demo Spaces on loopback, the command as a process."""
+"""Fixtures for all tests: a clean environment, a Prefect server, demo Spaces, and the command as a process."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Skip the import of files that only the whole tier runs, and of files of another shard."""
+    """Skip the import of files that only the whole test tier runs, and of files of another shard."""
     name = _name_below_tests(collection_path)
     is_skipped = config.getoption("tier") == "quick" and name in WHOLE_ONLY
     if collection_path.suffix == ".py":
@@ -89,7 +89,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select the tier's tests; order them so that each worker starts with browsers and servers (`order_for_workers`)."""
+    """Select the tier's tests, and order them so that each worker starts with browsers and servers.
+
+    See `order_for_workers`.
+    """
     skipped: set[pytest.Item] = set()
     if config.getoption("snapshots_only"):
         skipped |= {item for item in items if "snapshot" not in getattr(item, "fixturenames", ())}
@@ -108,7 +111,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print the load of the machine, without which the run's time says nothing."""
+    """Print the load of the machine, because the duration of the tests depends on it."""
     spent = os.times()
     terminalreporter.write_line(
         f"Tier {config.getoption('tier')}: load {config.stash[LOAD_AT_START][0]:.1f} at the start, "
@@ -122,7 +125,7 @@ def _name_below_tests(path: Path) -> str:
 
 
 def _family(item: pytest.Item) -> str:
-    """The rows of one test function; the tests of a file of which the quick tier takes a slice."""
+    """Return the group of a test: its test function, or its file if the quick tier runs a slice of the file."""
     marker = item.get_closest_marker("a_slice")
     return str(item.path) if marker and marker.kwargs else item.nodeid.partition("[")[0]
 
@@ -134,7 +137,7 @@ def _slice_size(item: pytest.Item) -> int | None:
 
 @pytest.fixture(scope="session")
 def browser_path() -> str | None:
-    """The browser that CHROMIUM_PATH names; ``None`` lets Lookout look for one."""
+    """Return the browser path in CHROMIUM_PATH. With ``None``, Lookout searches for a browser."""
     return os.environ.get("CHROMIUM_PATH")
 
 
@@ -150,7 +153,7 @@ def prefect_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[di
 
 @pytest.fixture(scope="session")
 def lookout(prefect_environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the command as a user would: in a process of its own (see `fork_server`)."""
+    """Run the command as a user would, in a separate process (see `fork_server`)."""
 
     def run(
         *arguments: str, cwd: Path, stdin: str | None = None, **variables: str
@@ -163,7 +166,7 @@ def lookout(prefect_environment: dict[str, str]) -> Callable[..., subprocess.Com
 
 @contextmanager
 def serving(folder: Path, *options: str) -> Iterator[str]:
-    """A demo Space in a process of its own; its address."""
+    """Serve a demo Space in a separate process, and yield its address."""
     log = folder / "space.log"
     command = [sys.executable, "-m", "deployments.demo.space", "--port", "0", "--log-folder", str(folder)]
     with log.open("wb") as output:
@@ -176,7 +179,7 @@ def serving(folder: Path, *options: str) -> Iterator[str]:
 
 
 def _address(process: subprocess.Popen[bytes], log: Path) -> str:
-    """Where it says that it serves, once it answers there."""
+    """Return the address that the process prints, as soon as it answers there."""
     deadline = time.monotonic() + SPACE_START_S
     while time.monotonic() < deadline and process.poll() is None:
         words = log.read_text(encoding="utf-8").split()
@@ -196,13 +199,13 @@ def _answers(address: str) -> bool:
 
 @pytest.fixture(scope="session")
 def faulty_space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The demo Space with its faults; its address."""
+    """Serve the demo Space with its faults, and yield its address."""
     with ExitStack() as stack:
         yield stack.enter_context(serving(tmp_path_factory.mktemp("faulty"), "--faults", "--delay-s", "0.05"))
 
 
 @pytest.fixture(scope="session")
 def clean_space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The demo Space without faults; its address."""
+    """Serve the demo Space without faults, and yield its address."""
     with ExitStack() as stack:
         yield stack.enter_context(serving(tmp_path_factory.mktemp("clean"), "--delay-s", "0.05"))

@@ -1,4 +1,7 @@
-"""Measured figures into a document: each command renews its own section, between two comments of its name."""
+"""Writes measured figures into a document.
+
+Each command updates its own section, between two comments with its name.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ import duckdb
 
 
 def write_section(document: Path, name: str, lines: Sequence[str]) -> None:
-    """Replace the lines between ``<!-- figures:name -->`` and ``<!-- /figures:name -->``. The marks must be there."""
+    """Replace the lines between ``<!-- figures:name -->`` and ``<!-- /figures:name -->``.
+
+    The document must contain both comments.
+    """
     begin, end = f"<!-- figures:{name} -->\n", f"<!-- /figures:{name} -->"
     before, found, rest = document.read_text("utf-8").partition(begin)
     _, also_found, after = rest.partition(end)
@@ -23,7 +29,7 @@ def write_section(document: Path, name: str, lines: Sequence[str]) -> None:
 
 
 def measured_where() -> str:
-    """Date and machine in one sentence, without its name."""
+    """Return the date and the machine's hardware in one sentence, without the machine's name."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
     load = os.getloadavg()[0]
@@ -34,6 +40,6 @@ def measured_where() -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    """A Markdown table."""
+    """Format a Markdown table."""
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
     return lines + [f"| {' | '.join(str(cell) for cell in row)} |" for row in rows]

@@ -1,16 +1,16 @@
-"""The command in tests without its start: a process that has imported everything forks for each command.
+"""Run the command in tests without its start-up time: a process with all imports forks for each command.
 
-A start costs 1 to 4 s of CPU, nearly all of it imports, and the tests run the command hundreds of times. What is
-forked here behaves as the script ``lookout`` does, or as ``python -m`` with a module of the tests: a session of its
-own, its own arguments, folder, environment and pipes, its own end with its true exit code. `run` waits for the end,
-`start` does not. Three things keep that honest:
+A start costs 1 to 4 s of CPU time, almost all of it for imports, and the tests run the command hundreds of times. A
+forked command behaves as the script ``lookout``, or as ``python -m`` with a module of the tests: it has its own
+session, arguments, folder, environment and pipes, and ends with its true exit code. `run` waits for the end,
+`start` does not. Three rules ensure this:
 
-- What a module read from the environment at its import must read the same in the command's: the server notes every
-  such name, and refuses a command that would have read otherwise. That one is started as a real process; from the
-  third in the same environment on, one more server has imported everything there.
-- Prefect reads its settings at import. Its modules, and ours that import it, are hidden until the command imports
-  the first of them; settings and logging are then read again, as at a first import.
-- It has one thread and no event loop when it forks.
+- A variable that a module read from the environment at its import must have the same value in the command's
+  environment. The server records every such name, and refuses a command with another value. Such a command is started as
+  a real process. From the third command in the same environment on, another server imports everything there.
+- Prefect reads its settings at import. Its modules, and Lookout's modules that import it, are hidden until the command
+  imports the first of them. Then settings and logging are read again, as at a first import.
+- The server has one thread and no event loop when it forks.
 
 Tests of the start itself (help, an empty environment, kills at the start, an installed wheel) start real processes.
 """
@@ -52,7 +52,7 @@ LATER = (
     *("flows.nightly.checkpoint", "flows.runtime.run", "flows.server.prefect_server"),
     *("playwright.async_api", "duckdb", "httpx", "rich.progress", "rich.table", "rich.live"),
 )
-"""What commands import when they need it, and what reads nothing of a test's environment."""
+"""Modules that commands import when they need them and that read nothing from a test's environment."""
 OF_PREFECT = (
     *("prefect.flow_engine", "prefect.task_engine", "prefect.artifacts", "prefect.client.orchestration"),
     *("prefect.utilities.visualization", "prefect.logging.formatters", "fastapi", "anyio._backends._asyncio"),
@@ -61,22 +61,28 @@ READ_WHOLE = ("FSSPEC_", "LANG", "LC_", "LD_", "PYTHON", "SSL_", "TZ")
 """Names that the interpreter, or code that copies the whole environment, reads at the start."""
 START_S = 120
 WORTH_A_SERVER = 3
-"""From so many commands of one environment on: a server costs what one or two commands cost that need Prefect."""
+"""Minimum number of commands with one environment before a server is started for it.
+
+A server costs as much as one or two commands that need Prefect.
+"""
 SERVERS = 3
-"""So many environments at once have a server each; one more takes the place of the oldest."""
+"""Maximum number of servers with different environments. A new server replaces the oldest."""
 WARM = {"PYTHONPATH": str(ROOT), "COLUMNS": "160"}
-"""What tests set besides, for the command to be forked."""
+"""Additional variables that tests set so that the command can be forked."""
 
 MEASURING = ("COVERAGE_PROCESS_START", "COVERAGE_TEST")
-"""Set where coverage is measured, which goes on in the command whatever its environment (see `coverage_contexts`)."""
+"""A variable that is set during coverage measurement.
+
+The measurement continues in the command, whatever its environment is (see `coverage_contexts`).
+"""
 
 
 class _Blocked(BaseException):
-    """Other code imports Prefect, whose turn comes later."""
+    """Raised if other code imports Prefect, which must be imported later."""
 
 
 class _Reads:
-    """Which variables are read while modules are imported, and by whom."""
+    """Records which variables are read during the import of modules, and by which code."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -97,7 +103,7 @@ class _Reads:
 
 
 def _reader() -> CodeType | None:
-    """The code that asked for a variable by its name; ``None`` where other code copies the whole environment."""
+    """Return the code that read a variable by name, or ``None`` for code that copies the whole environment."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(
         ("<frozen os>", "<frozen _collections_abc>")
@@ -109,22 +115,23 @@ def _reader() -> CodeType | None:
 
 
 def _is_read_again(file: str) -> bool:
-    """Prefect's settings are read again (`_read_settings`).
+    """Return whether the code's reads are repeated later, so that they need not be recorded.
 
-    fsspec copies everything for what begins with its name, and `platform` for a child that reads the interpreter's file.
+    Prefect's settings are read again (`_read_settings`). fsspec copies all variables that begin with its name, and
+    `platform` copies them for a child that reads the interpreter's file.
     """
     read_again = ("/prefect/", "/pydantic_settings/", "/fsspec/config.py", "/platform.py")
     return any(part in file for part in read_again)
 
 
 class _Hidden:
-    """Modules that are loaded and not there: the first import of one of them brings all of them back."""
+    """Loaded modules that are hidden: the first import of one of them restores all of them."""
 
     def __init__(self, names: set[str]) -> None:
         self._modules = {name: sys.modules.pop(name) for name in names}
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> Any:
-        """Python's own protocol of finders."""
+        """Implement Python's protocol for module finders."""
         module = self._modules.get(name)
         if module is None:
             return None
@@ -135,22 +142,22 @@ class _Hidden:
 
 
 class _Loaded:
-    """A loader of what is loaded already."""
+    """A loader for modules that are already loaded."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module, self._spec = module, module.__spec__
 
     def create_module(self, _spec: object) -> ModuleType:
-        """The module itself."""
+        """Return the loaded module."""
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is left to run; its own spec is put back."""
+        """Restore the module's own spec, without executing the module again."""
         module.__spec__ = self._spec
 
 
 def _read_settings() -> None:
-    """What importing Prefect does besides defining things."""
+    """Repeat the side effects of importing Prefect."""
     from prefect.context import refresh_global_settings_context
     from prefect.logging import configuration
 
@@ -160,7 +167,7 @@ def _read_settings() -> None:
 
 
 def _imported() -> tuple[_Reads, _Hidden]:
-    """Import everything: first what gets along without Prefect, then the rest, which is hidden again."""
+    """Import everything: first the modules that work without Prefect, then the others, which are hidden again."""
 
     class Without:
         @staticmethod
@@ -196,20 +203,20 @@ def build_records(record: type[BaseModel]) -> None:
 
 
 def _ours() -> list[str]:
-    """List our modules except the demo's, which import Gradio. Most folders are namespace packages."""
+    """List Lookout's modules except the demo's, which import Gradio. Most folders are namespace packages."""
     files = (file for package in OURS for file in sorted((ROOT / package).rglob("*.py")))
     names = (".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files)
     return [name for name in names if not name.startswith("deployments.demo.") and "__" not in name]
 
 
 class _Command:
-    """A command as asked for, in the process that becomes it."""
+    """A requested command, in the process that becomes it."""
 
     def __init__(self, asked: dict[str, Any], pipes: Sequence[int], hidden: _Hidden) -> None:
         self._asked, self._pipes, self._hidden = asked, pipes, hidden
 
     def become(self) -> NoReturn:
-        """Run to the end, which is this process's own."""
+        """Run the command to its end, which is also the end of this process."""
         os.setsid()
         for number, pipe in enumerate(self._pipes):
             os.dup2(pipe, number)
@@ -243,7 +250,7 @@ def _script() -> int:
 
 
 def _module(name: str) -> Callable[[], object]:
-    """As ``python -m`` runs it."""
+    """Run a module as ``python -m`` does."""
 
     def whole() -> None:
         runpy.run_module(name, run_name="__main__", alter_sys=True)
@@ -252,7 +259,7 @@ def _module(name: str) -> Callable[[], object]:
 
 
 def _code_of(main: Callable[[], object]) -> int:
-    """What ``main`` does, and the exit code that the interpreter makes of it."""
+    """Run ``main``, and return the exit code that the interpreter would use."""
     try:
         sys.exit(main())  # type: ignore[arg-type]
     except SystemExit as end:
@@ -265,7 +272,7 @@ def _code_of(main: Callable[[], object]) -> int:
 
 
 def _end(code: int) -> NoReturn:
-    """End as the interpreter does, but do not take 2,000 modules apart."""
+    """End as the interpreter does, but without the cleanup of 2,000 modules."""
     threading._shutdown()
     atexit._run_exitfuncs()
     try:
@@ -277,7 +284,7 @@ def _end(code: int) -> NoReturn:
 
 
 def _served(listener: socket.socket, parent: int) -> _Command:
-    """Fork for each command that is asked for, until the tests end. Returns only in what becomes a command."""
+    """Fork for each requested command until the tests end. This function returns only in a new command."""
     given = _started_with()
     reads, hidden = _imported()
     _read_authorities()
@@ -303,19 +310,22 @@ def _served(listener: socket.socket, parent: int) -> _Command:
 
 
 def _read_authorities() -> None:
-    """Once, for all commands: it takes 30 ms for each HTTP client, and nearly all of them speak to loopback."""
+    """Read the certificate authorities once for all commands.
+
+    This takes 30 ms for each HTTP client, and almost all clients connect only to loopback.
+    """
     ssl.create_default_context = cache(ssl.create_default_context)
     importlib.import_module("httpx").Client().close()
 
 
 def _started_with() -> dict[str, str]:
-    """This process's environment as it was given, without what the interpreter added to it."""
+    """Return this process's original environment, without variables that the interpreter added."""
     pairs = Path("/proc/self/environ").read_bytes().decode(errors="surrogateescape").split("\0")
     return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
 def _watched(asking: socket.socket, reads: _Reads, hidden: _Hidden, given: Mapping[str, str]) -> _Command:
-    """Fork once more, tell how the command ended, and end; returns in the command."""
+    """Fork again, report how the command ended, and end. The function returns in the command."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, pipes, _, _ = socket.recv_fds(asking, 1, 3)
     with asking.makefile("rw", encoding="utf-8") as talk:
@@ -343,12 +353,12 @@ def _watched(asking: socket.socket, reads: _Reads, hidden: _Hidden, given: Mappi
 
 
 def _needed(reads: _Reads, given: Mapping[str, str], asked: Mapping[str, str]) -> set[str]:
-    """The variables that must be the same in both environments."""
+    """Return the variables that must be equal in both environments."""
     return reads.names | {name for name in (*given, *asked) if name.startswith(READ_WHOLE)}
 
 
 class ForkServer:
-    """The server as the tests see it. ``environment`` is what it imports everything in."""
+    """The fork server as the tests use it. ``environment`` is the environment of its imports."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="lookout-fork-")
@@ -374,7 +384,7 @@ class ForkServer:
         os.close(closes)
 
     def close(self) -> None:
-        """End the server; commands that still run go on, as processes of a shell do."""
+        """End the server. Running commands continue, like background processes of a shell."""
         os.close(self._lives)
         self._process.wait(START_S)
         self._folder.cleanup()
@@ -388,7 +398,10 @@ class ForkServer:
         cwd: Path,
         env: Mapping[str, str],
     ) -> Process | tuple[str, ...]:
-        """The command as it runs; or the names of the variables for which it needs another server."""
+        """Start the command.
+
+        Return the running command, or the names of the variables for which another server is needed.
+        """
         asking = socket.socket(socket.AF_UNIX)
         asking.settimeout(START_S)
         asking.connect(self._address)
@@ -406,14 +419,14 @@ class ForkServer:
 
 
 class _Said:
-    """What is said of a forked command, line by line."""
+    """Reports about a forked command, line by line."""
 
     def __init__(self, talk: socket.socket) -> None:
         self._talk = talk
         self._lines = b""
 
     def next(self, timeout_s: float | None) -> dict[str, Any] | None:
-        """``None`` when nobody is left to say anything. Raises `BlockingIOError` and `TimeoutError`."""
+        """Return the next line, or ``None`` at the end. Raises `BlockingIOError` and `TimeoutError`."""
         self._talk.settimeout(timeout_s)
         while b"\n" not in self._lines:
             received = self._talk.recv(1 << 16)
@@ -424,7 +437,7 @@ class _Said:
         return json.loads(line)
 
     def code(self, timeout_s: float | None) -> int:
-        """The exit code. Raises `TimeoutError` while there is none."""
+        """Return the exit code. Raises `TimeoutError` if the command has not ended."""
         try:
             answer = self.next(timeout_s)
         except BlockingIOError:
@@ -436,7 +449,7 @@ class _Said:
 
 
 class Process:
-    """A command that runs, as `subprocess.Popen` shows one: what of it the tests use. Its pipes are text."""
+    """A running command with those methods of `subprocess.Popen` that the tests use. Its pipes are text."""
 
     def __init__(
         self, command: Sequence[str], pid: int, code: Callable[[float | None], int], *, forked: bool
@@ -449,13 +462,16 @@ class Process:
         self._code = code
 
     def poll(self) -> int | None:
-        """Its exit code, once it has ended."""
+        """Return the exit code, or ``None`` before the end."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.wait(0)
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Its exit code, negative for the signal that killed it; `subprocess.TimeoutExpired` after so many s."""
+        """Return the exit code, which is negative for the signal that killed the command.
+
+        Raises `subprocess.TimeoutExpired` after ``timeout`` seconds.
+        """
         if self.returncode is None:
             try:
                 self.returncode = self._code(timeout)
@@ -464,20 +480,20 @@ class Process:
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """Unless it has ended."""
+        """Send a signal, unless the command has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """SIGTERM."""
+        """Send SIGTERM."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
     def communicate(self, input: str | None = None, timeout: float | None = None) -> tuple[str, str]:  # noqa: A002
-        """Write its input, read its outputs to their ends, and wait for its end."""
+        """Write the input, read the outputs to their ends, and wait for the end of the command."""
         said = {"stdout": "", "stderr": ""}
 
         def written() -> None:
@@ -515,16 +531,16 @@ class Process:
 
 @cache
 def bare_home() -> Path:
-    """An empty home for commands of this process's tests: what a command leaves there, the test finds."""
+    """Return an empty home for commands of this process's tests, in which a test finds the files of a command."""
     folder = tempfile.TemporaryDirectory(prefix="lookout-home-")
     atexit.register(folder.cleanup)
     return Path(folder.name)
 
 
 def bare(**variables: str) -> dict[str, str]:
-    """What a shell has on a machine where nothing was ever set up, and nothing of this test run's own.
+    """Return the environment of a shell on a new machine, without variables of this test run.
 
-    The same in all tests but for ``variables``, so that one server serves them.
+    It is the same in all tests except for ``variables``, so that one server can serve them.
     """
     stay = {name: os.environ[name] for name in ("PATH", "CHROMIUM_PATH") if name in os.environ}
     return stay | {"HOME": str(bare_home())} | WARM | variables
@@ -532,7 +548,7 @@ def bare(**variables: str) -> dict[str, str]:
 
 _servers: list[ForkServer] = []
 _refused: Counter[tuple[tuple[str, str | None], ...]] = Counter()
-"""How often each environment was asked for, as far as the first server's differs from it."""
+"""How often each environment was requested, by its differences from the first server's environment."""
 
 
 def run(
@@ -543,9 +559,9 @@ def run(
     timeout_s: float = 240,
     module: str | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``lookout`` with these arguments, this whole environment and this input, to its end.
+    """Run ``lookout``, or ``python -m module``, with these arguments, this environment and this input, to its end.
 
-    Or ``python -m module``. Its whole session is killed when it takes too long.
+    The environment is complete: nothing is inherited. After ``timeout_s`` seconds, the whole session is killed.
     """
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with start(*arguments, cwd=cwd, env=env, module=module, **pipes) as process:
@@ -567,9 +583,10 @@ def start(
     stdout: int | IO[Any] = subprocess.DEVNULL,
     stderr: int | IO[Any] = subprocess.DEVNULL,
 ) -> Process:
-    """Start ``lookout``, or ``python -m module``, as `subprocess.Popen` does. What is a pipe is read as text.
+    """Start ``lookout``, or ``python -m module``, as `subprocess.Popen` does. Pipes are read as text.
 
-    Forked where that is the same (see above), else in a process of its own.
+    The command is forked if that is equivalent (see the module's docstring), and otherwise started as a real
+    process.
     """
     env = {**env, **{name: os.environ[name] for name in MEASURING if name in os.environ}}
     streams = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
@@ -600,7 +617,7 @@ def start(
 
 
 def _begun(command: Sequence[str], streams: Sequence[int], cwd: Path, env: Mapping[str, str]) -> Process:
-    """A process of its own."""
+    """Start the command as a real process."""
     standard = dict(zip(("stdin", "stdout", "stderr"), streams, strict=True))
     process = subprocess.Popen(command, cwd=cwd, env=env, start_new_session=True, **standard)
 
@@ -616,7 +633,10 @@ def _begun(command: Sequence[str], streams: Sequence[int], cwd: Path, env: Mappi
 def _forked(
     command: Sequence[str], streams: Sequence[int], *, module: str | None, cwd: Path, env: Mapping[str, str]
 ) -> Process | None:
-    """The command out of the server whose environment reads the same; ``None`` where none does yet."""
+    """Fork the command from the server with an equivalent environment.
+
+    Return ``None`` if there is no such server yet.
+    """
     if not _servers:
         atexit.register(_end_servers)
         _servers.append(ForkServer(os.environ | WARM))

@@ -1,7 +1,7 @@
-"""Run ``lookout`` in the tests' own process: for arguments, messages, files and exit codes.
+"""Run ``lookout`` in the tests' own process: for tests of arguments, messages, files and exit codes.
 
-It costs a tenth of a command that is forked (`fork_server`). What needs Prefect, a browser, signals, a terminal or an
-environment that modules read when they are imported runs in a process of its own.
+It takes a tenth of the time of a forked command (`fork_server`). A command runs in a separate process if it needs
+Prefect, a browser, signals, a terminal, or an environment that modules read at import.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from deployments.cli.app import main
 def run_in_process(
     *arguments: str, cwd: Path, env: Mapping[str, str], given: str | bytes = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Return what `fork_server.run` returns: exit code and both outputs, ``env`` being the whole environment."""
+    """Return the same as `fork_server.run`: exit code and both outputs. ``env`` is the whole environment."""
     typed = given.encode(errors="surrogateescape") if isinstance(given, str) else given
     streams = {
         "stdin": io.TextIOWrapper(io.BytesIO(typed), encoding="utf-8"),

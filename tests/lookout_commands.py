@@ -11,7 +11,7 @@ from deployments.cli.app import LazyGroup, app
 
 
 def every_command() -> dict[str, Any]:
-    """By what is typed behind ``lookout``: ``verify``, ``gold check``."""
+    """Return every command by the words after ``lookout``: ``verify``, ``gold check``."""
     return dict(_within(get_command(app)))
 
 

@@ -1,6 +1,7 @@
-"""The pictures of reports: `python -m tests.make_pictures [DATA_FOLDER]`.
+"""Take the pictures of reports: `python -m tests.make_pictures [DATA_FOLDER]`.
 
-The README's is of the newest demo run; the one of docs/triage.md is of an invented run of an agent on issues.
+The picture in the README shows the newest demo run. The picture in docs/triage.md shows an invented run of an agent
+that triages issues.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ SHOWN = (
     "[id='case-acme:lamps:7'] .rating",
     "[id='case-acme:lamps:7'] details",
 )
-"""What of the run on issues is in its picture: the four dimensions, and one report with its path."""
+"""The parts of the run on issues that are in the picture: the four dimensions, and one report with its path."""
 GAP = 14
 COLOURS = 64
-"""Text on white needs no more, and a picture is a fifth of the size."""
+"""The number of colours. Text on white needs no more, and the picture has a fifth of the size."""
 
 
 def main(data_folder: Path) -> None:
-    """Shoot both; without a demo run only that of the issues."""
+    """Take both pictures. Without a demo run, take only the picture of the run on issues."""
     pages = sorted(data_folder.glob("runs/*/report.html"))
     with sync_playwright() as playwright:
         found = find_browser(os.environ.get("CHROMIUM_PATH"))
@@ -50,14 +51,14 @@ def main(data_folder: Path) -> None:
 
 
 def first_screen(browser: Browser, path: Path) -> Image.Image:
-    """What a person sees of a report before scrolling."""
+    """Take a picture of the part of a report that is visible without scrolling."""
     page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
     page.goto(path.absolute().as_uri())
     return Image.open(BytesIO(page.screenshot()))
 
 
 def report_on_issues(browser: Browser) -> Image.Image:
-    """The summary and one report, one above the other."""
+    """Take a picture with the summary above one report."""
     run = triage_run()
     with TemporaryDirectory() as folder:
         path = write_reports(Path(folder), run.report, run.cases, redact=redact).html
@@ -77,7 +78,7 @@ def report_on_issues(browser: Browser) -> Image.Image:
 
 
 def save(picture: Image.Image, name: str) -> None:
-    """In few colours."""
+    """Save a picture with few colours."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     picture.convert("RGB").quantize(COLOURS).save(PICTURES / name, optimize=True)
     print(PICTURES / name)

@@ -1,4 +1,4 @@
-"""Wait for what another process or thread brings about, where there is no event to wait on."""
+"""Wait for the effect of another process or thread if there is no event to wait for."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ def wait_until(
     what: str | Callable[[], str],
     every_s: float = 0.1,
 ) -> Found:
-    """Return what ``condition()`` returns as soon as that is true; `AssertionError` after ``timeout_s`` seconds.
+    """Wait until ``condition()`` is true, and return its result.
 
-    ``what`` says what was waited for, or returns it, for example with the log of the process that should bring it
-    about. A condition that can tell that this process has ended raises.
+    Raises `AssertionError` after ``timeout_s`` seconds. ``what`` describes the expected effect, or returns the
+    description, for example with the log of a process. A condition raises an error if it finds that the process has
+    ended.
     """
     end = time.monotonic() + timeout_s
     while not (found := condition()):

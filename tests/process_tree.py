@@ -1,4 +1,4 @@
-"""Processes as /proc shows them: what a process started, what that used, and what outlived it."""
+"""Processes in /proc: the descendants of a process, their resource usage, and their survivors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True)
 class Seen:
-    """One process at one moment. ``cpu_s`` is user and system time so far."""
+    """One process at one moment; ``cpu_s`` is its user and system time so far."""
 
     pid: int
     parent: int
@@ -23,17 +23,17 @@ class Seen:
 
     @property
     def is_browser(self) -> bool:
-        """Whether it is a Chromium process of any kind."""
+        """Return whether the process is a Chromium process of any kind."""
         return "chrom" in self.command.partition(" ")[0] or "headless_shell" in self.command.partition(" ")[0]
 
 
 def all_processes() -> dict[int, Seen]:
-    """Every process that can be read, by its id. Those that end meanwhile are left out, zombies too."""
+    """Return every readable process by its id, without zombies and processes that end meanwhile."""
     return {one.pid: one for one in map(_read, Path("/proc").glob("[0-9]*")) if one is not None}
 
 
 def descendants(of: int) -> list[Seen]:
-    """What process ``of`` started, and what those started, and so on; not itself."""
+    """Return all descendants of process ``of``, without the process itself."""
     known = all_processes()
     return [one for one in known.values() if of in _ancestors(one, known)]
 

@@ -1,4 +1,4 @@
-"""Replace what differs from run to run in a text, so that the rest can be compared with a snapshot."""
+"""Replace the volatile parts of a text, so that the text can be compared with a snapshot."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def replace_volatile(text: str, *folders: Path, **values: str) -> str:
     """Return ``text`` with ports, times, UUIDs and hashes replaced by their names.
 
     Each of ``folders`` becomes ``FOLDER``; each value of ``values`` becomes its name in capitals, for example
-    ``replace_volatile(text, run_id=report.run_id)`` writes ``RUN_ID``. Only what really varies is replaced: a text
-    whose times are given by the test is compared as it is.
+    ``replace_volatile(text, run_id=report.run_id)`` writes ``RUN_ID``. Use it only for values that vary: compare a
+    text whose times the test sets as it is.
     """
     for folder in sorted(map(str, folders), key=len, reverse=True):
         text = text.replace(folder, "FOLDER")

@@ -1,4 +1,7 @@
-"""The walls stand: who may import whom, one home per SDK, no hidden clocks. Planted violations prove that it bites."""
+"""The architecture rules are checked: imports between packages, one home per SDK, no hidden clocks.
+
+Planted violations prove that each check finds a violation.
+"""
 
 from __future__ import annotations
 
@@ -57,13 +60,13 @@ ENTRY_POINTS = (
     "deployments/receivers/deploys.py",
     "deployments/up/supervise.py",
 )
-"""The composition root and the entry points: only these read the real clock, randomness and environment."""
+"""The composition root and the entry points: only these modules read the real clock, randomness and environment."""
 
 SCRIPTS = (
     *("deployments/install_browser.py", "deployments/start.py", "deployments/demo/space.py"),
     "deployments/demo/agent/service.py",
 )
-"""Programs of their own, started by make or as a separate process: each is its own entry point."""
+"""Separate programs, started by make or as a process: each is an entry point."""
 
 OUTSIDE_READERS = {
     "datetime.now", "datetime.utcnow", "datetime.today", "date.today", "time.time", "time.time_ns",
@@ -82,13 +85,13 @@ CONTEXT_SOURCES = {
     "get_hub_token",
     "read_boot_and_uptime",
 }
-"""What the composition root gives of the outside. The rest of a flow has it from the context that is passed down."""
+"""Functions of the composition root that read the environment; other parts of a flow use the context."""
 
 STARTS = re.compile(r"flows/(?:\w+/flow|server/(?:keep|serve))\.py")
-"""Where work begins: a flow that Prefect starts, a process of `lookout up`."""
+"""The modules in which work begins: a flow that Prefect starts, or a process of `lookout up`."""
 
 UNIQUE_NAMES = "monitors/probes/driver.py"
-"""Makes the name of a conversation at an app, which must be new; nothing that Lookout decides depends on it."""
+"""The module that creates a new name for each conversation with an app; no decision of Lookout depends on it."""
 
 
 TERMINAL = {
@@ -101,7 +104,7 @@ TERMINAL = {
     "flows/server/watch_server.py": "imports the standard library only, because it runs as long as the server",
     "deployments/start.py": "runs on any Python, before anything is installed, and prints only its own words",
 }
-"""Who may reach the terminal, and why."""
+"""The modules that may write to the terminal, with the reason."""
 
 STREAMS = {"sys.stdout", "sys.stderr", "sys.__stdout__", "sys.__stderr__"}
 PRINTERS = {
@@ -109,7 +112,7 @@ PRINTERS = {
     "typer.prompt", "typer.confirm", "click.echo", "click.secho", "logging.basicConfig", "logging.StreamHandler",
     "StreamHandler", "traceback.print_exc", "traceback.print_exception", "json.dump", "pprint", "pprint.pprint",
 }  # fmt: skip
-"""Calls that write to the terminal, or make something that does."""
+"""Calls that write to the terminal, or create an object that does."""
 
 
 HTTP_CLIENTS = {
@@ -126,7 +129,7 @@ HTTP_CLIENTS = {
     "deployments/cli/doctor/checks.py": "asks the configured Prefect",
     "deployments/demo/command.py": "asks the demo that it started",
 }
-"""Who may open an HTTP client, and why."""
+"""The modules that may open an HTTP client, with the reason."""
 CLIENT_MAKERS = re.compile(r"(httpx2?\.(Async)?Client|httpx2?\.(get|post|put|request|stream|head)"
                            r"|aiohttp\.(ClientSession|request)|(urllib\.)?request\.urlopen|urlopen"
                            r"|http\.client\.HTTPS?Connection|requests\.\w+)")  # fmt: skip
@@ -134,7 +137,7 @@ CLIENT_MAKERS = re.compile(r"(httpx2?\.(Async)?Client|httpx2?\.(get|post|put|req
 
 @dataclass(frozen=True)
 class Violation:
-    """A breach of a rule, with its place."""
+    """A violation of a rule, with its location."""
 
     path: str
     line: int
@@ -145,7 +148,7 @@ class Violation:
 
 
 def violations(path: str, source: str) -> Iterator[Violation]:
-    """All breaches in one file. ``path`` is relative to the root, with forward slashes."""
+    """Return all violations in one file. ``path`` is relative to the root, with forward slashes."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         for line, module in _imported(node):
@@ -210,7 +213,10 @@ READERS_OF_GRADERS = (
     "monitors/graders/statements.py",
     "monitors/graders/verbatim.py",
 )
-"""What reads a gold and a reply for the factual grader. Polarity names reasons of `base`, which judge nothing."""
+"""The modules that read a gold and a reply for the factual grader.
+
+Polarity imports reasons of `base`, which grade nothing.
+"""
 
 COMPOSITION_ROOT = (
     "flows/runtime/judge.py",
@@ -223,7 +229,7 @@ COMPOSITION_ROOT = (
     "flows/drill/context.py",
     "flows/repeatability/context.py",
 )
-"""Where configuration becomes live objects. Only `flows/runtime/` reads the environment."""
+"""The modules in which configuration becomes live objects. Only `flows/runtime/` reads the environment."""
 
 CONTRACTS = (
     "monitors.probes.settings",
@@ -236,7 +242,7 @@ CONTRACTS = (
     "monitors.graders.panel",
     "monitors.graders.traffic_panel",
 )
-"""Modules of a station that hold protocols and plain functions, which flows may call."""
+"""Modules of a station with protocols and plain functions, which flows may call."""
 
 
 def _within(module: str, *homes: str) -> bool:
@@ -289,7 +295,7 @@ SQL = re.compile(
 
 
 def _sql(path: str, node: ast.AST) -> Iterator[Violation]:
-    """A text that begins as a statement does. Words a person types at `lookout sql` are none of ours."""
+    """Find strings that start like an SQL statement, except examples for `lookout sql`."""
     text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
     if not path.startswith("warehouse/") and SQL.match(text):
         yield Violation(path, node.lineno, "SQL has its home in warehouse/: ask it a named question")
@@ -313,7 +319,7 @@ def _terminal(path: str, node: ast.AST) -> Iterator[Violation]:
 
 
 def _http_client(path: str, node: ast.AST) -> Iterator[Violation]:
-    """A call that opens an HTTP client, or a class that is one."""
+    """Find calls that open an HTTP client, and classes that are an HTTP client."""
     made = [node.func] if isinstance(node, ast.Call) else node.bases if isinstance(node, ast.ClassDef) else []
     for name in map(ast.unparse, made):
         if path not in HTTP_CLIENTS and CLIENT_MAKERS.fullmatch(name):
@@ -321,7 +327,7 @@ def _http_client(path: str, node: ast.AST) -> Iterator[Violation]:
 
 
 def _context_variable(path: str, node: ast.AST) -> Iterator[Violation]:
-    """Nothing of a flow travels beside its arguments."""
+    """Find `ContextVar` in flows, because a flow receives everything by its arguments."""
     made = path.startswith("flows/") and isinstance(node, ast.Call)
     if made and ast.unparse(node.func).rsplit(".", maxsplit=1)[-1] == "ContextVar":
         yield Violation(path, node.lineno, "what lives comes with the context that is passed down: no ContextVar")
@@ -335,7 +341,10 @@ def _flow(path: str, node: ast.AST) -> Iterator[Violation]:
 
 
 def _renaming(path: str, node: ast.AST) -> Iterator[Violation]:
-    """A rename of a file: `os.replace` and its kin, or ``.replace`` with one argument, which no text has."""
+    """Find renames of a file: `os.replace` and similar functions, or ``.replace`` with one argument.
+
+    A string's ``.replace`` has two arguments.
+    """
     if path == "monitors/storage.py" or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return
     name, of_a_path = ast.unparse(node.func), len(node.args) == 1 and not node.keywords

@@ -1,4 +1,4 @@
-"""The bill of materials and the list of licences are of what is locked, and a copied workflow looks after it."""
+"""The bill of materials and the licence list match the lock, and the workflow example keeps dependencies current."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documents show works: every block of TOML, JSON and commands is tried."""
+"""Every block of TOML, JSON and commands in the documents works."""
 
 from __future__ import annotations
 
@@ -84,7 +84,10 @@ def test_a_command_in_the_documents_exists_with_its_options(block):
 
 
 def test_the_configuration_page_is_the_models_own():
-    """Renew it with: python -m tests.tools.configuration_reference."""
+    """The configuration page equals the generated page.
+
+    Renew it with: python -m tests.tools.configuration_reference.
+    """
     assert (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8") == reference()
 
 

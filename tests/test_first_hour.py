@@ -1,4 +1,4 @@
-"""Every block of docs/first-hour.md, in its order and with nothing but what the page says: its output is what it shows."""
+"""Every block of docs/first-hour.md is run in order, and its output equals the output on the page."""
 
 from __future__ import annotations
 
@@ -48,19 +48,23 @@ VARIES = (
     (r"(?<=\S) {2,}", "  "),  # columns are as wide as their longest text
     (r"\s+$", ""),
 )
-"""All that may differ between the page and a run of its commands."""
+"""The parts that may differ between the page and a run of its commands."""
 SCORES = (r"\d\.\d{3} \(\d+/\d+\)", "SCORE")
-"""Of the demo too, because the tests ask a part of its suite."""
+"""The scores, which also differ in the demo because the tests ask a part of its suite."""
 AS_ROOT = "Chromium runs without its sandbox"
-"""How the line begins that a container's tests see, and the page's reader does not."""
+"""The start of the line that tests in a container print, and that the page does not show."""
 KEYS = {"review": "y\ny\n", "grow": "g\n\n\n\n"}
-"""What the page says that a person types."""
+"""The input that the page asks for."""
 END_S = 240
 
 
 @pytest.mark.whole_only
 def test_the_first_minutes_show_what_the_demo_says(tmp_path: Path) -> None:
-    """`make demo`, over one planted fault of severity 3, so that its message never shares one, and four mild cases."""
+    """`make demo` prints what the page shows.
+
+    The suite has one planted fault of severity 3, so that its message contains no other case, and four cases of
+    severity 1.
+    """
     planted = "suraksha-family-shield::cataract::en"
     lines = demo_lines()
     few = [line for line in lines if line["id"] == planted] + [line for line in lines if line["severity"] == 1][:4]
@@ -129,7 +133,7 @@ def test_a_page_that_shows_something_else_is_found_out(page: str, shown: str, sa
 
 
 def steps() -> Iterator[tuple[list[str], list[str]]]:
-    """The commands of each block of them, and the texts that the page shows below it."""
+    """Return the commands of each block, with the output that the page shows below it."""
     commands: list[str] = []
     texts: list[str] = []
     for match in BLOCK.finditer(PAGE):
@@ -142,7 +146,7 @@ def steps() -> Iterator[tuple[list[str], list[str]]]:
 
 
 def assert_shows(page: str, shown: str, *more: tuple[str, str]) -> None:
-    """What was shown is what the page has: between lines left out, the same lines in the same order."""
+    """Check that the output has the lines of the page in the same order; the page may omit lines."""
     have, want = even(shown, *more), even(page, *more)
     at = 0
     parts = [part.strip("\n") for part in f"\n{want}\n".split(f"\n{LEFT_OUT}\n")]
@@ -155,7 +159,7 @@ def assert_shows(page: str, shown: str, *more: tuple[str, str]) -> None:
 
 
 def even(text: str, *more: tuple[str, str]) -> str:
-    """The text without what may differ, and without empty lines around it."""
+    """Return the text without volatile parts and without empty lines around it."""
     lines = [line for line in text.strip("\n").splitlines() if not line.startswith(AS_ROOT)]
     for pattern, same in (*VARIES, *more):
         lines = [re.sub(pattern, same, line) for line in lines]
@@ -163,7 +167,7 @@ def even(text: str, *more: tuple[str, str]) -> str:
 
 
 def on_the_phone(message: Posted) -> str:
-    """The text of a Slack message's blocks."""
+    """Return the text of a Slack message's blocks."""
     parts = [
         element["text"]["text"] if isinstance(element["text"], dict) else element["text"]
         for block in message.blocks
@@ -173,12 +177,12 @@ def on_the_phone(message: Posted) -> str:
 
 
 def asking(question: str) -> Any:
-    """A draft in words that a person would use."""
+    """Return a function that sets a natural question in a draft."""
     return lambda draft: draft | {"question": question}
 
 
 class Model(RuleJudge):
-    """Drafts questions where it is asked to, and judges otherwise."""
+    """A model that drafts questions if the prompt asks for drafts, and judges otherwise."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -191,7 +195,7 @@ class Model(RuleJudge):
 
 @dataclass
 class Hour:
-    """One reader of the page: their folder, variables and programs."""
+    """A reader of the page: the folder, variables and programs of one installation."""
 
     project: Path
     slack: SlackServer
@@ -206,7 +210,7 @@ class Hour:
         with_tables(self.project / "watch" / ".lookout" / "prefect")
 
     def go(self) -> None:
-        """Do what each block says, and compare what came of it with what the page shows."""
+        """Run each block, and compare the result with the page."""
         waiting: list[str] = []
         differs: list[str] = []
         before = 0
@@ -229,7 +233,7 @@ class Hour:
         assert not differs, "\n\n".join(differs)
 
     def missing_on_the_phone(self, text: str) -> list[str]:
-        """How each message differs from the one that the page shows; nothing where one is it."""
+        """Return how each message differs from the message on the page, or nothing if one of them equals it."""
         differs: list[str] = []
         for message in self.slack.messages:
             try:
@@ -241,7 +245,7 @@ class Hour:
         return differs or ["nothing was sent to Slack"]
 
     def write(self, text: str, prose: str) -> None:
-        """A file that the page shows: the last that is named before it, or more of lookout.toml."""
+        """Write a file that the page shows: the last file that is named before it, or a part of lookout.toml."""
         if text.startswith("# at the end of lookout.toml"):
             config = self.folder / "lookout.toml"
             config.write_text(f"{config.read_text(encoding='utf-8')}\n{text}", encoding="utf-8")
@@ -250,7 +254,7 @@ class Hour:
             (self.folder / name).write_text(text, encoding="utf-8")
 
     def do(self, line: str) -> str:
-        """Run one line; what a terminal shows then."""
+        """Run one line, and return the output on the terminal."""
         words = shlex.split(line)
         match words[0]:
             case "lookout":
@@ -274,7 +278,7 @@ class Hour:
         return ""
 
     def lookout(self, *words: str) -> str:
-        """The command in a bare environment, as on a terminal of 80 columns; `up` until it says what the page shows."""
+        """Run the command in a minimal environment with 80 columns; end `up` after its output equals the page."""
         environment = fork_server.bare(**self.variables) | {"COLUMNS": "80"}
         if words[0] == "up":
             return self.up(environment)
@@ -292,7 +296,7 @@ class Hour:
         return shown
 
     def up(self, environment: dict[str, str]) -> str:
-        """Until the runner has said what it runs, and when; then Ctrl-C."""
+        """Run `up` until the runner has printed what it runs, and when; then send Ctrl-C."""
         log = self.project / "up.log"
         port = find_free_port("127.0.0.1", 0)
         with log.open("wb") as output:
@@ -311,7 +315,7 @@ class Hour:
         return shown
 
     def start_bot(self, script: str, *options: str) -> None:
-        """The example's bot, in place of the one that ran."""
+        """Start the example's bot in place of the running bot."""
         self.end_bot()
         command = [sys.executable, str(ROOT / script), "--port", str(self.port), *options]
         self.bot = subprocess.Popen(
@@ -332,6 +336,6 @@ class Hour:
             self.bot.wait(END_S)
 
     def end(self) -> None:
-        """Stop what still runs."""
+        """Stop the processes that are still running."""
         self.end_bot()
         prefect_server.stop_server(self.project / "watch" / ".lookout" / "prefect")

@@ -1,4 +1,4 @@
-"""What the fork server runs is the command as a process runs it: what it says, its code, its environment."""
+"""A command in the fork server behaves like a process: output, exit code and environment are the same."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ print(PREFECT_API_URL.value(), PREFECT_HOME.value(), logging.getLevelName(handle
 
 @pytest.fixture(scope="module", autouse=True)
 def server() -> Iterator[ForkServer]:
-    """A server of these tests' own, the first that is asked."""
+    """Yield a new fork server for these tests."""
     others, fork_server._servers[:] = [*fork_server._servers], [ForkServer(SAME)]
     yield fork_server._servers[0]
     fork_server._end_servers()
@@ -77,13 +77,13 @@ def started(*arguments: str, cwd: Path, env: Mapping[str, str] = SAME, given: st
 )
 @pytest.mark.whole_only
 def test_output_and_exit_code_equal_those_of_a_process(tmp_path, arguments, given):
-    """Help, mistakes, answers and pipes: byte for byte."""
+    """Output and exit code equal those of a process for help, errors, answers and pipes, byte for byte."""
     assert forked(*arguments, cwd=tmp_path, given=given) == started(*arguments, cwd=tmp_path, given=given)
 
 
 @pytest.mark.whole_only
 def test_a_fault_of_the_command_is_a_fault_here_too(tmp_path):
-    """A folder where the configuration file should be is a mistake with a traceback, when that is asked for."""
+    """A folder in place of the configuration file gives an error, with a traceback when requested."""
     (tmp_path / "lookout.toml").mkdir()
     code, _, said = forked("verify", "demo", cwd=tmp_path, env=SAME | {"LOOKOUT_DEBUG": "1"})
     assert code == 2
@@ -93,7 +93,7 @@ def test_a_fault_of_the_command_is_a_fault_here_too(tmp_path):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("different", [{"COLUMNS": "60"}, {"NO_COLOR": "1"}])
 def test_variables_read_by_the_command_may_differ(tmp_path, different):
-    """No import makes a console: width and colours are those of the command's own environment."""
+    """Width and colours follow the environment of the command, because no import creates a console."""
     asked = SAME | different
     done = fork_server.run("--help", cwd=tmp_path, env=asked)
     assert (done.returncode, done.stdout, done.stderr) == started("--help", cwd=tmp_path, env=asked)
@@ -102,7 +102,7 @@ def test_variables_read_by_the_command_may_differ(tmp_path, different):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("different", [{"TZ": "Asia/Kolkata"}, {"HOME": "/"}])
 def test_variables_read_at_import_must_be_equal(server, tmp_path, different):
-    """A command that would have read otherwise at its start is refused by the server and started in truth."""
+    """The server refuses a command whose variables would change its start, and the command runs as a process."""
     asked = SAME | different
     assert server.start(["--help"], [0, 1, 2], module=None, cwd=tmp_path, env=asked) == tuple(different)
     done = fork_server.run("--help", cwd=tmp_path, env=asked)
@@ -111,7 +111,10 @@ def test_variables_read_at_import_must_be_equal(server, tmp_path, different):
 
 @pytest.mark.whole_only
 def test_the_third_command_of_another_environment_is_forked_too(tmp_path):
-    """Of a bare one: nothing but where programs lie, a home and what finds the project."""
+    """The third command with another environment is forked too, even with a minimal environment.
+
+    The minimal environment contains only the path, a home and the project's path.
+    """
     bare = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "COLUMNS": "90"}
     truth = started("gate", "--help", cwd=tmp_path, env=bare)
     for _ in range(fork_server.WORTH_A_SERVER - 1):
@@ -124,7 +127,7 @@ def test_the_third_command_of_another_environment_is_forked_too(tmp_path):
 
 @pytest.mark.whole_only
 def test_a_module_is_run_as_python_runs_it(tmp_path):
-    """Its name, its arguments, its folder, its own end."""
+    """A module has the same name, arguments, folder and exit code as when Python runs it."""
     code = "import os, sys; print(__name__, sys.argv[1:], sys.path[0], os.getcwd(), input()); sys.exit(7)"
     (tmp_path / "says.py").write_text(code, encoding="utf-8")
     truth = subprocess.run(
@@ -136,7 +139,10 @@ def test_a_module_is_run_as_python_runs_it(tmp_path):
 
 
 def test_one_that_runs_on_is_seen_and_ended_like_any_process(tmp_path):
-    """Polled, waited for, ended by a signal, whose number is its code; its output goes to the given files."""
+    """A command that continues can be polled, waited for and ended by a signal, whose number is its exit code.
+
+    Its output goes to the given files.
+    """
     (tmp_path / "stays.py").write_text("print('up', flush=True)\nimport time\ntime.sleep(600)", encoding="utf-8")
     with fork_server.start(module="stays", cwd=tmp_path, env=SAME, stdout=subprocess.PIPE) as process:
         assert process.forked
@@ -149,7 +155,7 @@ def test_one_that_runs_on_is_seen_and_ended_like_any_process(tmp_path):
 
 
 def test_at_a_terminal_a_command_prompts_at_once(tmp_path):
-    """What it writes to a terminal is there at the end of the line."""
+    """Output to a terminal appears at the end of each line."""
     (tmp_path / "asks.py").write_text("import sys\nprint('name?')\nsys.exit(len(input()))", encoding="utf-8")
     ours, theirs = pty.openpty()
     with fork_server.start(module="asks", cwd=tmp_path, env=SAME, stdin=theirs, stdout=theirs) as process:
@@ -165,7 +171,7 @@ def test_at_a_terminal_a_command_prompts_at_once(tmp_path):
 
 @pytest.mark.whole_only
 def test_prefect_s_settings_are_those_of_its_first_import_by_the_command(tmp_path):
-    """What was imported beforehand is not there; when it is, it has read what the command has set by then."""
+    """Prefect is not imported in advance, so that it reads the settings that the command set before its import."""
     folders = {"PREFECT_HOME": str(tmp_path / "early"), "LATE_HOME": str(tmp_path / "late")}
     said = subprocess.run(
         [sys.executable, "-c", READS_LATE], cwd=ROOT, env=SAME | folders, capture_output=True, text=True, check=True

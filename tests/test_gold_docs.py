@@ -1,4 +1,4 @@
-"""The facts, rows, schema and templates that docs/gold.md shows are accepted, and make the cases that it speaks of."""
+"""The facts, rows, schema and templates in docs/gold.md are accepted and make the described cases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def written(folder: Path, kind: str, name: str) -> Path:
 
 
 def test_facts_and_templates_of_the_page_make_cases(tmp_path):
-    """A sheet and the page's own templates: one answer that is no, in two languages."""
+    """A sheet and the page's own templates make one negative answer in two languages."""
     schema = load_fact_schema("health_insurance")
     sheets = read_fact_sheets(written(tmp_path, "facts", "tara.json"), schema)
     book = load_templates(schema, str(written(tmp_path, "templates", "templates.toml").parent))
@@ -30,13 +30,13 @@ def test_facts_and_templates_of_the_page_make_cases(tmp_path):
 
 
 def test_rows_of_the_page_are_read_like_sheets(tmp_path):
-    """The second is a silence."""
+    """The rows of the page are read like sheets; the second row means that the document is silent."""
     (sheet,) = read_fact_sheets(written(tmp_path, "rows", "rows.jsonl"), load_fact_schema("health_insurance"))
     assert [fact.silent for fact in sheet.facts] == [False, True]
 
 
 def test_the_schema_of_the_page_loads(tmp_path):
-    """Any domain, by configuration."""
+    """The schema of the page loads, for any domain by configuration."""
     assert set(load_fact_schema(str(written(tmp_path, "schema", "schema.toml").parent)).fields) == {
         "battery_hours",
         "waterproof",
@@ -45,7 +45,7 @@ def test_the_schema_of_the_page_loads(tmp_path):
 
 
 def test_the_page_names_every_operator():
-    """And no other."""
+    """The page lists exactly the existing operators."""
     table = PAGE[PAGE.index("| mutation |") : PAGE.index("A mutant's severity")]
     named = {
         name
@@ -56,7 +56,7 @@ def test_the_page_names_every_operator():
 
 
 def test_the_page_counts_the_shipped_templates_and_fields():
-    """Numbers in documents grow old."""
+    """The numbers of shipped templates and fields on the page are current."""
     schema = load_fact_schema("health_insurance")
     book = load_templates(schema, "health_insurance")
     assert f"has {len(schema.fields)} fields" in PAGE

@@ -1,4 +1,4 @@
-"""An id that leads out of its folder is refused wherever a person or a file can name one, with a clear error."""
+"""An id that leads outside its folder is rejected with a clear error, wherever a person or a file gives one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of docs/operations.md about backups, moving, upgrading, keys, deletion and removal, run as typed."""
+"""The commands of docs/operations.md about backups, moving, upgrading, keys, deletion and removal work as written."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ INCIDENTS = "select title, state, occurrences from incidents order by all"
 
 
 def read_blocks(heading: str) -> Iterator[str]:
-    """The commands of a section, block by block."""
+    """Return the commands of a section by block."""
     section = PAGE.split(f"# {heading}\n")[1]
     section = re.split(r"^##", section, maxsplit=1, flags=re.MULTILINE)[0]
     return iter([block.replace("$ ", "") for block in CONSOLE.findall(section)])
@@ -44,7 +44,7 @@ def read_blocks(heading: str) -> Iterator[str]:
 
 @pytest.fixture
 def machine(tmp_path) -> Path:
-    """A folder with an installation that graded a night of two people, and has an open incident."""
+    """Return a folder with an installation that graded a night of two users and has an open incident."""
     folder = tmp_path / "machine"
     folder.mkdir()
     claim_or_separate_data_folder(folder / ".lookout", None, new_id="original", at=NOON)
@@ -68,7 +68,10 @@ def machine(tmp_path) -> Path:
 
 
 def type_lines(block: str, folder: Path, **variables: str) -> str:
-    """Run the lines of a block in a shell, as they stand; each must succeed. Returns what they print."""
+    """Run the lines of a block in a shell without changes, and return their output.
+
+    Raises `AssertionError` if a line fails.
+    """
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-ec", block],
@@ -112,7 +115,7 @@ def test_the_old_machine_s_data_arrives_at_the_new_one(machine, tmp_path):
 
 @pytest.mark.whole_only
 def test_an_upgrade_can_be_taken_back(machine):
-    """The newer version has a newer schema, which this one refuses until the backup is restored."""
+    """An upgrade can be undone: the newer schema is rejected until the backup is restored."""
     before, upgraded, back = read_blocks("Upgrading, with a way back")
     type_lines(before, machine)
     type_lines(upgraded, machine)
@@ -139,7 +142,7 @@ def test_the_keys_of_the_site_are_rotated(machine):
 
 @pytest.mark.browser
 def test_a_new_token_is_tested_before_the_old_one_is_revoked(machine):
-    """Slack takes no token but the new one, once the old one is revoked there."""
+    """A new token is tested before the old one is revoked; afterwards Slack accepts only the new token."""
     testing, _ = read_blocks("Rotating each key")
     with Chat() as chat, SlackServer() as slack:
         alerts = f'[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\n'
@@ -174,7 +177,7 @@ def test_one_user_s_data_is_gone_from_every_file(machine):
 
 
 def read_all_texts(folder: Path) -> str:
-    """The content of all files, also of what is compressed in archives; not of backups, which are named instead."""
+    """Return the content of all files, including compressed archives but not backups."""
     text = ""
     for path in sorted(folder.rglob("*")):
         if path.suffix == ".parquet":

@@ -1,4 +1,4 @@
-"""The project's own habits hold together: workflow, hooks, forms, versions, and what the changelog owns up to."""
+"""The project's files agree: workflow, hooks, issue forms, versions, and the limits that the changelog lists."""
 
 from __future__ import annotations
 
@@ -30,12 +30,15 @@ OF_HABITS = (
 
 
 def make_targets() -> set[str]:
-    """What `make` can be asked for."""
+    """Return the targets of `make`."""
     return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def test_the_workflow_runs_what_a_person_runs_and_may_only_read():
-    """`.ci/run` itself, of the repository's own events; no text of a pull request is pasted into a script."""
+    """The workflow runs `.ci/run` for events of the repository with read permission only.
+
+    No text of a pull request is inserted into a script.
+    """
     assert set(WORKFLOW[True]) == {"pull_request", "push"}  # YAML 1.1 reads the key `on` as a boolean
     assert WORKFLOW["permissions"] == {"contents": "read"}
     assert "permissions" not in JOB
@@ -48,7 +51,7 @@ def test_the_workflow_runs_what_a_person_runs_and_may_only_read():
 
 
 def test_the_workflow_runs_on_the_oldest_python_and_a_newer_one():
-    """The oldest is what pip demands; nothing is claimed of a Python that the workflow does not run."""
+    """The workflow runs on the oldest Python that pip accepts and on a newer one, and no other version is claimed."""
     tried = [tuple(int(part) for part in python.split(".")) for python in JOB["strategy"]["matrix"]["python"]]
     assert PROJECT["requires-python"] == ">={}.{}".format(*min(tried))
     assert len(tried) == 2
@@ -59,7 +62,7 @@ def test_the_workflow_runs_on_the_oldest_python_and_a_newer_one():
 
 
 def test_the_hooks_are_those_of_make_and_fetch_nothing():
-    """`make check` for every commit: the same tools, of `.venv`, and no repository of hooks."""
+    """The only commit hook is `make check`, with the tools of `.venv` and no repository of hooks."""
     text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     (repository,) = yaml.safe_load(text)["repos"]
     assert repository["repo"] == "local"
@@ -82,7 +85,7 @@ def test_every_target_of_make_that_is_named_exists(page):
 
 @pytest.mark.parametrize("name", FORMS)
 def test_an_issue_form_is_one_that_github_shows(name):
-    """Each field has a kind that there is, a name of its own and a label; every command that it names exists."""
+    """Each field of an issue form has a valid kind, a unique id and a label, and each command in it exists."""
     form = FORMS[name]
     assert {"name", "description", "body"} <= set(form)
     fields = [one for one in form["body"] if one["type"] != "markdown"]
@@ -99,7 +102,7 @@ def test_an_issue_form_is_one_that_github_shows(name):
 
 
 def test_the_line_of_a_wrong_grade_is_what_lookout_grade_reads(tmp_path):
-    """Who reports a grade fills in a line that anybody can try."""
+    """The example line in the form for wrong grades is valid input of `lookout grade`."""
     (line,) = (one["attributes"]["value"] for one in FORMS["wrong_grade"]["body"] if one.get("id") == "line")
     filled = json.loads(line) | {"question": "How long?", "gold": "36 months", "answer": "It is 36 months."}
     done = fork_server.run("grade", cwd=tmp_path, env=fork_server.bare(), given=f"{json.dumps(filled)}\n")
@@ -108,7 +111,7 @@ def test_the_line_of_a_wrong_grade_is_what_lookout_grade_reads(tmp_path):
 
 
 def test_the_version_is_the_same_wherever_it_stands():
-    """The newest section of the changelog, the wheel that the documents install, the bill of materials."""
+    """The version is the same in the changelog, the wheel in the documents, and the bill of materials."""
     version = PROJECT["version"]
     assert re.findall(r"^## \[([^]]+)\]", CHANGELOG, re.MULTILINE)[:2] == ["Unreleased", version]
     for page in ("install", "releasing"):
@@ -120,7 +123,7 @@ def test_the_version_is_the_same_wherever_it_stands():
 
 
 def test_the_changelog_owns_up_to_every_target_of_accuracy_that_is_missed():
-    """Each stands by its name under "What does not hold yet"; none stands there that is met."""
+    """The section "What does not hold yet" of the changelog lists exactly the accuracy targets that are missed."""
     accuracy = (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
     lines = accuracy.partition("Missed:\n")[2].partition("\n## ")[0].splitlines()
     missed = {line.removeprefix("- ").rpartition(": ")[0] for line in lines if line.startswith("- ")}

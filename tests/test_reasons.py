@@ -1,4 +1,4 @@
-"""Every exception to a rule of the product has its reason in place. Planted lines prove that the check can see."""
+"""Every exception to a rule has a reason in a comment; planted lines prove that the check finds exceptions."""
 
 from __future__ import annotations
 

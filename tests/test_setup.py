@@ -1,4 +1,4 @@
-"""What a fresh machine is given: hashed locks that name no host, and versions that work together."""
+"""A fresh machine gets hashed locks without host names, and versions that work together."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def test_every_locked_package_has_hashes_and_no_host_is_named(lock):
 
 
 def test_the_locks_agree_with_each_other_and_with_the_pins():
-    """The zoo's frameworks clash with them, which is why each has an environment of its own."""
+    """The locks agree with each other and with the pinned versions.
+
+    The frameworks of the zoo conflict with the locks, so each framework has its own environment.
+    """
     locks = [lock for lock in LOCKS if not lock.name.startswith("zoo-")]
     versions = [dict(re.findall(r"^([a-z0-9-]+)==(\S+)", lock.read_text("utf-8"), re.MULTILINE)) for lock in locks]
     by_name: dict[str, set[str]] = {}
@@ -48,7 +51,7 @@ def test_the_demo_and_test_applications_are_no_run_time_dependency():
 @pytest.mark.whole_only
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_prefects_server_builds_with_the_fastapi_that_is_pinned():
-    """The pin of FastAPI can go when this still holds with a newer one."""
+    """Prefect's server starts with the pinned FastAPI; remove the pin when the server starts with a newer one."""
     from prefect.server.api.server import create_app
 
     assert create_app(ignore_cache=True).routes
@@ -67,7 +70,10 @@ START = ROOT / "deployments" / "start.py"
 )
 @pytest.mark.parametrize("version", ["2.7.18", "3.6.9", "3.10.14"])
 def test_an_old_python_is_refused_in_plain_words(version, program, to_do, snapshot):
-    """Exit code 2, what is needed, what is there, and what to type; no traceback."""
+    """An old Python gives exit code 2 with the required and the installed version and the command to type.
+
+    No traceback is printed.
+    """
     numbers = tuple(int(part) for part in version.split("."))
     given = f"import sys; sys.version_info = {numbers!r}; {program.format(start=str(START))}"
     done = subprocess.run([sys.executable, "-c", given], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -78,7 +84,10 @@ def test_an_old_python_is_refused_in_plain_words(version, program, to_do, snapsh
 
 @pytest.mark.whole_only
 def test_the_check_of_python_runs_on_any_python():
-    """Its syntax is that of the oldest: no annotation, no f-string, no walrus; nothing imported but what all have."""
+    """The Python check uses only syntax and imports that every Python supports.
+
+    It contains no annotation, f-string or walrus operator.
+    """
     tree = ast.parse(START.read_text(encoding="utf-8"))
     newer = (
         ast.JoinedStr,
@@ -106,7 +115,10 @@ def test_the_check_of_python_runs_on_any_python():
 
 
 def test_the_demos_library_is_the_same_as_an_extra_and_in_the_lock():
-    """`lookout demo` of an installed wheel is the demo of the checkout."""
+    """The library of the demo is the same in the extra and in the lock.
+
+    Therefore, `lookout demo` of an installed wheel is the demo of the checkout.
+    """
     (extra,) = PROJECT["project"]["optional-dependencies"]["demo"]
     assert extra in PROJECT["dependency-groups"]["demo"]
     assert f"\n{extra} " in (ROOT / "requirements" / "demo.lock").read_text(encoding="utf-8")

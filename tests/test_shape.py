@@ -1,4 +1,7 @@
-"""The shape is counted as it is, and names only become plainer. Planted files prove that the counts can see."""
+"""The figures of `make shape` are correct, and names never become less plain.
+
+Planted files prove that the counts work.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +35,14 @@ LIMITS = {
         "is no": 19,
     },
 }
-"""How many names and texts break a rule of `tests.tools.plain_names`. Lower these when some are replaced."""
+"""The maximum number of names and texts that break a rule of `tests.tools.plain_names`.
+
+Lower the limits when you replace some.
+"""
 
 
 def planted(root: Path, **modules: str) -> Path:
-    """A checkout with these modules of `flows`, known to git or not."""
+    """Return a checkout with these modules of `flows`, untracked by git."""
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     (root / "flows").mkdir()
     for name, source in modules.items():

@@ -1,4 +1,4 @@
-"""docs/suite.md names every key of a case, and what it shows is what `lookout gold check` accepts."""
+"""docs/suite.md describes every key of a case, and `lookout gold check` accepts its examples."""
 
 from __future__ import annotations
 
@@ -33,26 +33,29 @@ QUESTIONS = [f"How many days do I have to send a {thing} back?" for thing in (
 
 
 def example() -> str:
-    """The lines of JSON that the page shows."""
+    """Return the lines of JSON on the page."""
     found = re.search(r"^```json\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert found
     return found[1]
 
 
 def keys_below(heading: str) -> list[str]:
-    """The first cell of each row of the table below a heading, in order."""
+    """Return the first cell of each row of the table below a heading, in order."""
     section = PAGE.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
     return re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
 
 
 def gold_check(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """The command as a user runs it on a machine where nothing was set up."""
+    """Run the command as a user does on a machine without any setup."""
     (folder / "suite.jsonl").write_text(text, encoding="utf-8")
     return fork_server.run("gold", "check", "suite.jsonl", cwd=folder, env=fork_server.bare())
 
 
 def test_the_page_is_the_records_own():
-    """Renew it with: python -m tests.tools.configuration_reference."""
+    """The page equals the generated page.
+
+    Renew it with: python -m tests.tools.configuration_reference.
+    """
     assert PAGE.read_text(encoding="utf-8") == suite_reference()
 
 
@@ -79,7 +82,10 @@ def test_every_key_of_the_page_is_tried_in_a_line_that_gold_check_accepts(tmp_pa
 
 
 def test_every_pipeline_of_the_page_is_accepted_and_the_page_says_which_need_a_name(tmp_path):
-    """Without a person's name, exactly those that the page marks are refused, each with the key that it lacks."""
+    """Every pipeline of the page is accepted, and exactly the marked pipelines are rejected without a reviewer.
+
+    The error names the missing key.
+    """
     rows = PAGE.read_text(encoding="utf-8").split("\n## `provenance.pipeline`\n")[1].splitlines()
     marked = [re.findall(r"`(\w+)`", row)[0] for row in rows if row.endswith("| `reviewed_by` required |")]
     assert set(marked) == NEEDS_REVIEW

@@ -1,4 +1,7 @@
-"""State changes through named methods that the type checker sees. Planted updates prove that the check can see."""
+"""State changes only through named methods that the type checker sees.
+
+Planted updates prove that the check finds them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("monitors", "warehouse", "flows", "deployments")
 
 STATE_MODULES = ("runs", "nightly", "estimates", "comparisons", "explanations", "snapshots")
-"""Modules of `monitors.records` whose records are the state of runs and nightly runs, and parts of it."""
+"""Modules of `monitors.records` with the state of runs and nightly runs and its parts."""
 
 STATE_RECORDS = {
     *("Assessment", "RunFacts", "RunStart", "Repeatability", "RepeatabilityRun"),
@@ -22,10 +25,13 @@ STATE_RECORDS = {
     *("IntakeCheckpoint", "NightlyState", "NightlyJudging", "GradedTurn", "SampledConversation", "StratumCount"),
     *("GoldDraft", "CaseDraft", "DraftOutcome", "DraftCandidate"),
 }
-"""The others: what a run, a nightly run or a draft is on its way, and the rows that pages show of it."""
+"""Further state records: of a run, a nightly run or a draft in progress, and the rows on pages about them."""
 
 MAX_UNKNOWN = 23
-"""Updates of what no annotation names. Lower this; a higher one would let an update of state through unseen."""
+"""The maximum number of updates whose type no annotation states.
+
+Lower this number only: a higher one could hide an update of state.
+"""
 
 
 @cache
@@ -72,7 +78,7 @@ def test_every_state_record_exists():
 
 
 def test_a_named_method_updates_fields_that_its_record_has():
-    """The dictionary inside a named method is the one that no type checker reads."""
+    """The keys in the dictionary of a named method are fields of its record; the type checker does not check them."""
     wrong: list[str] = []
     for tree in product_trees():
         for node in ast.walk(tree):

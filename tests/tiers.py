@@ -1,9 +1,10 @@
-"""Which tests a tier takes, and their order when several workers share them.
+"""The tests of each tier, and their order when several workers share them.
 
-`make test` is the quick tier: pure tests, DuckDB, local servers, and at least one whole way for each capability. What
-does not fit into its ten minutes is named here (`WHOLE_ONLY`, or the marker ``whole_only`` at a test). Of long tables
-whose rows each need a browser or a server (the marker ``a_slice``, `SLICES`) it takes some, others with each seed.
-`make test-all` takes every test and every row, and so does a run of pytest that names no tier.
+`make test` is the quick tier: pure tests, DuckDB, local servers, and at least one complete path for each
+capability. The tests that do not fit into its ten minutes are listed here (`WHOLE_ONLY`) or have the marker
+``whole_only``. Of long tables whose rows each need a browser or a server (the marker ``a_slice``, `SLICES`), it
+runs some rows, which change with the seed. `make test-all` runs every test and every row, and so does a run of
+pytest without a tier.
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ from typing import Final, TypeVar
 Test = TypeVar("Test")
 
 EXAMPLES: Final[Mapping[str, int]] = {"quick": 10, "whole": 30, "night": 200}
-"""How many examples hypothesis draws for a law, by profile; `make soak` uses the last."""
+"""How many examples hypothesis runs for a property, by profile; `make soak` uses the last profile."""
 _UNSCALED_EXAMPLES: Final = 100
-"""Of a profile with so many, a law that asks for 400 examples gets 400."""
+"""The number of examples of a profile for which 400 examples of a test stay 400."""
 
 QUARANTINE: Final = Path(__file__).parent / "quarantine.toml"
 
 WHOLE_ONLY: Final[frozenset[str]] = frozenset({})
-"""Files that only `make test-all` runs: whole ways that another test of the quick tier shows in fewer steps."""
+"""Files that only `make test-all` runs: complete paths that another test of the quick tier covers in fewer steps.
+"""
 
 SLICES: Final[Mapping[str, int]] = {
     "deployments/cli/explain/test_bisect_command.py": 5,
@@ -69,31 +71,31 @@ SLICES: Final[Mapping[str, int]] = {
     "monitors/probes/test_unusable_pages.py": 4,
     "warehouse/database/test_faults.py": 8,
 }
-"""How many tests of a file the quick tier takes: whole ways, each of which takes ten seconds to a minute."""
+"""How many tests of a file the quick tier runs: complete paths that take ten seconds to a minute each."""
 
 
 def scale_examples(count: int) -> int:
-    """Return ``count`` scaled to the current hypothesis profile: a law that asks for 400 examples gets 40 in the quick tier."""
+    """Return ``count`` scaled to the current hypothesis profile: 400 examples become 40 in the quick tier."""
     from hypothesis import settings
 
     return max(min(count, EXAMPLES["quick"]), count * settings().max_examples // _UNSCALED_EXAMPLES)
 
 
 def is_in_shard(name: str, shard: str) -> bool:
-    """Tell whether a test file belongs to a shard such as ``2/3``; each file belongs to exactly one of the three."""
+    """Return whether a test file belongs to a shard such as ``2/3``; each file belongs to exactly one of the three."""
     number, _, count = shard.partition("/")
     return zlib.crc32(name.encode()) % int(count) == int(number) - 1
 
 
 def read_quarantine(path: Path = QUARANTINE) -> dict[str, str]:
-    """Return the reason of each test, by node id, whose failure does not fail a run."""
+    """Return the reason of each quarantined test by node id; the failure of such a test does not fail a run."""
     return tomllib.loads(path.read_text(encoding="utf-8"))["tests"]
 
 
 def rows_beyond_slice(
     tests: Sequence[Test], seed: int, *, family: Callable[[Test], Hashable], limit: Callable[[Test], int | None]
 ) -> list[Test]:
-    """Return the rows that the quick tier skips with this seed: of each family all but ``limit``."""
+    """Return the rows that the quick tier skips with this seed: all but ``limit`` rows of each family."""
     families: dict[Hashable, list[Test]] = {}
     for test in tests:
         if limit(test) is not None:
@@ -108,11 +110,11 @@ def rows_beyond_slice(
 def order_for_workers(
     tests: Sequence[Test], workers: int, *, module: Callable[[Test], object], slow: Callable[[Test], bool]
 ) -> list[Test]:
-    """Return ``tests`` in an order whose consecutive equal parts, one for each worker, each begin with slow modules.
+    """Return ``tests`` in an order in which each worker's part begins with slow modules.
 
-    A worker that is left alone with a module of browsers at the end keeps the others waiting. Within the slow and
-    within the fast ones the order stays as it was, and a slow module stays in one part, where its servers are
-    started once.
+    The parts are consecutive and equal, one for each worker. A slow browser module at the end of a part would keep
+    the other workers waiting. The order within the slow and within the fast modules is unchanged, and a slow module
+    stays in one part, where its servers are started once.
     """
     modules = [list(group) for _, group in groupby(tests, key=module)]
     shares: list[list[Test]] = [[] for _ in range(workers)]

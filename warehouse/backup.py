@@ -1,12 +1,12 @@
 """Back up a data folder into one file, and restore it. Runs can write to the folder during a backup.
 
 A backup is a tar.gz file. It contains a manifest with the SHA-256 of each file, and the files of the data folder
-that Lookout cannot create again. The warehouse file is usually not in the backup, because it is rebuilt from the
-journal. It is in the backup only if it has rows that the journal lost.
+that Lookout cannot create again. The warehouse file is usually not in the backup, because it can be rebuilt from
+the journal. The backup contains the warehouse file only if this file has rows that the journal lost.
 
-No run has to wait for a backup. The order of reading makes the backup consistent:
+Runs never wait for a backup. The order in which files are read makes the backup consistent:
 
-- Other files are read before the journal, because the journal refers to them.
+- All other files are read before the journal, because the journal refers to them.
 - Segments are read before archives, because a segment is deleted only after its archive is complete.
 """
 
@@ -49,9 +49,9 @@ from warehouse.journal.segments import SET_ASIDE, SUFFIX, LocalSegments, decode_
 MANIFEST_NAME: Final = "lookout-backup.json"
 FORMAT_VERSION: Final = 1
 MAX_MANIFEST_BYTES: Final = 256_000_000
-"""Maximum size of a manifest in bytes, enough for two million files. A larger one is refused."""
+"""Maximum size of a manifest in bytes, enough for two million files. A larger manifest is refused."""
 BLOCK_BYTES: Final = 1_000_000
-"""How many bytes are read at a time while a backup is verified."""
+"""Number of bytes that are read at a time while a backup is verified."""
 
 _LEFT_OUT_FOLDERS: Final = ("prefect", SNAPSHOT_FOLDER)
 """Folders that are not backed up: Prefect's own history, and the site's copies of the warehouse."""
@@ -62,7 +62,7 @@ _DAMAGE: Final = (OSError, EOFError, tarfile.TarError, zlib.error, ValueError, R
 
 
 class BackupManifest(Record):
-    """The contents of a backup: the hash of each file by its path in the data folder.
+    """The contents of a backup: a mapping from each file's path in the data folder to the hash of the file.
 
     ``lookout`` is the version of Lookout that made the backup. ``has_journal`` is false if the journal is in an
     object store.
@@ -82,14 +82,13 @@ _StoredFile = tuple[str, bytes, float]
 def write_backup(store: Store, file: Path, *, version: str, wait_s: float) -> BackupManifest:
     """Back up the store's data folder into the new file ``file``, and return the manifest.
 
-    Only the owner can read the file. The file appears complete or not at all. ``version`` is the version of
-    Lookout. Raises `ConfigError` if the file exists or would be inside the data folder, `WarehouseBusy` if the
-    warehouse file stays locked for ``wait_s`` seconds, `WarehouseDamaged` if a file cannot be read, and
-    `WarehouseUnwritable`.
+    Only the owner can read the file. The file is written atomically. ``version`` is the version of Lookout. Raises
+    `ConfigError` if the file exists or would be inside the data folder, `WarehouseBusy` if the warehouse file stays
+    locked for ``wait_s`` seconds, `WarehouseDamaged` if a file cannot be read, and `WarehouseUnwritable`.
     """
     folder = store.database.file.parent
     if file.exists():
-        raise ConfigError(f"{file} exists already; give the name of a new file")
+        raise ConfigError(f"{file} exists already; specify the name of a new file")
     if file.resolve().is_relative_to(folder.resolve()):
         raise ConfigError(f"{file} is inside the data folder {folder}; write the backup to another folder or disk")
     beside = file.with_name(f".{file.name}.{os.getpid()}.part")
@@ -176,7 +175,7 @@ def _raise_unless_missing(error: OSError) -> None:
 def _is_backed_up(name: str) -> bool:
     """Return whether a backup includes this file of the data folder.
 
-    Locks, temporary files and files that Lookout can create again are not included.
+    Locks, temporary files, and files that Lookout can create again are not included.
     """
     path = PurePosixPath(name)
     return (
@@ -231,10 +230,10 @@ def _is_in_suite_folder(name: str) -> bool:
 
 
 def _list_archive_files(store: Store) -> list[str]:
-    """List the names of all archive files, manifests first.
+    """Return the names of all archive files, manifests first.
 
-    The manifest of an archive is written after its Parquet file. If the list has a manifest, it therefore also has
-    the Parquet file of that manifest.
+    The manifest of an archive is written after its Parquet file. Therefore, if the list contains a manifest, it
+    also contains the Parquet file of that manifest.
     """
     return [
         name
@@ -271,10 +270,11 @@ def _list_intact_archived_ids(store: Store, name: str, content: bytes) -> frozen
 
 
 def read_verified_manifest(file: Path, *, version: str) -> BackupManifest:
-    """Verify every file in a backup, and return its manifest. Writes nothing.
+    """Verify every file in a backup, and return its manifest. The function does not write anything.
 
     ``version`` is the version of the running Lookout. Raises `ConfigError` if the backup is missing, damaged,
-    incomplete or of a newer Lookout, or if it contains links, devices or names that a data folder cannot have.
+    incomplete or from a newer version of Lookout, or if it contains links, devices or names that a data folder
+    cannot have.
     """
     try:
         hashes, text = _hash_archive_members(file)
@@ -284,9 +284,11 @@ def read_verified_manifest(file: Path, *, version: str) -> BackupManifest:
         manifest = BackupManifest.model_validate_json(text or "")
     except (*_DAMAGE, KeyError, TypeError) as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise ConfigError(f"{file} cannot be read: {error.strerror}; give a file of `lookout backup`") from None
+            raise ConfigError(
+                f"{file} cannot be read: {error.strerror}; specify a file from `lookout backup`"
+            ) from None
         is_foreign = isinstance(error, ValidationError | KeyError | TypeError)
-        reason = "its manifest is missing or cannot be read" if is_foreign else str(error)
+        reason = "the manifest is missing or cannot be read" if is_foreign else str(error)
         raise ConfigError(
             f"{file} is not a complete backup of Lookout ({reason}); copy it again, or use another backup"
         ) from None
@@ -306,9 +308,9 @@ def read_verified_manifest(file: Path, *, version: str) -> BackupManifest:
 
 
 def _hash_archive_members(file: Path) -> tuple[Mapping[str, str], bytes | None]:
-    """Return the hash of each file in the backup by its name, and the text of the manifest.
+    """Return a mapping from file names to hashes for the files in the backup, and the text of the manifest.
 
-    The manifest is the last file in the backup. If it is missing, its text is ``None``.
+    The manifest is the last file in the backup. If the manifest is missing, its text is ``None``.
     """
     hashes: dict[str, str] = {}
     text = None
@@ -337,7 +339,7 @@ def _parse_version(version: str) -> list[int]:
 
 
 def _build_newer_error(file: Path, version: str) -> ConfigError:
-    return ConfigError(f"{file} is of a newer Lookout ({version}); update Lookout, then restore it")
+    return ConfigError(f"{file} is from a newer Lookout ({version}); update Lookout, then restore the backup")
 
 
 def _is_valid_name(name: str) -> bool:

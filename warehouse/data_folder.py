@@ -1,4 +1,4 @@
-"""Protect the data folder, which contains real replies: only its owner has access, and it contains no links."""
+"""Protect the data folder, which contains real replies: only its owner has access, and links are not allowed."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def open_lock_file(path: Path) -> Generator[TextIO]:
 
 
 def open_lock_handle(path: Path, *, within: Path | None = None) -> TextIO:
-    """Open a lock file, and return it open. The caller closes it. See `open_lock_file`.
+    """Open a lock file, and return the open handle. The caller must close it. See `open_lock_file`.
 
-    ``within`` is the data folder. If it is given, missing folders below it are created, and symbolic links below it
-    raise `WarehouseUnwritable`.
+    ``within`` is the data folder. If ``within`` is given, missing folders below it are created, and symbolic links
+    below it raise `WarehouseUnwritable`.
     """
     try:
         with open_folder(path.parent, within=within or path.parent, make=within is not None) as folder:
@@ -48,8 +48,9 @@ def refuse_symbolic_links(data_folder: Path) -> None:
         for link in _iterate_links(place):
             raise ConfigError(
                 f"{link} is a symbolic link. A data folder must not contain links, because data would be written "
-                "outside the folder. Move the link's target here, or set data_folder to a folder on the disk that "
-                "you want"
+                "outside the folder. Move the link's target into the data folder, or set data_folder to a folder "
+                "on "
+                "the disk that you want to use"
             )
 
 

@@ -1,8 +1,8 @@
-"""The identity of a data folder. It shows whether a folder was renamed or copied.
+"""The identity of a data folder, which shows whether a folder was renamed or copied.
 
-``identity.json`` contains its own inode number and creation time. They stay the same if the folder is renamed, or
-if a container is created again on the same volume. They are different in each copy, except in a copy of a whole
-disk.
+``identity.json`` contains its own inode number and creation time. Both values stay the same if the folder is
+renamed, or if a container is created again on the same volume. Both values differ in each copy, except in a copy of
+a whole disk.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _BTIME_OFFSET: Final = 80
 class FolderIdentity(Record):
     """The identity of a data folder.
 
-    ``inode`` and ``born_ns`` (the creation time) describe the identity file. Host and path are only for messages.
-    ``copied_at`` is the time at which a person confirmed that the folder is a copy. Earlier work belongs to the
-    original folder.
+    ``inode`` and ``born_ns`` (the creation time) describe the identity file. Host and path are used only in
+    messages. ``copied_at`` is the time at which a person confirmed that the folder is a copy. Earlier work belongs
+    to the original folder.
     """
 
     id: str
@@ -51,7 +51,7 @@ class FolderIdentity(Record):
     copied_at: UtcTime | None = None
 
     def is_original_file(self, handle: int) -> bool:
-        """Return whether the open file is the original file of this identity and not a copy."""
+        """Return whether the open file is the original file of this identity, rather than a copy."""
         born_ns = _read_birth_ns(handle)
         is_born_then = self.born_ns is None or born_ns is None or self.born_ns == born_ns
         return self.inode == os.fstat(handle).st_ino and is_born_then
@@ -75,14 +75,14 @@ def read_identity(data_folder: Path) -> FolderIdentity | None:
 
 
 class CopiedFolder(ConfigError):
-    """The data folder is a copy, and nobody knows whether the original is still used."""
+    """Raised if the data folder is a copy, and it is unknown whether the original folder is still used."""
 
 
 def create_or_check_identity(data_folder: Path, *, new_id: str, at: UtcTime, moved: bool = False) -> None:
     """Give a new folder the identity ``new_id``, or check the identity of an existing folder.
 
-    A copy raises `CopiedFolder`. If ``moved`` is true, the original folder no longer exists, and the copy takes
-    over its identity. Raises `ConfigError` for a damaged identity file, and `WarehouseUnwritable`.
+    Raises `CopiedFolder` for a copy. If ``moved`` is true, the original folder no longer exists, and the copy takes
+    over the identity of the original. Raises `ConfigError` for a damaged identity file, and `WarehouseUnwritable`.
     """
     with _lock_identity(data_folder) as file:
         text = file.read()
@@ -96,7 +96,7 @@ def create_or_check_identity(data_folder: Path, *, new_id: str, at: UtcTime, mov
 
 
 def assign_new_identity(data_folder: Path, *, new_id: str, at: UtcTime) -> None:
-    """Give a copied folder its own identity, ``new_id``. Raises `WarehouseUnwritable`."""
+    """Give a copied folder the new identity ``new_id``. Raises `WarehouseUnwritable`."""
     with _lock_identity(data_folder) as file:
         _write_identity(file, data_folder, new_id, at, at)
 
@@ -137,24 +137,25 @@ def _parse_identity(data_folder: Path, text: str) -> FolderIdentity:
         return FolderIdentity.model_validate_json(text)
     except ValidationError:
         raise ConfigError(
-            f"{data_folder / IDENTITY_FILE} cannot be read: it is not the JSON that Lookout wrote. If this folder "
-            "is not a copy, delete the file: the next command writes a new one"
+            f"{data_folder / IDENTITY_FILE} cannot be read: it does not contain the JSON that Lookout wrote. If "
+            "this "
+            "folder is not a copy, delete the file: the next command writes a new file"
         ) from None
 
 
 def _format_copy_error(data_folder: Path, identity: FolderIdentity) -> str:
     return (
         f"{data_folder} is a copy of the data folder that was created as {identity.path} on {identity.host}. "
-        "If the original is gone, add --moved: the copy then continues with the original's incidents. If both "
-        "folders remain in use, add --copy: the copy then sends nothing that the original sent. Use these options "
-        "with `lookout up`, `verify`, `nightly`, `watch` or `down`"
+        "If the original folder no longer exists, add --moved: the copy then continues with the original's "
+        "incidents. If both folders remain in use, add --copy: the copy then does not send messages that the "
+        "original sent. Use these options with `lookout up`, `verify`, `nightly`, `watch` or `down`"
     )
 
 
 def _read_birth_ns(handle: int) -> int | None:
-    """Read the creation time of an open file in nanoseconds since 1970.
+    """Return the creation time of an open file in nanoseconds since 1970.
 
-    ``None`` if the system does not provide it.
+    Returns ``None`` if the system does not provide the creation time.
     """
     born = getattr(os.fstat(handle), "st_birthtime", None)
     if born is not None:

@@ -1,6 +1,7 @@
-"""The command ``lookout``: the table of its commands. It turns each error into one line and an exit code.
+"""The command ``lookout``: the table of its commands. Each error becomes one line and an exit code.
 
-A command's module is imported only when that command runs or shows its own help. ``lookout --help`` imports none.
+The module of a command is imported only when that command runs or shows its own help. ``lookout --help`` imports no
+command's module.
 """
 
 from __future__ import annotations
@@ -280,7 +281,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "gold starter": "adversarial --out attacks.jsonl",
 }
 # fmt: on
-"""The arguments of each command's example. Its help and ``docs/commands.md`` show the example."""
+"""The arguments of each command's example. The command's help and ``docs/commands.md`` show the example."""
 
 GROUPS: Final = {
     "warehouse": "Manage the warehouse, the database of all results.",
@@ -290,14 +291,14 @@ GROUPS: Final = {
 
 
 NESTED_GROUPS: Final = {"token": "site token"}
-"""The full names of groups inside other groups. The keys are their short names."""
+"""The full names of groups inside other groups. The keys are the groups' short names."""
 GROUP_OF_SITE: Final = "Serve the web site with the current state, runs, incidents and decisions."
 GROUP_OF_BROWSER: Final = "Show which browser Lookout uses and whether it works, or install one."
 GROUP_OF_TOKENS: Final = "Manage the tokens that give people access to the site from other machines."
 
 
 RENAMED_OPTIONS: Final[Mapping[str, str]] = {"--by": "--as"}
-"""Names of options in earlier versions, with their present names."""
+"""Option names of earlier versions, with the current names."""
 
 
 class LazyGroup(TyperGroup):
@@ -430,7 +431,7 @@ def _print_version_or_help(
 
 
 def main() -> None:
-    """Run the command. Print each error as one line that says what to do, and exit with the error's code."""
+    """Run the command. Print each error as one line with the action to take, and exit with the error's code."""
     make_standard_streams_safe()
     code: object = ExitCode.PASS
     try:
@@ -442,7 +443,7 @@ def main() -> None:
 
 
 def _is_gate_command() -> bool:
-    """Return whether the command is ``gate``, which itself writes commands to GitHub's runner."""
+    """Return whether the command is ``gate``, which writes workflow commands to GitHub's runner itself."""
     return sys.argv[1:2] == ["gate"]
 
 
@@ -481,11 +482,14 @@ def _run_app_and_exit() -> None:
 
 
 def _explain_invalid_file_name(error: Exception) -> str | None:
-    """Explain why a file name in the command line or the configuration is invalid. ``None`` for other errors."""
+    """Explain why a file name in the command line or the configuration is invalid.
+
+    Returns ``None`` for other errors.
+    """
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        return f"{str(error.filename)[:60]}… is too long for the name of a file or folder. Use a shorter name"
+        return f"{str(error.filename)[:60]}… is too long for a file or folder name. Use a shorter name"
     if type(error) is ValueError and "null byte" in str(error):
-        return "the name of a file or folder contains a zero byte. Remove the zero byte"
+        return "a file or folder name contains a zero byte. Remove the zero byte"
     return None
 
 

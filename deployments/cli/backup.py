@@ -1,4 +1,4 @@
-"""``lookout backup`` writes a data folder into one file, and ``lookout restore`` restores it."""
+"""``lookout backup`` writes a data folder into one file, and ``lookout restore`` restores the folder from it."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ def restore_command(
     if manifest.has_journal != (journal_at is None):
         place = "inside the data folder" if manifest.has_journal else "in an object store"
         raise ConfigError(
-            f"the journal of this backup is {place}, but warehouse.journal in {config} says something else. Change "
+            f"the journal of this backup is {place}, but warehouse.journal in {config} specifies another location. "
+            "Change "
             "warehouse.journal"
         )
     require_valid_copy_options(journal_at, moved=moved, copied=copy)

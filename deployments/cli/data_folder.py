@@ -1,4 +1,4 @@
-"""Finds a command's data folder and opens its warehouse."""
+"""Functions that find a command's data folder and open its warehouse."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ LOAD_WAIT_S: Final = 10.0
 def find_data_folder(config: Path, data_folder: Path | None) -> Path:
     """Return the data folder of a command: ``data_folder`` if it is given, or else the configured folder.
 
-    Without a configuration, return the default folder or the demo's folder. Raises `ConfigError` if neither exists.
+    Without a configuration, the default folder or the demo's folder is returned. Raises `ConfigError` if neither
+    exists.
     """
     if data_folder is not None:
         return data_folder
@@ -40,7 +41,10 @@ def find_data_folder(config: Path, data_folder: Path | None) -> Path:
 
 
 def claim_data_folder(data_folder: Path, configured: Config | None, *, moved: bool, copied: bool) -> None:
-    """Claim the data folder for a command that sends alerts. Raises `ConfigError` for an unconfirmed copy."""
+    """Claim the data folder for a command that sends alerts.
+
+    Raises `ConfigError` if the folder is a copy that the user has not confirmed.
+    """
     from flows.clock import utc_now
     from flows.folder_identity import claim_or_separate_data_folder  # slow: imports duckdb
     from flows.runtime.secrets import generate_nonce
@@ -54,8 +58,8 @@ def claim_data_folder(data_folder: Path, configured: Config | None, *, moved: bo
 def open_warehouse(config: Path, data_folder: Path | None) -> Store:
     """Open the warehouse in the data folder that `find_data_folder` returns.
 
-    The configuration says where the journal is. If the data folder belongs to another configuration, the journal is
-    inside it.
+    The configuration specifies the location of the journal. If the configuration is for another data folder, the
+    journal inside the opened folder is used.
     """
     from flows.data_folder import open_store, open_store_in  # slow: imports duckdb
     from monitors.config.file import load_config  # slow import

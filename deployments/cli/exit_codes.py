@@ -54,7 +54,7 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
         ExitCode.FAIL: "FAIL, as expected, because the demo has planted faults",
         ExitCode.INCONCLUSIVE: "INCONCLUSIVE",
     },
-    "nightly": {ExitCode.INCONCLUSIVE: "the traffic of a night could not be read or graded completely"},
+    "nightly": {ExitCode.INCONCLUSIVE: "the night's live traffic could not be read or graded completely"},
     "repeatability": {ExitCode.INCONCLUSIVE: "the measurement stopped early, or the build changed during it"},
     "watch": {ExitCode.MONITOR: "with --once: a log, or some lines of it, could not be read"},
     "drill": {ExitCode.MONITOR: "the alert about the planted answer did not reach Slack"},
@@ -66,7 +66,7 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
     "doctor": {
         ExitCode.FAIL: "for a page or an API: the application has a fault",
         ExitCode.USAGE: "for an API: the settings in lookout.toml or the token are wrong",
-        ExitCode.INCONCLUSIVE: "for a page: Lookout may not be able to ask it",
+        ExitCode.INCONCLUSIVE: "for a page: Lookout may be unable to ask questions there",
         ExitCode.MONITOR: "without a target: a part that runs need does not work",
     },
     **dict.fromkeys(

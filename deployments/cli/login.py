@@ -31,7 +31,7 @@ NO_SCREEN = (
 
 
 def login_command(
-    target: Annotated[str, typer.Argument(help="a configured target that requires a login")],
+    target: Annotated[str, typer.Argument(help="the name of a configured target that requires a login")],
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     window: Annotated[
@@ -70,7 +70,7 @@ async def _sign_in_and_store_session(
 ) -> None:
     if by_person:
         write_note(
-            "A window opens: sign in there. It closes as soon as it shows the chat. You can also press Enter "
+            "A window opens: sign in there. It closes as soon as the page shows the chat. You can also press Enter "
             "here.\n"
         )
         pressed = threading.Event()

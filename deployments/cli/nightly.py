@@ -1,4 +1,4 @@
-"""``lookout nightly``: grade the live traffic of the last night, or show the plan for that."""
+"""``lookout nightly``: grade the live traffic of the last night, or show the plan for the nightly run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ from monitors.records.nightly import NightlyReport
 
 
 def nightly_command(
-    target: Annotated[str | None, typer.Argument(help="a target with live traffic; default: all")] = None,
+    target: Annotated[
+        str | None, typer.Argument(help="the name of a target with live traffic; default: all targets")
+    ] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     plan: Annotated[
@@ -40,8 +42,8 @@ def nightly_command(
         datetime | None,
         typer.Option(
             formats=[f"%Y-%m-%d{time}" for time in ("", "T%H:%M", "T%H:%M:%S", "T%H:%M%z", "T%H:%M:%S%z")],
-            help="grade the conversations that were completed before this time instead of the last night; "
-            "UTC, or with "
+            help="grade the conversations that were completed before this time instead of the last night's; "
+            "the time is in UTC, or has "
             "an offset such as +05:30; a date means its first minute",
         ),
     ] = None,
@@ -80,7 +82,7 @@ GONE_AT_THE_END = (
 def _grade_nights(
     planned: Sequence[NightlyContext], config: Path, target: str | None, due_at: datetime | None
 ) -> Sequence[NightlyReport]:
-    """Grade the nights and return their reports, even if the Prefect server was lost after the grading."""
+    """Grade the nights and return their reports, even if the Prefect server stopped answering after the grading."""
     try:
         return asyncio.run(_run_nightly_flow(config, target, due_at))
     except Exception as error:  # Prefect raises errors of several types; only a lost server is handled

@@ -1,4 +1,4 @@
-"""The options that several commands have in common."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import Annotated, Final
 import typer
 
 _COMMIT: Final = re.compile(r"(?=.{1,200}\Z)[A-Za-z0-9][A-Za-z0-9_@:+-]*(?:\.[A-Za-z0-9_@:+-]+)*", re.ASCII)
-"""The pattern of `monitors.records.base.Identifier`, without its import, which would slow down --help."""
+"""The pattern of `monitors.records.base.Identifier`.
+
+The pattern is copied, because an import would slow down --help.
+"""
 DEFAULT_CONFIG: Final = Path("lookout.toml")
 
 ConfigOption = Annotated[Path, typer.Option("--config", help="the configuration file")]
 FolderOption = Annotated[
-    Path | None, typer.Option("--data-folder", help="the data folder; default: the configured one")
+    Path | None, typer.Option("--data-folder", help="the data folder; default: the configured data folder")
 ]
 VerboseOption = Annotated[
     bool,

@@ -1,12 +1,12 @@
-"""``lookout receive``: serve the receiver of webhooks about deploys, and run the verifications that it starts.
+"""``lookout receive``: receive webhooks about deploys, and run the verifications that the webhooks start.
 
-What else it starts depends on where the verifications run:
+The other parts that the command starts depend on where the verifications run:
 
 alone on this machine               also a Prefect server and a runner, restarted as by ``lookout up``
 next to a ``lookout up``            only the receiver, because ``lookout up`` runs the verifications
 with the user's own Prefect server  only the receiver, after its deployment is registered at that server
 
-``lookout slack-actions`` serves the receiver of clicks on Slack's buttons.
+``lookout slack-actions`` receives clicks on Slack buttons.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ from monitors.records.incidents import Capability
 BACKLOG: Final = 2_048
 """Maximum number of connections that wait in a burst until the server accepts them."""
 STOP_S: Final = 5
-"""How long the server waits at SIGTERM for deliveries in progress, in seconds. One delivery may take this long."""
+"""Maximum wait at SIGTERM for deliveries in progress, in seconds. One delivery may take this long."""
 
 HostOption = Annotated[str, typer.Option(help="the address to listen on")]
 PortOption = Annotated[int, typer.Option(min=1, max=65_535, help="the port to listen on")]
@@ -100,10 +100,11 @@ def run_deploys_receiver(
     environment: MutableMapping[str, str],
     receive_only: bool = False,
 ) -> ExitCode:
-    """Serve the receiver until SIGTERM or SIGINT. Raises `ConfigError` and `WarehouseUnwritable` before it starts.
+    """Serve the receiver until SIGTERM or SIGINT.
 
     ``settings`` is the section ``[deploys]``. The runs read the configuration ``config_path``. With
-    ``receive_only``, the caller must run the verifications.
+    ``receive_only``, the caller must run the verifications. Raises `ConfigError` and `WarehouseUnwritable` before
+    the receiver starts.
     """
     secrets = _load_sender_secrets(config, settings, environment)
     DeployQueue(config.data_folder).require_writable()
@@ -125,7 +126,7 @@ def run_deploys_receiver(
             environment.setdefault(name, value)
     if api_url is not None and not receive_only:
         _require_registered_deployment(api_url, settings.deployment)
-    require_free_port(host, port, "the receiver of deploys")
+    require_free_port(host, port, "the deploy receiver")
     app = build_deploys_receiver(config, settings, config_path, secrets=secrets, environment=environment)
     server = _build_deploys_server(app, host, port)
     console = make_terminal_console(stderr=True)
@@ -140,10 +141,10 @@ def run_deploys_receiver(
 def build_receiver_server(
     config: Config, config_path: Path, host: str, port: int, environment: Mapping[str, str]
 ) -> uvicorn.Server:
-    """Build the server of the receiver of deploys. Raises `ConfigError` and `WarehouseUnwritable`."""
+    """Build the server of the deploy receiver. Raises `ConfigError` and `WarehouseUnwritable`."""
     secrets = _load_sender_secrets(config, config.deploys, environment)
     DeployQueue(config.data_folder).require_writable()
-    require_free_port(host, port, "the receiver of deploys")
+    require_free_port(host, port, "the deploy receiver")
     app = build_deploys_receiver(config, config.deploys, config_path, secrets=secrets, environment=environment)
     return _build_deploys_server(app, host, port)
 
@@ -162,7 +163,7 @@ def build_deploys_receiver(
     secrets: Secrets,
     environment: Mapping[str, str],
 ) -> Starlette:
-    """Build the web application that receives deploys. Raises `ConfigError` for an invalid secret."""
+    """Build the web application of the deploy receiver. Raises `ConfigError` for an invalid secret."""
     from deployments.receivers.deploys import (
         ReceiverMetrics,
         RunStarter,
@@ -189,7 +190,7 @@ def build_deploys_receiver(
 def build_trigger_parsers(secrets: Secrets, settings: DeploySettings) -> list[TriggerParser]:
     """Build a parser for every sender that has a secret.
 
-    Raises a `ConfigError` that names the variable of an invalid secret.
+    Raises a `ConfigError` with the name of the variable if a secret is invalid.
     """
     makers = {
         DeploySender.GITHUB: GitHubParser,
@@ -206,7 +207,10 @@ def build_trigger_parsers(secrets: Secrets, settings: DeploySettings) -> list[Tr
 
 
 def make_prefect_api_lookup(config: Config, environment: Mapping[str, str]) -> Callable[[], str | None]:
-    """Return a function that finds the address of Prefect's API: configured, from the environment, or local."""
+    """Return a function that finds the address of the Prefect API.
+
+    The address is the configured one, the one in the environment, or that of the local server.
+    """
     api_url = config.prefect.api_url or environment.get("PREFECT_API_URL")
     if api_url:
         return lambda: api_url
@@ -232,7 +236,10 @@ def _load_sender_secrets(config: Config, settings: DeploySettings, environment: 
 
 
 def _require_registered_deployment(api: str, deployment: str) -> None:
-    """Raise `ConfigError` if the server lacks this deployment. If the server does not answer, nothing is raised."""
+    """Raise `ConfigError` if the server does not have this deployment.
+
+    If the server does not answer, no error is raised.
+    """
     from prefect.exceptions import PrefectException
 
     from deployments.receivers.readiness import find_deployment, is_prefect_up  # imports Prefect's client
@@ -265,12 +272,12 @@ def _print_deploys_status(
 
 
 class _ReceiverStopped(BaseException):
-    """Raised after SIGTERM, when the server has stopped and has closed everything."""
+    """Raised after SIGTERM, when the server has stopped and released all resources."""
 
 
 @contextmanager
 def _raise_stopped_on_sigterm() -> Generator[None]:
-    """Raise `_ReceiverStopped` when the server raises SIGTERM again after its clean stop."""
+    """Raise `_ReceiverStopped` when the server raises SIGTERM again after its graceful shutdown."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise _ReceiverStopped
@@ -296,15 +303,15 @@ def slack_actions_command(
 
 
 def build_actions_server(config: Config, host: str, port: int, environment: Mapping[str, str]) -> uvicorn.Server:
-    """Build the server of the receiver of Slack's buttons. Raises `ConfigError`."""
+    """Build the server of the Slack action receiver. Raises `ConfigError`."""
     secrets = parse_signing_secrets(environment.get(SECRET_VARIABLE))
-    require_free_port(host, port, "the receiver of Slack's buttons")
+    require_free_port(host, port, "the receiver of Slack buttons")
     app = build_slack_actions_receiver(config, secrets=secrets, token=environment.get(TOKEN_VARIABLE))
     return build_bounded_server(app, host=host, port=port, protocol=PeerBoundedProtocol, stop_timeout_s=STOP_S)
 
 
 def build_slack_actions_receiver(config: Config, *, secrets: tuple[str, ...], token: str | None) -> Starlette:
-    """Build the web application that receives clicks on Slack's buttons. With a bot token, it can edit messages."""
+    """Build the web application that receives clicks on Slack buttons. With a bot token, it can edit messages."""
     actions = build_operator_actions(config, open_store(config), utc_now)
     sender = SlackBot(config.alerts, token=token, now=utc_now) if token else None
     aftermath = ActionWorker(actions, sender=sender, reply=SlackReply(config.alerts))
@@ -314,7 +321,7 @@ def build_slack_actions_receiver(config: Config, *, secrets: tuple[str, ...], to
 def _print_slack_actions_status(
     console: Console, config: Config, environment: Mapping[str, str], address: str
 ) -> None:
-    console.print(f"Receiving clicks on Slack's buttons at {address} (pid {os.getpid()})", soft_wrap=True)
+    console.print(f"Receiving clicks on Slack buttons at {address} (pid {os.getpid()})", soft_wrap=True)
     if not config.alerts.slack_buttons:
         console.print("[yellow]Messages have no buttons, because alerts.slack_buttons is false.[/]", soft_wrap=True)
     if not environment.get(TOKEN_VARIABLE):

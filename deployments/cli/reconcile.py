@@ -1,7 +1,7 @@
-"""``lookout reconcile``: compare what the application's guard and the nightly judge found.
+"""``lookout reconcile``: compare the findings of the application's guard and of the nightly judge.
 
 The guard is the part of the application that blocks bad replies. The command prints what the guard and the judge
-found, and an estimate of what both missed. It uses the guard's log, the nightly runs and people's labels.
+found, and an estimate of what both missed. The data are the guard's log, the nightly runs and human labels.
 """
 
 from __future__ import annotations
@@ -77,7 +77,11 @@ def _iterate_judge_lines(reconciliation: Reconciliation) -> Iterator[str]:
         wrong, right = reconciliation.reviewed_wrong, reconciliation.reviewed_right
         record = f"{wrong:,.0f} wrong and {right:,.0f} right answers"
         bad = _format_estimate(reconciliation.served_bad)
-        yield f"People reviewed {record} of the judge. Corrected for its errors, users saw {bad} bad conversations."
+        yield (
+            f"People reviewed {record} that the judge graded. Corrected for the judge's errors, users saw {bad} "
+            "bad "
+            "conversations."
+        )
 
 
 def _format_missed_by_judge_and_guard(reconciliation: Reconciliation) -> str:
@@ -96,16 +100,17 @@ def _format_estimated_total_bad(reconciliation: Reconciliation) -> str:
 
 
 def _iterate_reader_notes(reconciliation: Reconciliation) -> Iterator[str]:
-    """Yield the notes that explain the figures to a reader."""
+    """Yield notes that help a reader to understand the figures."""
     counts = reconciliation.counts
     nightly = counts.nightly
     confidence = 100 * reconciliation.confidence
     yield f"in about {confidence:.0f} of 100 such reports, the true value is between the two numbers in brackets"
     if counts.guard.labelled:
-        yield "the precision is right only if the entries that people checked are typical of all entries"
+        yield "the precision is correct only if the entries that people checked are representative of all entries"
     if reconciliation.corrected:
         yield (
-            "the correction is right only if the judge is wrong as often on live traffic as on the reviewed answers"
+            "the correction is valid only if the judge makes as many errors on live traffic as on the reviewed "
+            "answers"
         )
     if nightly.bad_replies > nightly.found:
         yield (

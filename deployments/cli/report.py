@@ -1,4 +1,4 @@
-"""``lookout report``: write a run's reports again from its results.json. It needs no application and no server."""
+"""``lookout report``: write a run's reports again from its results.json, without the application or a server."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def report_command(
 
 
 def _find_nightly_report(run: str, config: Path, data_folder: Path | None) -> NightlyReport | None:
-    """Return the stored report of a nightly run. ``None`` for any other id, or if there is no warehouse."""
+    """Return the stored report of a nightly run.
+
+    Returns ``None`` for any other id, or if there is no warehouse.
+    """
     folder = find_data_folder(config, data_folder)
     if not (folder / DATABASE_FILE).exists():
         return None

@@ -1,6 +1,6 @@
 """``lookout sql``: query the warehouse with SQL.
 
-The CSV output is safe for spreadsheets: they show each cell as text and run no formula.
+The CSV output is safe for spreadsheets: they show each cell as text and do not run formulas.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from monitors.reports.invisible import replace_invisible_by_code_points
 from warehouse.database.store import VIEWS_SQL, Store, Table
 
 TEXT_MARK: Final = "'"
-"""Written before the sign of a formula, so that a spreadsheet shows the cell as text."""
+"""Written before the sign that starts a formula, so that a spreadsheet shows the cell as text."""
 EMPTY_ROW: Final = '""'
-"""Written for a row with one empty cell, because readers of CSV skip an empty line."""
+"""Written for a row with one empty cell, because CSV readers skip empty lines."""
 _FORMULA_START: Final = re.compile(
     r"(?:\A|(?<=[;；\u037e\ufe14\ufe54|｜\t\r\n]))(?=\s*[=+\-@⁺⁼₊₌⩵⩶﬩﹢﹣﹦﹫＋－＝＠])"
     r"|\A(?=[\t\r\n])"
 )
 """Finds where a formula could start (OWASP, CSV injection).
 
-It can start at the start of a cell, and after a character that some spreadsheets use instead of a comma. NFKC turns
-all listed signs into ``=``, ``+``, ``-`` or ``@``.
+A formula can start at the beginning of a cell, and after a character that some spreadsheets use instead of a
+comma. NFKC turns all listed signs into ``=``, ``+``, ``-`` or ``@``.
 """
 
 
 def format_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Format a header and rows as CSV (RFC 4180). Texts are quoted, and formulas in them become texts."""
+    """Format a header and rows as CSV (RFC 4180). Texts are quoted, and formulas are turned into texts."""
     lines = (",".join(map(format_csv_cell, row)) for row in (columns, *rows))
     return "".join(f"{line or EMPTY_ROW}\r\n" for line in lines)
 
@@ -67,7 +67,7 @@ def format_csv_cell(value: object) -> str:
 
 
 def escape_formula_cell(text: str) -> str:
-    """Mark each place in ``text`` where a spreadsheet would start a formula."""
+    """Insert `TEXT_MARK` at each place in ``text`` where a spreadsheet would start a formula."""
     return _FORMULA_START.sub(TEXT_MARK, text)
 
 

@@ -84,7 +84,7 @@ def up_command(
 
 
 def _list_addresses(config: Config, host: str, port: int) -> Iterator[str]:
-    """Yield the address of each web server, for the settings of the proxy in front of it."""
+    """Yield the address of each web server, for the configuration of a reverse proxy."""
     if config.site.enabled:
         yield f"the site: {config.site.build_address(choose_site_port(config, port))}"
     for provider in sorted(config.deploys.providers):
@@ -126,7 +126,7 @@ def _explain_inactive_parts(config: Config, variables: Mapping[str, str]) -> Ite
 def run_receiver_with_server(
     config: Config, config_path: Path, *, host: str, port: int, environment: Mapping[str, str]
 ) -> NoReturn:
-    """Run the receiver of deploys with a server and a runner until SIGTERM or SIGINT. The exit code is then 0.
+    """Run the deploy receiver with a server and a runner until SIGTERM or SIGINT. The exit code is then 0.
 
     ``config_path`` is absolute. Raises `AlreadyRuns` if a ``lookout up`` uses the data folder. Raises `ConfigError`
     if the configured deployment belongs to the user, or if a port is in use.

@@ -68,16 +68,16 @@ from monitors.records.targets import Environment, GitChange
 
 FLAG = "--allow-production"
 MIN_REASON_CHARACTERS = 10
-"""Minimum length of a reason: enough for the id of a ticket and a word."""
+"""Minimum length of a reason in characters: enough for the id of a ticket and a word."""
 
 
 def refuse_production_in_ci(
     config: Config, target: str, environment: Mapping[str, str], *, allowed: str | None
 ) -> str | None:
-    """Raise `ConfigError` if a CI run of ``target`` would touch production. The error lists what it would touch.
+    """Raise `ConfigError` if a CI run of ``target`` would use production.
 
-    If ``allowed`` contains a reason, return a text with this reason instead. Outside CI, return ``None`` without a
-    check.
+    The error message lists the settings that select production. If ``allowed`` contains a reason, no error is
+    raised, and a text with this reason is returned. Outside CI, nothing is checked and ``None`` is returned.
     """
     if allowed is not None and len(allowed.strip()) < MIN_REASON_CHARACTERS:
         raise ConfigError(f"{FLAG} needs a reason of at least {MIN_REASON_CHARACTERS} characters")
@@ -87,10 +87,10 @@ def refuse_production_in_ci(
     if not findings:
         return None
     if allowed is not None:
-        return f"This CI run is allowed to touch production. Reason: {allowed.strip()}"
+        return f"This CI run is allowed to use production. Reason: {allowed.strip()}"
     problems = "".join(f"\n  {line}" for line in findings)
     raise ConfigError(
-        f"this is a CI run, and its settings point at production. Lookout asked no question.{problems}\nTo allow "
+        f"this is a CI run, and its settings select production. Lookout asked no question.{problems}\nTo allow "
         f"this run, add {FLAG} with a reason."
     )
 
@@ -108,7 +108,8 @@ def _iterate_production_uses(config: Config, target: str, environment: Mapping[s
     }
     if target in production:
         yield (
-            f'targets.{target}.environment is "production". Choose a staging target; if this is one, set '
+            f'targets.{target}.environment is "production". Choose a staging target. If this target is a staging '
+            "target, set "
             'environment = "staging"'
         )
     host = _get_target_host(config, target)
@@ -122,7 +123,11 @@ def _iterate_production_uses(config: Config, target: str, environment: Mapping[s
             "environment of the job, or use a configuration without production targets"
         )
     if environment.get(HEARTBEAT_VARIABLE):
-        yield f"{HEARTBEAT_VARIABLE} would send a heartbeat for the production monitor. Remove it from the job"
+        yield (
+            f"{HEARTBEAT_VARIABLE} would send a heartbeat for the production monitor. Remove it from the "
+            "environment of "
+            "the job"
+        )
 
 
 def _get_target_host(config: Config, target: str) -> str:
@@ -133,11 +138,11 @@ def _get_target_host(config: Config, target: str) -> str:
 NO_ANSWER = "[yellow]∅[/]"
 MARKS = {CaseOutcome.FAILED: "[red]✗[/]", CaseOutcome.NO_ANSWER: NO_ANSWER, CaseOutcome.UNGRADED: "[blue]?[/]"}
 MAX_LINES = 40
-"""Maximum number of lines about incorrect cases during a run. The report contains all."""
+"""Maximum number of lines about incorrect cases during a run. The report contains all incorrect cases."""
 
 
 class TerminalProgress:
-    """Shows the progress of a run on a console. Use it as a context manager."""
+    """A display of a run's progress on a console. Use it as a context manager."""
 
     def __init__(self, console: Console, address: str = "") -> None:
         """Create the display. ``address`` is the target's address, which is never masked in the output."""
@@ -183,7 +188,7 @@ class TerminalProgress:
         self._task = self._bar.add_task("Asking", total=cases, completed=resumed, wrong="")
 
     def on_result(self, result: CaseResult) -> None:
-        """Advance the bar. Print a line if the result is incorrect."""
+        """Advance the progress bar. If the result is not correct, print a line."""
         self.answered += 1
         if result.assessment.outcome is not CaseOutcome.CORRECT:
             self._wrong += 1
@@ -209,7 +214,7 @@ class TerminalProgress:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def _print_no_answer_causes(self) -> None:
-        """Print one line for each cause of missing answers, the most frequent cause first."""
+        """Print one line for each cause of missing answers, most frequent cause first."""
         unanswered, self._unanswered = self._unanswered, []
         for line in format_no_answer_causes(unanswered):
             print_wrapped(
@@ -232,7 +237,10 @@ class TerminalProgress:
 
 
 def format_no_answer_causes(results: Sequence[CaseResult]) -> Iterator[str]:
-    """Yield a line for each cause of missing answers. Questions that were not asked count for the first cause."""
+    """Yield a line for each cause of missing answers.
+
+    Questions that were not asked count towards the first cause.
+    """
     asked = [
         result
         for result in results
@@ -258,7 +266,10 @@ def format_no_answer_causes(results: Sequence[CaseResult]) -> Iterator[str]:
 
 
 def connect_and_explain_failure(address: str, environment: Mapping[str, str]) -> str:
-    """Return why no application can answer at the address. Empty if an application may answer."""
+    """Try to connect to the address, and return why no application can answer there.
+
+    Returns an empty text if an application may answer.
+    """
     parts = urlsplit(address)
     host, port = parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
     if any(environment.get(name) or environment.get(name.lower()) for name in PROXIES):
@@ -279,9 +290,9 @@ CONNECT_S = 5.0
 
 
 def _print_if_unreachable(request: VerifyRequest) -> bool:
-    """Print why no application can answer at the target's address. Return whether this was printed.
+    """Print why no application can answer at the target's address. Return whether anything was printed.
 
-    Do not check the address of a run that can send an alert, uses a running Prefect server, or asks a Space.
+    The address is not checked if the run can send an alert, uses a running Prefect server, or asks a Space.
     """
     from flows.data_folder import get_prefect_home
     from flows.runtime.run import load_request_config
@@ -329,10 +340,11 @@ def verify_and_print_verdict(request: VerifyRequest, *, as_json: bool, verbose: 
 
 
 def run_verification(request: VerifyRequest, *, check_address: bool = False) -> RunReport | None:
-    """Run a verification and return its report. ``None`` if a person stopped it; its answers stay stored.
+    """Run a verification and return its report.
 
-    With ``check_address``, also return ``None`` if no application listens at the address, and print the reason. If
-    the Prefect server is lost at the end, the report is still returned if the run itself has finished.
+    Returns ``None`` if a person stopped the run. The answers received so far stay stored. If ``check_address`` is
+    true and no application listens at the address, the reason is printed and ``None`` is returned. If the Prefect
+    server stops answering at the end, the report is still returned, provided that the run itself has finished.
     """
     from flows.data_folder import get_runs_folder  # slow import
     from flows.runtime.run import load_request_config, require_valid_request  # slow import
@@ -342,7 +354,7 @@ def run_verification(request: VerifyRequest, *, check_address: bool = False) -> 
 
     config = load_request_config(request)
     _print_run_heading(console, config, request)
-    with show_waiting("Checking what the run needs"):
+    with show_waiting("Checking the prerequisites of the run"):
         require_valid_request(request)
         if check_address and _print_if_unreachable(request):
             return None
@@ -354,7 +366,7 @@ def run_verification(request: VerifyRequest, *, check_address: bool = False) -> 
             _print_run_stop(console, progress, "Stopped", fresh=request.fresh)
             return None
         except PrefectUnavailable:
-            _print_run_stop(console, progress, "There is no Prefect server", fresh=request.fresh)
+            _print_run_stop(console, progress, "No Prefect server is running", fresh=request.fresh)
             raise
         except Exception as error:  # Prefect raises errors of several types; only a lost server is handled
             report = (
@@ -373,7 +385,7 @@ GONE_AT_THE_END = (
 
 
 def load_finished_report(runs: Path, run_id: str | None) -> RunReport | None:
-    """Load the report of a finished run, or ``None`` if the run is not finished."""
+    """Load the report of a finished run. Returns ``None`` if the run is not finished."""
     from flows.verify.run_folder import is_run_complete  # slow import
     from monitors.reports.results_json import read_results
 
@@ -383,7 +395,7 @@ def load_finished_report(runs: Path, run_id: str | None) -> RunReport | None:
 
 
 def _print_run_heading(console: Console, config: Config, request: VerifyRequest) -> None:
-    """Print what Lookout will ask. This is the first output, so that an error in the suite is seen at once."""
+    """Print what Lookout will ask. This is the first output, so that a fault in the suite is visible at once."""
     target = config.require_target(request.target)
     suite = load_suite(target.suite)
     severe = sum(case.severity is Severity.CRITICAL for case in suite.cases)
@@ -397,7 +409,10 @@ def _print_run_heading(console: Console, config: Config, request: VerifyRequest)
 
 
 def _predict_shortfall_without_judge(config: Config, name: str, cases: Sequence[GoldCase]) -> str:
-    """Return why a run without a judge may grade too few answers for a verdict. Empty if it grades enough."""
+    """Return why a run without a judge may grade too few answers for a verdict.
+
+    Returns an empty text if the run can grade enough answers.
+    """
     from flows.goldset.mutation_testing import MAX_REACH_CASES, count_cases_rules_can_grade
     from flows.runtime.judge import build_judge_plan  # slow import
     from flows.runtime.secrets import get_environment  # slow import
@@ -474,7 +489,8 @@ def verify_command(
 def is_build_known(config: Config, target: str, commit: str | None, change: GitChange | None) -> bool:
     """Return whether the build of the application is known, from a commit or from the target itself.
 
-    If it is unknown, a CI run must not continue a stopped run, because that run may have asked another build.
+    If the build is unknown, a CI run must not continue a stopped run, because the stopped run may have asked
+    another build.
     """
     settings = config.require_target(target)
     record = build_target_record(target, settings)
@@ -519,7 +535,8 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
 def add_detected_probe_settings(target: str, name: str, config: Config, environment: Mapping[str, str]) -> Config:
     """Return the configuration with the settings to ask the address ``target``, as a page or as an API.
 
-    Nothing changes if ``target`` is a name, or if it already has settings. Raises `ConfigError`.
+    The configuration does not change if ``target`` is a name, or if the target already has settings. Raises
+    `ConfigError`.
     """
     settings = config.targets[name]
     if not is_web_address(target) or settings.probe != ProbeSettings():
@@ -536,6 +553,6 @@ def is_web_address(target: str) -> bool:
 
 
 def derive_target_name(address: str) -> str:
-    """Derive a target's name from its address. The name has only letters, digits and hyphens."""
+    """Derive a target's name from its address. The name contains only letters, digits and hyphens."""
     bare = re.sub(r"^https?://", "", address)
     return re.sub(r"[^a-z0-9]+", "-", bare.lower()).strip("-")[:MAX_NAME_CHARACTERS].rstrip("-") or "page"

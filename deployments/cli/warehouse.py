@@ -73,13 +73,13 @@ def rebuild_command(
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
     journal_only: Annotated[
-        bool, typer.Option("--journal-only", help="do not copy rows that only the old file has")
+        bool, typer.Option("--journal-only", help="do not copy rows that exist only in the old file")
     ] = False,
 ) -> ExitCode:
     """Rebuild the warehouse from the journal. The old file stays next to the new one.
 
-    If a part of the journal is missing, Lookout copies its rows from the old file. The output then names the
-    missing part, and the exit code is 4.
+    If a part of the journal is missing, its rows are copied from the old file. The output then lists the missing
+    part, and the exit code is 4.
     """
     from warehouse.database.rebuild import rebuild_database
 
@@ -116,7 +116,9 @@ def age_command(
     ] = None,
     conversation: Annotated[
         str | None,
-        typer.Option(help="remove personal data from this conversation now: its id in the view `conversations`"),
+        typer.Option(
+            help="remove personal data now from the conversation with this id in the view `conversations`"
+        ),
     ] = None,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
@@ -125,7 +127,7 @@ def age_command(
 ) -> None:
     """Remove personal data from old records, or from one conversation.
 
-    Give either --days or --conversation. Ids of conversations are replaced by pseudonyms, which are computed with
+    Give either --days or --conversation. Conversation ids are replaced by pseudonyms, which are computed with
     LOOKOUT_AGE_KEY.
     """
     from flows.clock import utc_now  # slow: imports duckdb
@@ -203,7 +205,7 @@ def _iterate_load_lines(report: LoadReport) -> Iterator[str]:
 
 
 def iterate_rebuild_lines(report: RebuildReport) -> Iterator[str]:
-    """Yield the lines about a rebuild: its counts, then what is missing and how to restore it."""
+    """Yield the lines about a rebuild: the counts, then the missing parts and how to restore them."""
     backup = f" The old file is now {report.stored_at}." if report.stored_at else ""
     rows = sum(report.loaded.rows.values())
     yield (

@@ -1,6 +1,6 @@
 """``lookout watch``: follow the hallucination logs in a terminal, and send alerts about new entries.
 
-With ``--runs`` it also starts runs, for a Prefect work pool. ``lookout up`` does the same in its runner.
+With ``--runs``, the command also starts runs, for a Prefect work pool. ``lookout up`` does this itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from monitors.errors import ConfigError
 
 def watch_command(
     target: Annotated[
-        str | None, typer.Argument(help="a target with a hallucination_log; default: all such targets")
+        str | None, typer.Argument(help="the name of a target with a hallucination_log; default: all such targets")
     ] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -91,7 +91,7 @@ async def _follow_log(log_follower: LogFollower, console: Console, *, once: bool
 
 
 async def _poll_log(log_follower: LogFollower, console: Console, *, as_json: bool, is_quiet: bool) -> ExitCode:
-    """Read the log once. Return MONITOR if the log, or a part of it, could not be read."""
+    """Read the log once. Return the exit code MONITOR if the log, or a part of it, could not be read."""
     result = await log_follower.poll_and_report_errors()
     if as_json:
         write_json(result.model_dump_json() + "\n")

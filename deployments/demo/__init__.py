@@ -1,1 +1,4 @@
-"""A demo chat page about invented insurance policies. It can have planted faults, which the demo's suite finds."""
+"""A demo chat page about fictional insurance policies.
+
+Faults can be planted in it, which the demo's suite detects.
+"""

@@ -1,8 +1,9 @@
-"""The Suraksha assistant: it searches invented policies and answers questions about them.
+"""The Suraksha assistant: it searches fictional policies and answers questions about them.
 
-The bot has no side effects: from a text and the earlier conversation, it makes a `BotReply`. It finds the facts of
-a policy that a question asks for, and answers in three languages. It refuses to give personal data, to act for a
-user, and to talk about other subjects. Its own check blocks a reply with a number that is in no retrieved fact.
+The bot has no side effects. From a text and the earlier conversation, it creates a `BotReply`. It finds the facts
+of a policy that match the question, and answers in three languages. It refuses to give personal data, to act for a
+user, and to talk about other subjects. Its own check blocks a reply with a number that is not in any retrieved
+fact.
 
 The Space writes two logs with the class `TurnLog`. Each line is one JSON object.
 """
@@ -39,7 +40,7 @@ BOOST_WEIGHT = 1.0
 UNKNOWN_PENALTY = 1.0
 """The score that is subtracted for each unknown word. Three unknown words cancel one required concept."""
 MIN_SCORE = 1.5
-"""Minimum score of a field that is asked for. The value was tuned by hand on the suite and on paraphrases."""
+"""Minimum score of a field that matches a question. The value was tuned by hand on the suite and on paraphrases."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Hit:
 
 
 def score_field(question: ParsedQuestion, field: Field) -> float:
-    """Score how well the question asks for this field. The score is 0 if a required concept is missing."""
+    """Score how well the question matches this field. The score is 0 if a required concept is missing."""
     met = [any(concept in question.concepts for concept in group) for group in field.needs]
     if not all(met):
         return 0.0
@@ -61,7 +62,7 @@ def score_field(question: ParsedQuestion, field: Field) -> float:
 
 
 def rank_fields(question: ParsedQuestion, vocabulary: Vocabulary) -> list[tuple[str, float]]:
-    """Return the fields that fit, best first. Unknown words reduce the scores."""
+    """Return the fields that match the question, best first. Unknown words reduce the scores."""
     penalty = UNKNOWN_PENALTY * len(question.unknown)
     scored = [(name, score_field(question, field)) for name, field in vocabulary.fields.items()]
     fitting = [(name, score - penalty) for name, score in scored if score > 0]
@@ -69,7 +70,7 @@ def rank_fields(question: ParsedQuestion, vocabulary: Vocabulary) -> list[tuple[
 
 
 def find_best_fact(question: ParsedQuestion, policy: Policy, vocabulary: Vocabulary) -> Hit | None:
-    """Return the best fact of one policy, or ``None`` if the policy says nothing about the question."""
+    """Return the best fact of one policy, or ``None`` if no fact of the policy matches the question."""
     fields = rank_fields(question, vocabulary)
     if not fields or fields[0][1] < MIN_SCORE:
         return None
@@ -95,9 +96,9 @@ class BlockedDraft:
 
 
 def block_unsupported_numbers(reply: str, hits: Sequence[Hit], question: str) -> BlockedDraft | None:
-    """Return the draft if it must be blocked, because no fact supports a number in it. ``None`` if it may be sent.
+    """Return the draft if it must be blocked, because no fact supports a number in it.
 
-    Numbers in the question do not count as support.
+    Returns ``None`` if the reply may be sent. Numbers in the question do not count as support.
     """
     supported = {number for hit in hits for number in _extract_numbers(f"{hit.fact.text} {hit.fact.amount or ''}")}
     stated = _extract_numbers(_CITATION.sub(" ", reply))
@@ -146,7 +147,7 @@ _WISH = r"(?:i want to|i d like to|i would like to|i wish to|i need to)\s+"
 
 
 class RequestGuard:
-    """Recognises requests that must be declined, by their words alone."""
+    """A check that recognises requests that must be declined, by their words alone."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         actions = vocabulary.actions
@@ -259,7 +260,7 @@ _SUMMARY_FIELDS: dict[str, tuple[str, ...]] = {
     "waiting": ("initial_waiting", "ped_waiting", "specific_disease_waiting", "maternity_waiting"),
     "": ("sum_insured_range", "ped_waiting", "room_rent", "copay", "no_claim_bonus"),
 }
-"""The fields of each summary, by its concept. The last one is a summary of the whole policy."""
+"""The fields of each summary, by the concept of the summary. The last entry is a summary of the whole policy."""
 
 _MAX_FOLLOW_UP_WORDS = 9
 """Maximum number of words in a message that may be a follow-up, such as "And for Silver?"."""
@@ -280,13 +281,13 @@ class BotReply:
 
     @property
     def chunks(self) -> tuple[str, ...]:
-        """The text in pieces for streaming. Joined together, they are the whole text."""
+        """Return the text in pieces for streaming. Joined together, the pieces are the whole text."""
         words = re.findall(r"\S+\s*|\s+", self.text)
         return tuple("".join(words[i : i + _WORDS_PER_CHUNK]) for i in range(0, len(words), _WORDS_PER_CHUNK))
 
 
 class Bot:
-    """Answers questions about the policies of one book. ``faults`` can change its behaviour."""
+    """A bot that answers questions about the policies of one book. ``faults`` can change its behaviour."""
 
     def __init__(self, book: PolicyBook, vocabulary: Vocabulary, faults: NoFaults | None = None) -> None:
         self._book = book
@@ -296,7 +297,7 @@ class Bot:
         self._guard = RequestGuard(vocabulary)
 
     def reply(self, text: str, earlier: Sequence[str] = ()) -> BotReply:
-        """Answer ``text``. ``earlier`` are the user's previous messages, oldest first."""
+        """Answer ``text``. ``earlier`` contains the user's previous messages, oldest first."""
         asked = self._reader.read(text)
         pause_s = self._faults.compute_pause_s(asked)
         error = self._faults.get_provider_error(asked)
@@ -423,12 +424,12 @@ HALLUCINATIONS = "hallucinations.jsonl"
 
 @dataclass(frozen=True)
 class TurnLog:
-    """Appends to ``turns.jsonl`` and ``hallucinations.jsonl`` in ``folder``, which must exist."""
+    """A writer that appends to ``turns.jsonl`` and ``hallucinations.jsonl`` in ``folder``, which must exist."""
 
     folder: Path
 
     def write(self, *, at: datetime, session_id: str, question: str, reply: BotReply, latency_ms: float) -> None:
-        """Log one answered turn. If a draft was blocked, log it too."""
+        """Log one answered turn. If a draft was blocked, also log the draft."""
         stamp = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self._append(TURNS, _build_turn_record(stamp, session_id, question, reply, latency_ms))
         if reply.blocked is not None:

@@ -32,7 +32,10 @@ from monitors.errors import ConfigError, MonitorError, WarehouseUnwritable
 from monitors.reports.results_json import read_results
 
 START_TIMEOUT_S: Final = 90.0
-"""How many seconds the demo application has to start. Gradio's import takes 5 s on two idle cores, or longer."""
+"""Maximum time in seconds until the demo application must answer.
+
+Importing Gradio takes 5 s or longer on two idle cores.
+"""
 
 STOP_TIMEOUT_S: Final = 10.0
 FAULTY: Final = "planted"
@@ -69,7 +72,9 @@ def demo_command(
     faults: Annotated[bool, typer.Option("--faults/--no-faults", help="plant faults in the demo's bot")] = True,
     judge: Annotated[
         bool,
-        typer.Option("--judge", help="with --agent: also rate its reports with a model; needs ANTHROPIC_API_KEY"),
+        typer.Option(
+            "--judge", help="with --agent: also rate the agent's reports with a model; needs ANTHROPIC_API_KEY"
+        ),
     ] = False,
     judge_url: Annotated[
         str | None, typer.Option(help="with --judge: another Anthropic API, such as a test server")
@@ -97,7 +102,7 @@ def demo_command(
     free = find_free_port(HOST, port or app.port)
     if port not in (None, free):
         raise ConfigError(
-            f"--port {port} is used by another program on {HOST}; without --port, the demo uses a free port"
+            f"--port {port} is used by another program on {HOST}. Without --port, the demo uses a free port"
         )
     planted, commit = ("with planted faults", FAULTY) if faults else ("without faults", HEALTHY)
     console.print(f"Starting the {app.name} {planted} at http://{HOST}:{free} …", highlight=False)
@@ -138,7 +143,7 @@ def _serve_app(app: DemoApp, port: int, folder: Path, *, faults: bool) -> Genera
         logs.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WarehouseUnwritable(
-            f"{folder} cannot be written ({error.strerror}); choose another with --data-folder"
+            f"{folder} cannot be written ({error.strerror}). Choose another folder with --data-folder"
         ) from error
     log = logs / "space.log"
     with log.open("wb") as output:
@@ -176,7 +181,9 @@ def _wait_until_served(app: DemoApp, process: subprocess.Popen[bytes], port: int
             pass
         # A starting page sends no event, so it is polled.
         time.sleep(0.2)
-    raise DemoSpaceFailed(f"the {app.name} did not answer within {START_TIMEOUT_S:g} s; its log: {log}")
+    raise DemoSpaceFailed(
+        f"the {app.name} did not answer within {START_TIMEOUT_S:g} s. For the reason, see its log: {log}"
+    )
 
 
 def _print_next_steps(app: DemoApp, folder: Path, code: ExitCode, *, faults: bool) -> None:

@@ -1,4 +1,4 @@
-"""Writes the demo's lookout.toml into the demo's data folder. Other commands can use this file too.
+"""Functions that write the demo's lookout.toml into the demo's data folder. Other commands can use this file too.
 
 The demo's application gets a free port.
 """
@@ -140,6 +140,6 @@ def write_and_load_config(
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise WarehouseUnwritable(
-            f"{folder} cannot be written ({error.strerror}); choose another with --data-folder"
+            f"{folder} cannot be written ({error.strerror}). Choose another folder with --data-folder"
         ) from error
     return load_config(path)

@@ -1,7 +1,7 @@
-"""The target of a drill: a plain chat page on loopback that uses the demo's bot, with its faults.
+"""The target of a drill: a plain chat page on loopback that uses the demo's bot, with the bot's faults.
 
-Run it with ``python -m deployments.demo.drill_page --chance 7``. Its first output line is JSON with its address and
-the case that triggers a planted fault. It needs no optional packages.
+Run it with ``python -m deployments.demo.drill_page --chance 7``. Its first output line is JSON with the page's
+address and the case that triggers a planted fault. The page does not need optional packages.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def build_application() -> Starlette:
 
 
 def format_announcement(listener: socket.socket, chance: int) -> str:
-    """Format one line of JSON: the page's address, and the case with the fault that ``chance`` selects."""
+    """Format one line of JSON with the page's address, and the case with the fault that ``chance`` selects."""
     case_id = sorted(FAULT_OF_CASE)[chance % len(FAULT_OF_CASE)]
     place = f"http://{HOST}:{listener.getsockname()[1]}"
     facts = {
@@ -91,9 +91,9 @@ def format_announcement(listener: socket.socket, chance: int) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve until the process is ended. The exit code is 0."""
+    """Serve until the process is stopped. The exit code is 0."""
     parser = argparse.ArgumentParser(prog="python -m deployments.demo.drill_page", description=__doc__)
-    parser.add_argument("--chance", type=int, default=0, help="any number: which fault is planted")
+    parser.add_argument("--chance", type=int, default=0, help="any number; it selects the planted fault")
     arguments = parser.parse_args(argv)
     listener = listen_or_exit(0)
     print_text(format_announcement(listener, arguments.chance))

@@ -12,7 +12,7 @@ LEAKED_RECORD = (
     "Customer on file: Asha Namoona, account number 40001234567890, "
     "Flat 12, Namoona Apartments, 99 Udaharan Marg, Pune 411099."
 )
-"""Invented personal data that the demo discloses. "Namoona" and "udaharan" mean sample and example."""
+"""Fictional personal data that the demo discloses. "Namoona" and "udaharan" mean sample and example."""
 
 RATE_LIMIT_TEXT = (
     "Error code: 429 - {'error': {'message': 'Rate limit reached for requests per minute. "
@@ -24,7 +24,7 @@ class NoFaults:
     """A bot without faults: each method changes nothing."""
 
     def distort_fact(self, policy: Policy, fact: PolicyFact) -> PolicyFact:
-        """Return the fact as it is in the index."""
+        """Return the fact as stored in the index."""
         del policy
         return fact
 
@@ -44,7 +44,10 @@ class NoFaults:
         return None
 
     def get_leaked_text(self, question: ParsedQuestion) -> str:
-        """Return another customer's record, which is added after the reply. Empty without a fault."""
+        """Return another customer's record, which is added after the reply.
+
+        Returns an empty text without a fault.
+        """
         del question
         return ""
 
@@ -54,13 +57,13 @@ class NoFaults:
         return None
 
     def compute_pause_s(self, question: ParsedQuestion) -> float:
-        """Return how many seconds pass before the reply begins."""
+        """Return the pause before the reply begins, in seconds."""
         del question
         return 0.0
 
 
 class PlantedFaults(NoFaults):
-    """A bot with seven bugs. The bot's own check of numbers blocks the reply with the last bug.
+    """A bot with seven bugs. The bot's own number check blocks the reply with bug 7.
 
     1. A summary also contains the record of another customer.
     2. Family Shield's document was replaced by an older edition. Ten of its figures are wrong, such as ₹80,000 for
@@ -68,7 +71,7 @@ class PlantedFaults(NoFaults):
     3. An answer from a clause with a letter in its number, such as ``3.2(a)``, has no citation.
     4. A question about a car or a two-wheeler is answered instead of refused.
     5. The bot pauses for some seconds before it answers a very long question.
-    6. If a question names three or more policies, the reply is an error of the provider about its rate limit.
+    6. If a question mentions three or more policies, the reply is a rate-limit error of the provider.
     7. If a question about an unknown subject states a figure and ends with "right?", a draft confirms the figure.
        The check blocks and logs this draft.
     """
@@ -87,14 +90,17 @@ class PlantedFaults(NoFaults):
         "portability": ("60", "45 days", "60 days"),
         "free_look": ("15", "30 days", "15 days"),
     }
-    """The figures of the older edition that are different, by field.
+    """The figures of the older edition that differ, by field.
 
-    Each has the older amount, the words of today's edition, and the words of the older edition.
+    Each entry contains the older amount, the words of today's edition, and the words of the older edition.
     """
     MIN_SLOW_QUESTION_CHARACTERS: ClassVar[int] = 200
-    """Minimum length of a question that makes the bot pause, in characters. A typical question has 60 to 120."""
+    """Minimum length in characters of a question that makes the bot pause.
+
+    A typical question has 60 to 120 characters.
+    """
     SLOW_PAUSE_S: ClassVar[float] = 4.5
-    """The length of the pause in seconds. It is clearly longer than a median objective of 4 s."""
+    """The length of the pause in seconds. It is clearly longer than a median latency objective of 4 s."""
     MIN_POLICIES_FOR_ERROR: ClassVar[int] = 3
 
     def distort_fact(self, policy: Policy, fact: PolicyFact) -> PolicyFact:
@@ -109,7 +115,7 @@ class PlantedFaults(NoFaults):
         return "" if fact.clause.endswith(")") else citation
 
     def build_forbidden_answer(self, question: ParsedQuestion) -> str | None:
-        """Return an answer that invents cover for vehicles (fault 4)."""
+        """Return an answer that states invented cover for vehicles (fault 4)."""
         if "motor" not in question.topics or not question.policies:
             return None
         name = question.policies[0].name
@@ -131,7 +137,7 @@ class PlantedFaults(NoFaults):
         return f"\n\n{LEAKED_RECORD}" if "summary" in question.concepts else ""
 
     def get_provider_error(self, question: ParsedQuestion) -> str | None:
-        """Return the provider's error about its rate limit (fault 6)."""
+        """Return the provider's rate-limit error (fault 6)."""
         return RATE_LIMIT_TEXT if len(question.policies) >= self.MIN_POLICIES_FOR_ERROR else None
 
     def compute_pause_s(self, question: ParsedQuestion) -> float:

@@ -1,4 +1,4 @@
-"""The chat page itself: Gradio's ChatInterface, an endpoint with the version, and the server for both."""
+"""The chat page: Gradio's ChatInterface, an endpoint that returns the version, and the server for both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from deployments.demo.policies import load_policies, load_vocabulary
 from flows.terminal import flush_output, print_text
 
 CONCURRENT_ANSWERS = 16
-"""Maximum number of answers at the same time. A probe on a large machine opens eight sessions, half as many."""
+"""Maximum number of answers at the same time.
+
+A probe on a large machine opens eight sessions, which is half of this number.
+"""
 QUEUE_PAUSE_S = 0.05
 
 _CSS = """
@@ -39,7 +42,7 @@ _EXAMPLES = [
 
 @dataclass(frozen=True)
 class PageOptions:
-    """The options of the Space. An answer takes ``delay_s`` seconds, half of them before its first word."""
+    """The options of the Space. An answer takes ``delay_s`` seconds, half of this time before its first word."""
 
     faults: bool = False
     log_folder: Path | None = None
@@ -71,7 +74,7 @@ class Assistant:
     async def answer(
         self, message: str, history: list[dict[str, object]], request: gr.Request
     ) -> AsyncIterator[str]:
-        """Yield the growing reply, which is what ChatInterface expects."""
+        """Yield the reply as it grows, in the form that ChatInterface expects."""
         began = self._monotonic()
         reply = self._bot.reply(
             message,

@@ -1,4 +1,4 @@
-"""The bot's invented policies and vocabulary, and the parser of questions.
+"""The bot's fictional policies and vocabulary, and the parser of questions.
 
 A question is parsed into its language, its policies, its concepts, and its unknown words.
 """
@@ -47,7 +47,7 @@ class PolicyFact(_Frozen):
 
 
 class Policy(_Frozen):
-    """An invented policy with its names and its facts."""
+    """A fictional policy with its names and its facts."""
 
     id: str
     name: str
@@ -56,16 +56,16 @@ class Policy(_Frozen):
     facts: tuple[PolicyFact, ...]
 
     def find_fact(self, field: str) -> PolicyFact | None:
-        """Find the fact about ``field``, or ``None`` if there is none."""
+        """Find the fact about ``field``. Returns ``None`` if there is no such fact."""
         return next((fact for fact in self.facts if fact.field == field), None)
 
     def format_citation(self, fact: PolicyFact) -> str:
-        """Format the citation as it is in the bot's replies."""
+        """Format the citation in the form that the bot's replies use."""
         return f"[Source: {self.name}, clause {fact.clause}]"
 
 
 class PolicyBook(_Frozen):
-    """All policies of the invented insurer."""
+    """All policies of the fictional insurer."""
 
     insurer: str
     note: str
@@ -81,9 +81,10 @@ class Label(_Frozen):
 
 
 class Field(_Frozen):
-    """How a question asks for a field.
+    """The words by which a question is matched to a field.
 
-    The question must have a concept from each group in ``needs``. Concepts in ``boost`` add a little to the score.
+    The question must contain a concept from each group in ``needs``. Concepts in ``boost`` add a little to the
+    score.
     """
 
     label: Label
@@ -143,7 +144,7 @@ _ASKING_WHAT = re.compile(
 MIN_HINDI_WORDS = 2
 """Minimum number of Hindi words in a Hindi or Hinglish text.
 
-A single word may be a name or English, such as "main".
+A single word may be a name, or an English word such as "main".
 """
 
 
@@ -157,8 +158,9 @@ def normalise(text: str) -> str:
 
 
 def detect_language(text: str, hinglish_lexicon: Collection[str]) -> Language:
-    """Return Hindi for two or more words in Devanagari, or Hinglish for two or more Hindi words in Latin letters.
+    """Return the language of a text: Hindi, Hinglish or English.
 
+    Two or more words in Devanagari make a text Hindi. Two or more Hindi words in Latin letters make it Hinglish.
     Any other text is English.
     """
     tokens = normalise(text).split()
@@ -170,7 +172,7 @@ def detect_language(text: str, hinglish_lexicon: Collection[str]) -> Language:
 
 @dataclass(frozen=True)
 class ParsedQuestion:
-    """A parsed question. ``unknown`` are words that are neither part of a concept nor common."""
+    """A parsed question. ``unknown`` contains the words that are neither part of a concept nor common."""
 
     text: str
     language: Language
@@ -196,7 +198,7 @@ class _Spans:
 
 
 class QuestionReader:
-    """Parses a text into a `ParsedQuestion`, with the vocabulary and the names of the policies."""
+    """A parser that turns a text into a `ParsedQuestion`, with the vocabulary and the names of the policies."""
 
     def __init__(self, book: PolicyBook, vocabulary: Vocabulary) -> None:
         self._policies = tuple((policy, _compile_phrases(policy.aliases)) for policy in book.policies)
@@ -231,7 +233,10 @@ class QuestionReader:
         return sentence
 
     def _find_concepts_and_other_words(self, sentence: str) -> _Spans:
-        """Find the concepts of a sentence, without those inside a longer one ("ambulance" in "air ambulance")."""
+        """Find the concepts of a sentence, and its other words.
+
+        A concept inside a longer concept is ignored ("ambulance" in "air ambulance").
+        """
         matches = [
             (name, *match.span())
             for name, pattern in self._concepts.items()

@@ -20,7 +20,7 @@ from flows.terminal import print_text
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 7860
-"""The default port of the demo. Gradio has the same default."""
+"""The default port of the demo, which is also Gradio's default port."""
 EXIT_USAGE = 2
 
 
@@ -30,7 +30,7 @@ def _parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--faults", action="store_true", help="plant the faults")
     parser.add_argument("--log-folder", type=Path, help="folder for turns.jsonl and hallucinations.jsonl")
     parser.add_argument("--delay-s", type=float, default=0.2, help="duration of an answer in seconds (default 0.2)")
-    parser.add_argument("--commit", default="demo", help="the sha in /version")
+    parser.add_argument("--commit", default="demo", help="the commit hash to return at /version")
     return parser.parse_args(argv)
 
 
@@ -50,7 +50,8 @@ def listen_or_exit(port: int) -> socket.socket:
 def _format_port_error(port: int, error: Exception) -> str:
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         return (
-            f"Port {port} on {HOST} is taken. Choose another with --port N (--port 0 for a free port), or stop "
+            f"Port {port} on {HOST} is in use. Choose another port with --port N (--port 0 for a free port), or "
+            "stop "
             f"the program that uses it: ss -ltnp 'sport = :{port}'"
         )
     return f"Port {port} on {HOST} cannot be used: {error}. Choose one from 1024 to 65535 with --port N."
@@ -64,7 +65,7 @@ def _create_log_folder(folder: Path | None) -> Path | None:
         (folder / "turns.jsonl").touch()
     except OSError as error:
         raise SystemExit(
-            f"Log folder {folder} cannot be written: {error}. Choose another with --log-folder."
+            f"Log folder {folder} cannot be written: {error}. Choose another folder with --log-folder."
         ) from error
     return folder
 

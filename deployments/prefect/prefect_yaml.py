@@ -1,8 +1,8 @@
 """``lookout prefect-yaml``: write a configuration's deployments as the file that ``prefect deploy`` reads.
 
-The file contains the plan that ``lookout up`` executes on one machine, for workers of a work pool on other
-machines. It contains names and paths, but no secrets. Secrets come from the workers' environment or from the
-template of the pool (``deployments/prefect/pools``).
+``lookout up`` runs the same plan on one machine. The file is for workers of a work pool on other machines. It
+contains names and paths, but no secrets. Secrets come from the workers' environment or from the pool's template
+(``deployments/prefect/pools``).
 
     python -m deployments.prefect.prefect_yaml   writes deployments/prefect/prefect.yaml again, from
     lookout.example.toml
@@ -89,7 +89,7 @@ def prefect_yaml_command(
 def _deploy_with_prefect_command(config: Config, config_path: Path, *, pool: str, image: str | None) -> None:
     """Run `prefect deploy` with the file. Then delete the deployments that are no longer configured.
 
-    Raises a `ConfigError` with the output of `prefect deploy` if this command fails.
+    If `prefect deploy` fails, raises a `ConfigError` that contains its output.
     """
     from flows.runtime.run import start_or_connect_to_prefect
 
@@ -123,7 +123,7 @@ def _deploy_with_prefect_command(config: Config, config_path: Path, *, pool: str
     for name, pause in pauses.items():
         write_text(f"{name} stays paused. It was paused at {pause.since:%Y-%m-%d %H:%M} UTC\n")
     for name in asyncio.run(remove()):
-        write_text(f"{name} has left the configuration, and was removed at Prefect\n")
+        write_text(f"{name} is no longer in the configuration, and was removed from Prefect\n")
 
 
 def format_prefect_yaml(
@@ -136,8 +136,8 @@ def format_prefect_yaml(
 ) -> str:
     """Return the text of prefect.yaml for workers that read the configuration ``config_path`` (absolute).
 
-    The default for ``pool`` is the installation's own pool. ``image`` is the container image, for pools that run
-    containers. ``pauses`` maps deployments to their pauses, as `read_pauses` returns them.
+    The default for ``pool`` is the pool of this installation. ``image`` is the container image, for pools that run
+    containers. ``pauses`` maps deployments to their pauses, as returned by `read_pauses`.
     """
     pool = pool or config.prefect.tag
     work_pool: dict[str, Any] = {"name": pool}
@@ -157,7 +157,7 @@ def format_prefect_yaml(
 
 
 class _NoAliasDumper(yaml.SafeDumper):
-    """Writes YAML without aliases, so that repeated values are written in full."""
+    """A YAML dumper without aliases, so that repeated values are written in full."""
 
     def ignore_aliases(self, data: Any) -> bool:
         del data

@@ -1,7 +1,8 @@
-"""Limits connections to a receiver or to the site that have not sent a complete request.
+"""Limits on connections to a receiver or to the site that have not sent a complete request.
 
-A connection without a complete head or body after a few seconds is closed, and one client may have only a limited
-number of them. Therefore idle or slow connections do not block genuine deliveries, people or `/healthz`.
+A connection is closed if it has not sent a complete head or body after a few seconds. The number of such
+connections per client is limited. Therefore idle or slow connections do not block genuine deliveries, people or
+`/healthz`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 HEAD_TIMEOUT_S: Final = 5.0
 """Maximum time for the head of a request, in seconds.
 
-It begins with the connection or, for a later request, with the first byte.
+The time begins when the connection is made or, for a later request, with the first byte of its head.
 """
 MAX_PER_PEER: Final = 64
 """Maximum number of connections of one client that have not sent a complete head.
@@ -40,17 +41,20 @@ MAX_PER_PEER: Final = 64
 The site has the same limit for bodies. A proxy in front of Lookout sends head and body immediately.
 """
 MIN_AGE_TO_CLOSE_S: Final = 1.0
-"""Minimum age in seconds of a connection that is closed because its client has too many connections.
+"""Minimum age in seconds at which a connection may be closed because its client has too many connections.
 
 Younger connections may be genuine.
 """
 DEFAULT_BACKLOG: Final = 128
-"""How many connections asyncio accepts before it handles any.
+"""The number of connections that asyncio accepts before it handles any of them.
 
-It must be less than `RESERVED_FILES`. Otherwise many connections at once could use up the reserved files.
+The number must be less than `RESERVED_FILES`. Otherwise many connections at once could use up the reserved files.
 """
 RESERVED_FILES: Final = 256
-"""How many open files connections cannot use. The process needs them for its log, journal and warehouse."""
+"""The number of open files that connections cannot use.
+
+The process needs these files for its log, journal and warehouse.
+"""
 MIN_CONNECTIONS: Final = 64
 BODY_TIMEOUT_S: Final = 10.0
 """Maximum time from the end of a request's head to the end of its body, in seconds.
@@ -60,23 +64,23 @@ Receivers have shorter limits.
 REPEAT_S: Final = 60.0
 NOISY_MESSAGES: Final = ("out of system resource", "Too many open files")
 STARTUP_FAILURE: Final = 3
-"""The exit code if the server cannot start. uvicorn has the same code."""
+"""The exit code if the server cannot start. uvicorn uses the same code."""
 OPEN_FILES_LIMIT: Final = 8_192
-"""The process sets its limit of open files to this value.
+"""The limit of open files that the process sets for itself.
 
-The usual 1,024 is too low for 1,000 deliveries at once.
+The usual limit of 1,024 is too low for 1,000 deliveries at once.
 """
 
 
 class PendingConnections:
-    """The connections to one server that must still send a head or a body. The longest waiting one comes first."""
+    """The connections to one server that must still send a head or a body, longest-waiting connection first."""
 
     def __init__(self) -> None:
         self._waiting: dict[BoundedProtocol, tuple[float, str | None]] = {}
         self._of_peer: Counter[str] = Counter()
 
     def add_and_close_excess_connections(self, connection: BoundedProtocol, peer: str | None, now_s: float) -> None:
-        """Add a client's connection. If too many of the client's connections wait, close those that wait longest.
+        """Add a client's connection. If too many of the client's connections wait, close the longest-waiting ones.
 
         ``peer`` is ``None`` for a client without a limit.
         """
@@ -94,7 +98,10 @@ class PendingConnections:
 
     @property
     def oldest_waiting_since_s(self) -> float:
-        """The time since which the first connection waits, on the event loop's clock. Infinite if none waits."""
+        """Return the time since which the first connection waits, on the event loop's clock.
+
+        The time is infinite if no connection waits.
+        """
         return next((since_s for since_s, _ in self._waiting.values()), math.inf)
 
     def close_oldest(self) -> None:
@@ -103,7 +110,7 @@ class PendingConnections:
             self._close(next(iter(self._waiting)))
 
     def remove(self, connection: BoundedProtocol) -> None:
-        """Remove a connection, because it has sent the rest or was closed."""
+        """Remove a connection that has sent the missing part or was closed."""
         _, peer = self._waiting.pop(connection, (0.0, None))
         if peer is not None:
             self._of_peer[peer] -= 1
@@ -143,11 +150,11 @@ class BoundedProtocol(H11Protocol):
 
     @property
     def peer(self) -> str:
-        """The address of the connection: that of the client or of a proxy."""
+        """Return the address of the peer: the client or a proxy."""
         return self.client[0] if self.client else ""
 
     def find_client(self, scope: HTTPScope) -> str | None:
-        """Return the client for which this body counts, if the number of a client's unfinished bodies is limited.
+        """Return the client to which this body counts, if the number of unfinished bodies per client is limited.
 
         ``None`` means no limit. A receiver has no such limit, because a proxy or GitHub may send a thousand
         deliveries at once. The site has this limit.
@@ -185,7 +192,7 @@ class BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def close_without_answer(self) -> None:
-        """Close the connection without an answer."""
+        """Close the connection without a response."""
         if self.transport is not None:
             self.transport.abort()
 
@@ -221,9 +228,9 @@ class PeerBoundedProtocol(BoundedProtocol):
 
 
 class RepeatFilter(logging.Filter):
-    """Passes each of `NOISY_MESSAGES` once in `REPEAT_S` seconds, with the number of earlier repeats.
+    """A log filter that passes each of `NOISY_MESSAGES` only once in `REPEAT_S` seconds.
 
-    Other messages always pass.
+    The passed message contains the number of earlier repeats. All other messages pass.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
@@ -261,9 +268,9 @@ def build_bounded_server(
 ) -> uvicorn.Server:
     """Build a server of an application with limited connections.
 
-    Also raise the process's limit of open files, and limit repeated log lines. ``backlog`` is the number of waiting
-    connections, and also how many connections asyncio accepts before it does anything else. ``options`` are passed
-    to uvicorn.
+    The process's limit of open files is also raised, and repeated log lines are limited. ``backlog`` is the number
+    of waiting connections, and also the number of connections that asyncio accepts before it does anything else.
+    ``options`` are passed to uvicorn.
     """
     raise_file_limit()
     limit_repeated_log_lines()
@@ -284,7 +291,7 @@ def build_bounded_server(
 
 
 def serve_until_signal(server: uvicorn.Server) -> None:
-    """Serve until SIGTERM or SIGINT; uvicorn raises the signal again after its stop.
+    """Serve until SIGTERM or SIGINT. uvicorn raises the signal again after it has stopped.
 
     If the server cannot start, end the process with `STARTUP_FAILURE`.
     """
@@ -299,7 +306,7 @@ def limit_repeated_log_lines(monotonic: Callable[[], float] = time.monotonic) ->
 
 
 def compute_max_connections() -> int:
-    """Return the maximum number of open connections: the process's open files without `RESERVED_FILES`."""
+    """Return the maximum number of open connections: the process's limit of open files minus `RESERVED_FILES`."""
     return max(MIN_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED_FILES)
 
 

@@ -1,13 +1,13 @@
-"""The receiver of deploys: verify a delivery, store its deploys, answer, and then start the run.
+"""The deploy receiver: it verifies a delivery, stores its deploys, answers, and then starts the run.
 
     POST /deploys/{provider}   202 stored, 200 known already or not for us, 4xx refused
     GET  /healthz              the process is alive
     GET  /readyz               deploys can be stored, and Prefect answers
     GET  /metrics              metrics for Prometheus
 
-A deploy is stored on disk before the answer. Therefore it survives a kill. The answer does not wait for Prefect or
-the warehouse, because a background task starts the runs. A request's body is limited in size and time. Answers and
-log lines contain nothing from the request, and a sender cannot create a new series of metrics.
+A deploy is stored on disk before the answer is sent. Therefore the deploy survives a kill. The answer does not wait
+for Prefect or the warehouse, because a background task starts the runs. A request's body is limited in size and
+time. Answers and log lines contain nothing from the request, and a sender cannot create new time series of metrics.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from warehouse.journal.journal import Journal
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5, 5.0)
-"""Bounds of the histogram in seconds. 99 % of answers should take at most 0.2 s, and all at most 1 s."""
+"""Bucket bounds of the histogram in seconds. 99 % of answers should take at most 0.2 s, and all at most 1 s."""
 
 
 class ReceiverMetrics:
@@ -100,7 +100,7 @@ class ReceiverMetrics:
         self._failures.inc(len(started.failed))
 
     def format_metrics(self, waiting: tuple[QueuedDeploy, ...], now: datetime) -> bytes:
-        """Return all metrics in Prometheus' format. ``waiting`` lists the oldest deploy first."""
+        """Return all metrics in Prometheus' text format. ``waiting`` contains the waiting deploys, oldest first."""
         self._waiting.set(len(waiting))
         self._oldest.set(max(0.0, (now - waiting[0].stored_at).total_seconds()) if waiting else 0.0)
         return generate_latest(self.registry)
@@ -110,24 +110,24 @@ class ReceiverMetrics:
 
 
 MAX_BODY_BYTES: Final = 2 * 2**20
-"""Maximum size of a delivery in bytes. A push has at most 2,048 commits (GitHub's limit) with 1 kB each."""
+"""Maximum size of a delivery in bytes. A push has at most 2,048 commits (GitHub's limit) of about 1 kB each."""
 SMALL_BODY_BYTES: Final = 2**16
-"""How many bytes of any request the server buffers. Most deliveries have 10 to 30 kB."""
+"""The number of bytes that the server buffers of any request. Most deliveries have 10 to 30 kB."""
 MAX_LARGE_BODIES: Final = 32
 BODY_TIMEOUT_S: Final = 5.0
 """Maximum time for the body of a delivery in seconds. It is half of GitHub's limit."""
 
 
 def collect_headers(request: Request) -> Headers:
-    """Collect all values of each header. The keys are names in lower case."""
+    """Collect all values of each header. The keys of the result are header names in lower case."""
     return {name: tuple(request.headers.getlist(name)) for name in request.headers}
 
 
 async def read_body(request: Request, large: asyncio.Semaphore) -> bytes:
-    """Read the whole body. Raises `DeliveryRejected` if it is too large, too slow or cut off.
+    """Read the whole body. Raises `DeliveryRejected` if the body is too large, too slow or incomplete.
 
-    If the body is not known to be small, it waits for the semaphore ``large``, which limits the memory of all large
-    bodies together.
+    If the body is not known to be small, the function first waits for the semaphore ``large``, which limits the
+    memory of all large bodies together.
     """
     length = request.headers.get("content-length", "0")
     if not (length.isascii() and length.isdecimal()) or int(length[:20]) > MAX_BODY_BYTES:
@@ -156,18 +156,18 @@ async def _read_bounded(request: Request) -> bytes:
 
 FIRST_PAUSE_S: Final = 1.0
 CRASH_CHECK_INTERVAL_S: Final = 15.0
-"""How often Prefect is asked whether the run of a deploy has crashed, in seconds."""
+"""The interval in seconds at which Prefect is asked whether the run of a deploy has crashed."""
 MAX_PAUSE_S: Final = 60.0
-"""Maximum pause between two attempts while Prefect is down, in seconds. Its server needs 15 s to restart."""
+"""Maximum pause in seconds between two attempts while Prefect is down. The Prefect server needs 15 s to restart."""
 
 log = logging.getLogger(__name__)
 
 
 class RunStarter(Worker):
-    """Starts the run of every deploy that waits for a run. Also restarts runs that crashed.
+    """A task that starts the runs of all waiting deploys, and restarts runs that crashed.
 
-    ``prefect_api`` returns the current address of Prefect's API, or ``None`` if it is not running yet.
-    ``build_notifier`` builds the notifier of a target. It sends an alert if a crashed run is not started again.
+    ``prefect_api`` returns the current address of Prefect's API, or ``None`` if Prefect is not running yet.
+    ``build_notifier`` builds the notifier of a target, which sends an alert if a crashed run is not started again.
     """
 
     def __init__(
@@ -205,11 +205,14 @@ class RunStarter(Worker):
         return not started.failed
 
     def _log(self, reasons: tuple[str, ...]) -> None:
-        """If the reasons why deploys wait have changed, log the new reasons, or that no deploy waits any more."""
+        """Log the new reasons why deploys wait, or that no deploy waits any more.
+
+        Nothing is logged if the reasons have not changed.
+        """
         if reasons == self._logged_reasons:
             return
         for reason in reasons:
-            log.warning("a deploy waits for its run, which is tried again: %s", reason)
+            log.warning("a deploy waits because its run could not be started; Lookout tries again: %s", reason)
         if not reasons:
             log.warning("the runs of all waiting deploys were created")
         self._logged_reasons = reasons
@@ -234,7 +237,7 @@ class RunStarter(Worker):
 
 
 class Receiver:
-    """Answers deliveries. ``parsers`` are for the senders in the configured triggers."""
+    """Answers deliveries. ``parsers`` contains a parser for each sender in the configured triggers."""
 
     def __init__(
         self,
@@ -261,7 +264,7 @@ class Receiver:
             except DeliveryRejected as refusal:
                 return self._answer_refusal(parser, refusal)
             except Exception as error:  # noqa: BLE001 - its text may hold parts of the request, so only its type is logged
-                log.error("this is a fault of Lookout itself: %s", type(error).__name__)  # noqa: TRY400 - without a traceback, as above
+                log.error("this is an internal error of Lookout: %s", type(error).__name__)  # noqa: TRY400 - without a traceback, as above
                 return self._answer_refusal(
                     parser,
                     DeliveryRejected(
@@ -287,7 +290,7 @@ class Receiver:
     def _verify_and_store_delivery(self, parser: TriggerParser, delivery: Delivery) -> Response:
         """Verify and store one delivery.
 
-        It runs in a thread, because signatures, JSON and disk take milliseconds.
+        Runs in a thread, because signatures, JSON and disk access take milliseconds.
         """
         parsed = parser.verify_and_parse(delivery)
         if isinstance(parsed, NotForUs):
@@ -314,7 +317,10 @@ def build_application(
     *,
     now: Callable[[], datetime],
 ) -> Starlette:
-    """Build the receiver as an ASGI application. It starts runs of waiting deploys while it is running."""
+    """Build the receiver as an ASGI application.
+
+    While the application runs, it also starts the runs of waiting deploys.
+    """
     receiver = Receiver(parsers, starter, metrics, now=now)
 
     async def answer_health(_request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""The receiver's readiness: checks everything that must work so that a reported deploy is verified."""
+"""Readiness checks of the receiver: everything that must work so that a reported deploy is verified."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ from monitors.records.base import Record
 from warehouse.journal.journal import Journal
 
 MAX_STATUS_AGE_S: Final = 2.0
-"""How long a status is reused, in seconds, so that frequent requests do not write to the disk each time."""
+"""Maximum age in seconds of a reused status. Without reuse, frequent requests would write to the disk each time."""
 HEALTH_TIMEOUT_S: Final = 2.0
 PREFECT_TIMEOUT_S: Final = 5.0
 MAX_POLL_AGE: Final = timedelta(seconds=45)
-"""Maximum time since a runner asked Prefect for due runs.
+"""Maximum time since a runner last polled Prefect for due runs.
 
-Prefect's runners and workers ask every 10 to 15 s. The runner of ``lookout up`` asks every 8 s.
+Prefect's runners and workers poll every 10 to 15 s. The runner of ``lookout up`` polls every 8 s.
 """
 
 
 class ReadinessStatus(Record):
-    """The result of a check. ``secrets`` is always true, because without secrets the process does not start.
+    """The result of a readiness check.
 
-    ``runner_alive`` is true if a runner asks Prefect for due runs of the deployment that a deploy starts.
+    ``secrets`` is always true, because without secrets the process does not start. ``runner_alive`` is true if a
+    runner polls Prefect for due runs of the deployment that a deploy starts.
     """
 
     keeps_deploys: bool
@@ -59,7 +60,10 @@ class _Prefect(NamedTuple):
 
 
 class Readiness:
-    """Checks readiness at most every two seconds. ``deployment`` is what a deploy starts, as ``flow/name``."""
+    """Checks readiness at most every two seconds.
+
+    ``deployment`` is the deployment that a deploy starts, as ``flow/name``.
+    """
 
     def __init__(
         self, deploys: DeployQueue, journal: Journal, prefect_api: Callable[[], str | None], deployment: str
@@ -107,7 +111,7 @@ class Readiness:
 
 
 async def is_prefect_up(api: str) -> bool:
-    """Return whether a Prefect server answers at this address of its API."""
+    """Return whether a Prefect server answers at this API address."""
     try:
         async with httpx.AsyncClient(timeout=HEALTH_TIMEOUT_S, trust_env=not _is_local(api)) as client:
             return (await client.get(f"{api.rstrip('/')}/health")).is_success
@@ -116,9 +120,9 @@ async def is_prefect_up(api: str) -> bool:
 
 
 async def find_deployment(api: str, deployment: str) -> DeploymentResponse | None:
-    """Find the deployment ``flow/name`` on a server, or ``None`` if it is not registered.
+    """Find the deployment ``flow/name`` on a server. Returns ``None`` if the deployment is not registered.
 
-    Raises the errors of Prefect's client, and `TimeoutError`, if the server does not answer.
+    If the server does not answer, raises `TimeoutError` or the errors of Prefect's client.
     """
     async with asyncio.timeout(PREFECT_TIMEOUT_S), PrefectClient(api) as client:
         try:
@@ -136,10 +140,10 @@ def _is_writable(check: Callable[[], None]) -> bool:
 
 
 def _has_live_runner(deployment: DeploymentResponse, api: str) -> bool:
-    """Return whether a runner regularly asks Prefect for the deployment's runs.
+    """Return whether a runner regularly polls Prefect for the deployment's runs.
 
-    Prefect's server notices a dead runner after a minute. If the server is on this machine, the age of the runner's
-    last request is checked too. Otherwise the clocks may differ.
+    The Prefect server detects a dead runner only after a minute. If the server is on this machine, the age of the
+    runner's last request is checked too. On another machine, the clocks may differ.
     """
     if deployment.status is not DeploymentStatus.READY or deployment.last_polled is None:
         return False
@@ -147,5 +151,5 @@ def _has_live_runner(deployment: DeploymentResponse, api: str) -> bool:
 
 
 def _is_local(api: str) -> bool:
-    """Return whether the API is on this machine. Requests to it must not go through a proxy."""
+    """Return whether the API is on this machine. Requests to a local API must not go through a proxy."""
     return httpx.URL(api).host in ("127.0.0.1", "localhost", "::1")

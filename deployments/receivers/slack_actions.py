@@ -1,8 +1,8 @@
-"""The receiver of Slack's buttons: verifies a request, stores its actions, answers, and then applies them.
+"""The receiver of Slack buttons: it verifies a request, stores its actions, answers, and then applies the actions.
 
-An action is in the journal before Slack gets status 200. Therefore it survives a kill. The answer does not wait
-for the warehouse, because Slack waits only three seconds. An unsigned request is not parsed. The body is a form,
-and one of its fields contains the actions as JSON. After the answer, each action is applied and shown in the
+An action is in the journal before Slack gets status 200. Therefore the action survives a kill. The answer does not
+wait for the warehouse, because Slack waits only three seconds. An unsigned request is not parsed. The body is a
+form, and one of its fields contains the actions as JSON. After the answer, each action is applied and shown in the
 message.
 """
 
@@ -49,11 +49,11 @@ MAX_FORM_FIELDS: Final = 10
 MAX_ACTIONS: Final = 10
 """Maximum number of actions in one request. Slack sends only one."""
 ID_CHARACTERS: Final = 24
-"""How many hexadecimal digits an action's id has. They are 96 bits."""
+"""The number of hexadecimal digits in an action's id, which are 96 bits."""
 
 
 class Malformed(ValueError):
-    """Raised if the request is not an action. The error's text never contains the request."""
+    """Raised if the request is not an action. The error message never contains parts of the request."""
 
 
 class _User(BaseModel):
@@ -76,7 +76,7 @@ class _Container(BaseModel):
 
 
 class _Interaction(BaseModel):
-    """The part of a ``block_actions`` payload that is read. Everything else in it is ignored."""
+    """The fields of a ``block_actions`` payload that are read. All other fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -88,7 +88,7 @@ class _Interaction(BaseModel):
 
 
 class SlackAction(Record):
-    """An action by a button of a message. Its address for a reply is never stored."""
+    """An action on a message by one of its buttons. The address for a reply is never stored."""
 
     action: OperatorAction
     response_url: str | None
@@ -191,7 +191,10 @@ class ActionWorker(Worker):
         self._waiting: OrderedDict[str, SlackAction] = OrderedDict()
 
     def save(self, received: SlackAction) -> None:
-        """Store an action so that it survives a crash. May run in a thread; then call `apply_in_background`."""
+        """Store an action so that it survives a crash.
+
+        The method may run in a thread. Then call `apply_in_background`.
+        """
         store_operator_action(self._actions, received.action)
 
     def apply_in_background(self, actions: Sequence[SlackAction]) -> None:
@@ -202,7 +205,7 @@ class ActionWorker(Worker):
         self.wake()
 
     async def run(self) -> None:
-        """Apply the actions and show the outcomes that a killed receiver left, then work until cancelled."""
+        """Apply the actions and show the outcomes that a killed receiver left. Then work until cancelled."""
         await self._run_and_log_errors(self._apply_and_show_after_restart)
         await super().run()
 
@@ -211,14 +214,14 @@ class ActionWorker(Worker):
         return await self._run_and_log_errors(self._apply_actions_and_show_outcomes)
 
     async def _run_and_log_errors(self, work: Work) -> bool:
-        """Run ``work`` and return whether it succeeded. A failure is logged, and stored actions are tried again."""
+        """Run ``work`` and return whether it succeeded. Errors are logged, and stored actions are tried again."""
         try:
             await work()
         except MonitorError as error:
             log.warning("an action waits: %s", error)
             return False
         except Exception:  # logged; the receiver continues and tries the stored actions again
-            log.exception("an action waits: this is a fault of Lookout itself")
+            log.exception("an action waits because of an internal error of Lookout")
             return False
         return True
 
@@ -239,7 +242,7 @@ class ActionWorker(Worker):
                 self._waiting.pop(action_id, None)
 
     async def _show_outcome(self, outcome: ActionOutcome, response_url: str | None) -> None:
-        """Show the outcome in the message. If the action changed nothing, show it only to the person."""
+        """Show the outcome in the message. If the action changed nothing, show the outcome only to the person."""
         try:
             if outcome.effect is not ActionEffect.DONE:
                 if response_url:
@@ -253,7 +256,7 @@ class ActionWorker(Worker):
             if failed and response_url:
                 await self._replace_message_with_current_alert(outcome, response_url)
         except NotifyError as error:
-            log.warning("the outcome of an action is not shown: %s", error)
+            log.warning("the outcome of an action could not be shown: %s", error)
 
     async def _replace_message_with_current_alert(self, outcome: ActionOutcome, response_url: str) -> None:
         received = self._waiting.get(outcome.action_id)
@@ -269,11 +272,11 @@ SECRET_VARIABLE: Final = "SLACK_SIGNING_SECRET"  # noqa: S105 - the variable's n
 MAX_BODY_BYTES: Final = 512 * 1024
 """Maximum size of a request in bytes.
 
-A request contains its whole message: up to 13,000 characters, which take nine bytes each for Hindi in a form. These
-are 120 kB. The limit is four times as much.
+A request contains its whole message of up to 13,000 characters. In a form, a Hindi character takes nine bytes, so
+such a message has about 120 kB. The limit is four times that size.
 """
 BUFFERED_BODY_BYTES: Final = 2**16
-"""How many bytes of any request the server buffers."""
+"""The number of bytes that the server buffers of any request."""
 MAX_LARGE_BODIES: Final = 16
 """Maximum number of large bodies that are read at the same time, from all senders together. They need 8 MB."""
 BODY_TIMEOUT_S: Final = 2.0
@@ -285,7 +288,7 @@ _SIGNATURE: Final = re.compile(r"v0=[0-9a-f]{64}", re.ASCII)
 
 
 class ActionRejected(Exception):
-    """A rejected request. ``str(error)`` is the answer's body, which reveals nothing to the sender."""
+    """Raised if a request is rejected. ``str(error)`` is the response body, which reveals nothing to the sender."""
 
     def __init__(self, status: HTTPStatus, why: str) -> None:
         super().__init__(why)
@@ -293,7 +296,10 @@ class ActionRejected(Exception):
 
 
 def parse_signing_secrets(text: str | None) -> tuple[str, ...]:
-    """Parse ``SLACK_SIGNING_SECRET``: one secret or, during a rotation, the new and the old one with a comma."""
+    """Parse ``SLACK_SIGNING_SECRET``.
+
+    The value is one secret or, during a rotation, the new and the old secret separated by a comma.
+    """
     secrets = tuple(secret.strip() for secret in (text or "").split(",") if secret.strip())
     if not secrets:
         raise ConfigError(
@@ -302,7 +308,7 @@ def parse_signing_secrets(text: str | None) -> tuple[str, ...]:
         )
     if any(len(secret) < MIN_SECRET_CHARACTERS for secret in secrets):
         raise ConfigError(
-            f"{SECRET_VARIABLE} is too short: a signing secret has 32 characters, this one has fewer than 16"
+            f"{SECRET_VARIABLE} is too short: a signing secret has 32 characters, but this secret has fewer than 16"
         )
     return secrets
 
@@ -316,7 +322,7 @@ class _Clock(SdkClock):
 
 
 def build_application(*, secrets: Sequence[str], now: Callable[[], datetime], worker: ActionWorker) -> Starlette:
-    """Build the receiver as an ASGI application. ``worker`` runs while the application does."""
+    """Build the receiver as an ASGI application. ``worker`` runs as long as the application."""
     verifiers = tuple(SignatureVerifier(secret, clock=_Clock(now)) for secret in secrets)
 
     large = asyncio.Semaphore(MAX_LARGE_BODIES)
@@ -348,7 +354,10 @@ def build_application(*, secrets: Sequence[str], now: Callable[[], datetime], wo
 
 
 async def _read_body(request: Request, large: asyncio.Semaphore) -> bytes:
-    """Read the whole body, with limits on size and time. Large bodies take turns, to limit memory."""
+    """Read the whole body, with limits on size and time.
+
+    Large bodies are read one after the other, to limit memory.
+    """
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
         raise ActionRejected(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the request must be a form (application/x-www-form-urlencoded)"
@@ -381,7 +390,7 @@ def _require_time_and_signature(request: Request) -> tuple[str, str]:
 
 
 def _check_signature(body: bytes, stamp: str, signature: str, verifiers: Sequence[SignatureVerifier]) -> None:
-    """Check Slack's signature over time and body in constant time. The time may differ by up to 300 s."""
+    """Check Slack's signature of the time and the body in constant time. The time may differ by up to 300 s."""
     try:
         valid = [verifier.is_valid(body, stamp, signature) for verifier in verifiers]
     except UnicodeDecodeError:

@@ -1,4 +1,7 @@
-"""A background task that processes waiting work when it is woken. If some work is left, it tries again later."""
+"""A background task that processes waiting work when it is woken.
+
+If some work is left, the task tries again later.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ from typing import Self
 class Worker(ABC):
     """A task that runs from ``__aenter__`` to ``__aexit__``. It begins with the work that a killed process left.
 
-    If work fails, it is tried again after ``first_pause_s``. This pause doubles after each failure, up to
-    ``max_pause_s``. If ``interval_s`` is set, the task also works after this time without `wake`.
+    If work fails, the task tries again after ``first_pause_s`` seconds. This pause doubles after each failure, up
+    to ``max_pause_s``. If ``interval_s`` is set, the task also works at this interval without `wake`.
     """
 
     def __init__(self, *, first_pause_s: float, max_pause_s: float, interval_s: float | None = None) -> None:
@@ -28,7 +31,7 @@ class Worker(ABC):
     async def work(self) -> bool:
         """Process the waiting work. Return whether all work is done.
 
-        An implementation must not raise an error, because the error would end the task.
+        Implementations must not raise an error, because an error would end the task.
         """
 
     def wake(self) -> None:

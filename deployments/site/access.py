@@ -1,4 +1,4 @@
-"""Checks the host name, proxy, token and form token of each request before it reaches a page.
+"""Checks of the host name, proxy, token and form token of each request before the request reaches a page.
 
 a request for another host's name ───▶ 421: a page elsewhere may have led the browser here (DNS rebinding)
 a proxy that is not configured ──────▶ 400
@@ -51,7 +51,7 @@ HEADERS: Final = {
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 MAX_LOGGED_CHARACTERS: Final = 500
-"""Maximum number of characters of an address and of its filters that are logged."""
+"""Maximum number of characters that are logged of an address and of its filters."""
 _PROXY_HEADERS: Final = (
     *("x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-port", "x-forwarded-server"),
     *("x-forwarded-prefix", "x-real-ip", "x-client-ip", "x-original-forwarded-for", "true-client-ip"),
@@ -59,7 +59,7 @@ _PROXY_HEADERS: Final = (
 )
 """Headers that only a reverse proxy sends."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-"""Characters that must not be in addresses of pages, names of files and ids."""
+"""Characters that are not allowed in page addresses, file names and ids."""
 _LOCAL_NAMES: Final = frozenset({"localhost", "ip6-localhost"})
 _Value = TypeVar("_Value", list[datetime], None)
 _IPV6_SITE_BITS: Final = 64
@@ -103,7 +103,7 @@ class ViewLog:
     folder: Path
 
     def append(self, view: PageView) -> None:
-        """Log a page view. If this raises `OSError`, the page must not be shown."""
+        """Log a page view. If this method raises `OSError`, the page must not be shown."""
         make_private_folder(self.folder)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         handle = open_without_links(self.folder / f"views-{view.at:%Y-%m}.jsonl", flags, 0o600)
@@ -121,7 +121,7 @@ def build_cookie_name(prefix: str) -> str:
 def needs_login(settings: SiteSettings, host: str) -> bool:
     """Return whether visitors must log in.
 
-    They need not log in if the site can be reached only from this machine, without a proxy.
+    A login is not required if the site can be reached only from this machine, without a proxy.
     """
     return settings.login or bool(settings.trusted_proxies) or not is_loopback(host)
 
@@ -138,16 +138,16 @@ def require_tokens_for_login(settings: SiteSettings, host: str, tokens: TokenSto
     """Raise `ConfigError` if visitors must log in, but no token exists."""
     if needs_login(settings, host) and not tokens.load_tokens():
         raise ConfigError(
-            f"the site on {host} requires a token, but there are none. Create the first with `lookout site token "
+            f"the site on {host} requires a token, but no token exists. Create the first with `lookout site token "
             "add NAME --role operate`"
         )
 
 
 @dataclass
 class AttemptLimit:
-    """Limits the number of wrong tokens in a period, from each address and in total.
+    """A limit on the number of wrong tokens in a period, for each address and in total.
 
-    The total limit does not apply to an address that has sent a good token. Therefore an attacker with many
+    The total limit does not apply to an address that has sent a valid token. Therefore an attacker with many
     addresses cannot lock out the people on call.
     """
 
@@ -161,7 +161,7 @@ class AttemptLimit:
     _welcome: dict[str, None] = field(default_factory=dict[str, None])
 
     def compute_wait_s(self, address: str) -> int:
-        """Return after how many seconds ``address`` may try again. 0 means now."""
+        """Return the number of seconds after which ``address`` may try again. 0 means now."""
         key = compute_visitor_key(address)
         own_s = self._compute_window_wait_s(self._wrong.get(key, ()), self.max_per_address)
         return own_s if key in self._welcome else max(own_s, self._compute_window_wait_s(self._all, self.max_total))
@@ -175,7 +175,7 @@ class AttemptLimit:
         _drop_oldest_addresses(self._wrong, self.max_addresses)
 
     def remember_good_token(self, address: str) -> None:
-        """Remember that a good token came from an address."""
+        """Remember that a valid token came from an address."""
         key = compute_visitor_key(address)
         self._welcome.pop(key, None)
         self._welcome[key] = None
@@ -193,7 +193,7 @@ def _drop_oldest_addresses(by_address: dict[str, _Value], max_addresses: int) ->
 
 
 def compute_visitor_key(address: str) -> str:
-    """Return what counts as one visitor: an IPv4 address, or the network of an IPv6 address."""
+    """Return the key by which visitors are counted: an IPv4 address, or the network of an IPv6 address."""
     parsed = _parse_address(address)
     if isinstance(parsed, IPv6Address):
         return str(ip_network((int(parsed), _IPV6_SITE_BITS), strict=False))
@@ -216,7 +216,7 @@ def _is_in_networks(address: str, networks: Sequence[str]) -> bool:
 
 
 def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """Parse an address. IPv4 addresses written as IPv6 become IPv4. ``None`` if it is invalid."""
+    """Parse an address. IPv4 addresses written as IPv6 become IPv4. Returns ``None`` for an invalid address."""
     try:
         parsed = ip_address(text.strip("[]"))
     except ValueError:
@@ -225,7 +225,10 @@ def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 class EntryRefused(Exception):
-    """Raised if a request is refused. ``text`` says why and what to do. ``wait_s`` is the wait in seconds."""
+    """Raised if a request is refused.
+
+    ``text`` states the reason and what to do. ``wait_s`` is the wait in seconds.
+    """
 
     def __init__(self, status: HTTPStatus, text: str, wait_s: int = 0) -> None:
         super().__init__(text)
@@ -235,7 +238,7 @@ class EntryRefused(Exception):
 
 
 Refuse = Callable[[Request, HTTPStatus, str], ASGIApp]
-"""Builds the response to a refused request, as a page or as JSON, depending on the request."""
+"""A function that builds the response to a refused request, as a page or as JSON, depending on the request."""
 
 
 @dataclass(frozen=True)
@@ -254,7 +257,7 @@ class AccessControl:
     refuse: Refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass an allowed request to the pages, and answer a refused one."""
+        """Pass an allowed request to the pages, and respond to a refused request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -318,7 +321,7 @@ class AccessControl:
         return called if called and self._is_proxy(_read_peer_address(scope)) else headers.get("host", "")
 
     def _is_plain_http(self, scope: Scope, headers: Headers, host: str) -> bool:
-        """Return whether the browser uses unencrypted http over a network. Then no session cookie is set."""
+        """Return whether the browser uses unencrypted HTTP over a network. If so, no session cookie is set."""
         if is_loopback(_normalise_host_name(host)):
             return False
         if self._is_proxy(_read_peer_address(scope)):
@@ -334,7 +337,7 @@ class AccessControl:
         except MonitorError as error:
             log.warning("%s", error)
             text = (
-                "The login does not work now, because the site cannot read the tokens. For the cause, see the "
+                "Login is not possible now, because the site cannot read the tokens. For the cause, see the "
                 "log of the site."
             )
             raise EntryRefused(HTTPStatus.SERVICE_UNAVAILABLE, text) from None
@@ -412,7 +415,7 @@ def is_public_path(path: str) -> bool:
 
 
 def _strip_prefix_and_json_suffix(path: str, prefix: str) -> tuple[str, bool]:
-    """Return the path without the proxy's prefix and ``.json``. Also return whether it had ``.json``."""
+    """Return the path without the proxy's prefix and ``.json``, and whether the path had ``.json``."""
     if prefix and (path == prefix or path.startswith(f"{prefix}/")):
         path = path[len(prefix) :] or "/"
     path = path.rstrip("/") or "/"

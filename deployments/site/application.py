@@ -1,7 +1,7 @@
-"""The site: server-rendered pages over the warehouse, each also as JSON.
+"""The site: server-rendered pages over the warehouse. Each page is also available as JSON.
 
-How a page is made
-------------------
+How to add a page
+-----------------
 
 1. **Queries.** Write them as functions of a module in `warehouse/queries/site/`. A query takes a `Store` and
    returns frozen records. It pages in SQL (``limit $rows offset $offset``) and returns the total count. A query for
@@ -12,23 +12,23 @@ How a page is made
    not HTML.
 3. **Filters.** They are in the address. ``request.read_and_show_choice_filter(...)``,
    ``request.read_and_show_text_filter(...)`` and ``request.read_paging()`` read them. ``ui.filters`` and
-   ``ui.pager`` show them. An invalid filter is refused with 400 and the accepted values.
+   ``ui.pager`` show them. An invalid filter is refused with HTTP 400 and the accepted values.
 4. **Redaction.** The page function passes each text of a user or of the application through
-   ``request.redact_text(text, target)``. For texts in records, it uses `masking.py`. An application's own path and
-   version, and notes and reasons that people wrote, are also such texts.
+   ``request.redact_text(text, target)``. For texts in records, it uses `masking.py`. The same applies to an
+   application's own path and version, and to notes and reasons that people wrote.
 5. **Template.** Write it in `templates/`. It extends ``base.html.j2`` and uses the macros of ``ui.html.j2``. It
    escapes all texts, and the filter ``|shown`` makes invisible characters visible. Do not use ``|safe``, inline
    styles or inline scripts: the policy in `access.py` forbids them. Draw charts from values of the record, with
    `monitors/reports/charts.py`. Write links as ``{{ request.link("/runs", verdict="FAIL") }}``, which adds the
    prefix of a proxy.
-6. **Empty state** (``ui.empty``). It says what is missing and which command creates it. "No data" has its own word
-   and colour (``state-none``). Never show it as green or as zero.
-7. **Decisions.** A decision is an `ActionRoute`: a POST with the form's token (``ui.action``), which the role
-   `read` may not send. Apply it with `decisions.py`, as Slack's buttons and ``lookout alerts`` do.
+6. **Empty state** (``ui.empty``). It states what is missing and which command creates it. "No data" has its own
+   word and colour (``state-none``). Never show it as green or as zero.
+7. **Decisions.** A decision is an `ActionRoute`: a POST with the form's token (``ui.action``), which a visitor with
+   the role `read` may not send. Apply the decision with `decisions.py`, as Slack buttons and ``lookout alerts`` do.
 8. **Routes.** Add the page to `PAGES` or the decision to `ACTIONS` below. If the page is in the menu, also add it
    to `NAVIGATION` of `rendering.py`.
 9. **Tests.** `tests/deployments/site/` checks each route: 401 without a token, JSON, no script, accessibility and
-   two widths. Add an address of the page to `EXAMPLES`, and tests for what is special to the page.
+   two widths. Add an address of the page to `EXAMPLES`, and tests for features that are specific to the page.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class PageRoute:
 
 @dataclass(frozen=True, slots=True)
 class ActionRoute:
-    """The address that a form is sent to, and the function that carries out the form."""
+    """The address to which a form is sent, and the function that carries out the form's action."""
 
     path: str
     apply_action: ActionMaker
@@ -108,7 +108,7 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("/review/drafts", build_gold_drafts_page),
     PageRoute("/review/incidents", build_grown_drafts_page),
 )
-"""All pages. Each page is also served as JSON, at its address with ``.json`` (the first page at ``/now.json``)."""
+"""All pages. Each page is also served as JSON at its address with ``.json`` (the first page at ``/now.json``)."""
 
 ACTIONS: Final[tuple[ActionRoute, ...]] = (
     ActionRoute("/incidents/{incident}/decide/{decision}", apply_incident_decision),
@@ -132,7 +132,7 @@ Answer = Callable[[Request], Awaitable[Response]]
 
 
 def build_pages_application(site: Site, renderer: Renderer, refresher: Refresher, login: LoginPages) -> Starlette:
-    """Build the application behind `AccessControl`, which puts the visitor into ``request.state``."""
+    """Build the application behind `AccessControl`, which stores the visitor in ``request.state``."""
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
@@ -211,7 +211,7 @@ def _build_health_endpoint(refresher: Refresher) -> Answer:
 
 
 def _choose_error_response(error: Exception) -> tuple[HTTPStatus, str]:
-    """Return the status and the text for an error. For an unexpected error, only its type is shown."""
+    """Return the status and the text for an error. For an unexpected error, the text contains only its type."""
     match error:
         case PageRefused():
             return error.status, error.text

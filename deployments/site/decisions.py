@@ -1,7 +1,8 @@
-"""Applies a person's decision on a page, in the same way as Slack's buttons and `lookout alerts`.
+"""Functions that apply a person's decision on a page, as Slack buttons and `lookout alerts` do.
 
-The site stores a decision first and then applies it. If the warehouse is busy, another process applies it later. At
-the end, the site renews the copy of the warehouse that its pages read, so that the next page shows the decision.
+The site stores a decision first and then applies it. If the warehouse is busy, another process applies the decision
+later. At the end, the site renews the copy of the warehouse that its pages read, so that the next page shows the
+decision.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from monitors.records.incidents import ActionKind, ActionVia, Incident
 from warehouse.queries.incidents import list_action_outcomes
 
 WAIT_S: Final = 2.0
-"""Maximum wait for the warehouse in seconds. If it is still busy then, the decision is applied later."""
+"""Maximum wait for the warehouse in seconds. If the warehouse is still busy then, the decision is applied later."""
 PENDING_TEXT: Final = "Your decision is stored. Lookout applies it as soon as the warehouse is free."
 log = logging.getLogger(__name__)
 
@@ -61,7 +62,10 @@ def store_and_apply_action(
 
 
 def build_idempotency_key(*parts: str) -> str:
-    """Return an id for the values of a form. If the form is sent twice, both ids are equal, and it counts once."""
+    """Return an id for the values of a form.
+
+    If a form is sent twice, both ids are equal, and the form counts once.
+    """
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:ID_CHARACTERS]
 
 
@@ -70,4 +74,4 @@ def refresh_copy_if_free(request: PageRequest) -> None:
     try:
         request.site.snapshot.refresh(WAIT_S)
     except MonitorError as error:
-        log.warning("the copy of the warehouse is renewed later: %s", error)
+        log.warning("the copy of the warehouse could not be renewed now and is renewed later: %s", error)

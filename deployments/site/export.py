@@ -1,4 +1,4 @@
-"""Exports the site as static files with masked personal data and without forms.
+"""Export of the site as static files, with masked personal data and without forms.
 
 The export follows links and writes each linked page, up to a limit. Only the filters in `OWN_PAGES` have their own
 files. A link with another filter leads to the page without that filter.
@@ -31,21 +31,21 @@ from monitors.reports.badge import render_badge
 from monitors.storage import build_unwritable_error, move, write_atomically
 
 MANIFEST: Final = "lookout-site.json"
-"""Name of the file with the list of exported files. The next export may replace only these files."""
+"""The name of the file with the list of exported files. The next export may replace only these files."""
 STAGED: Final = ".lookout-site-new"
 """A temporary folder inside the export's folder. If an export is interrupted, the next export removes it."""
 MAX_PAGES: Final = 2_000
 OWN_PAGES: Final = ("target", "night", "page")
-"""The filters whose values have their own files. The parts of a file name have this order."""
+"""The filters whose values have their own files, in the order in which they appear in a file name."""
 LEFT_OUT_PAGE: Final = StaticAddress("/_left-out")
 _TOO_MANY: Final = (
-    "This page is not in this copy, because a copy has at most {most:,} pages. Open it on the site itself."
+    "This page is not in this copy, because a copy has at most {most:,} pages. Open this page on the site itself."
 )
 _ASSETS_OF_FOLDERS: Final = frozenset({"index.html", "index.json"})
 
 
 class ExportedFiles(Record):
-    """The exported files. ``left_out`` counts the pages that were not written because of `MAX_PAGES`."""
+    """The exported files. ``left_out`` is the number of pages that were not written because of `MAX_PAGES`."""
 
     files: tuple[str, ...]
     pages: int
@@ -72,7 +72,7 @@ class FolderLinks:
         )
 
     def register_page_up_to_limit(self, address: str, filters: Mapping[str, str]) -> StaticAddress:
-        """Add a page to write and return it. If there are too many, return the page about missing pages."""
+        """Add a page to the pages to write, and return it. At the limit, return the page about missing pages."""
         goal = StaticAddress(address, tuple(filters.items()))
         if goal not in self.noted and len(self.noted) >= self.most:
             self.left_out.add(goal)
@@ -91,17 +91,17 @@ def find_page_route(address: str) -> tuple[PageRoute, Mapping[str, str]] | None:
 
 
 def _ignore_request() -> None:
-    """Do nothing, because only addresses are compared."""
+    """Do nothing. This function is a placeholder, because only addresses are compared."""
 
 
 def build_file_name(page: StaticAddress) -> str:
-    """Return the file name of a page. A part for a filter begins with ``_``; no page name does."""
+    """Return the file name of a page. The part for a filter begins with ``_``, which no page name does."""
     parts = [f"_{part}" if part in _ASSETS_OF_FOLDERS else part for part in page.address.split("/") if part]
     return "/".join([*parts, *(f"_{name}-{value}" for name, value in page.parts), "index.html"])
 
 
 def _build_relative_path(here: StaticAddress, goal: str) -> str:
-    """Return the relative path to a file. It begins with ``./`` if a colon in it would look like a scheme."""
+    """Return the relative path to a file. The path begins with ``./`` if a colon in it would look like a scheme."""
     way = posixpath.relpath(goal, posixpath.dirname(build_file_name(here)) or ".")
     return f"./{way}" if ":" in way.partition("/")[0] else way
 
@@ -109,7 +109,7 @@ def _build_relative_path(here: StaticAddress, goal: str) -> str:
 def export_site(site: Site, renderer: Renderer, folder: Path, max_pages: int = MAX_PAGES) -> ExportedFiles:
     """Write at most ``max_pages`` pages, their JSON, the metrics and a badge for each target to ``folder``.
 
-    Raises `ConfigError` for a folder with files that no export wrote, and `WarehouseUnwritable`.
+    Raises `ConfigError` for a folder with files that were not written by an export, and `WarehouseUnwritable`.
     """
     previous = _load_files_of_last_export(folder)
     cards = load_target_cards(build_export_request(site, StaticAddress("/"), {}))
@@ -136,7 +136,7 @@ def export_site(site: Site, renderer: Renderer, folder: Path, max_pages: int = M
 def _replace_files_of_last_export(
     folder: Path, previous: Sequence[str], files: Mapping[str, str], written: ExportedFiles
 ) -> None:
-    """Replace the files of the last export. If this raises an error, the old files are still there."""
+    """Replace the files of the last export. If an error is raised, the old files still exist."""
     _refuse_to_replace_foreign_files(folder, previous, written)
     _make_readable_folder(folder)
     staged = folder / STAGED
@@ -167,18 +167,24 @@ def _make_readable_folder(place: Path) -> None:
 
 
 def _refuse_to_replace_foreign_files(folder: Path, previous: Sequence[str], written: ExportedFiles) -> None:
-    """Raise `ConfigError` if the export would replace a file that no export wrote, or a link out of the folder."""
+    """Raise `ConfigError` if the export would write through a symbolic link or replace a foreign file.
+
+    A foreign file is a file that was not written by an export.
+    """
     for name in (*written.files, *previous):
         place = folder / name
         links = (part for part in (place, *place.parents) if part.is_relative_to(folder) and part != folder)
         if any(part.is_symlink() for part in links):
-            raise ConfigError(f"{place} is a link out of the folder. Remove it, or choose another folder")
+            raise ConfigError(
+                f"{place} is a symbolic link, and an export does not write through links. Remove it, or choose "
+                "another folder"
+            )
         if name not in previous and name != MANIFEST and place.exists():
             raise ConfigError(f"{place} was not written by an export. Move it away, or choose another folder")
 
 
 def _render_page_files(site: Site, renderer: Renderer, links: FolderLinks, goal: StaticAddress) -> dict[str, str]:
-    """Render a page and its JSON. If the page no longer exists, render a page that says this."""
+    """Render a page and its JSON. If the page no longer exists, render a page with this message."""
     match = find_page_route(goal.address)
     request = build_export_request(site, goal, match[1] if match else {}, links)
     try:

@@ -1,4 +1,4 @@
-"""Serves metrics for Prometheus, and a badge for each target.
+"""Metrics for Prometheus, and a badge for each target.
 
 A missing value is never shown as zero. A target without a score has no metric for the score.
 """
@@ -33,7 +33,7 @@ def serve_target_badge(request: PageRequest) -> Response:
 
 
 def load_target_cards(request: PageRequest) -> tuple[TargetCard, ...]:
-    """Return the state of every target, as the page Now shows it."""
+    """Return the state of every target, in the form that the page Now shows."""
     data = build_now_page(request).data
     return data.cards if isinstance(data, NowData) else ()
 
@@ -67,8 +67,10 @@ class _Figures:
         self._severe = self._build_gauge(
             "severe_rate", "share of last night's conversations with a severity-3 failure"
         )
-        self._bounds = self._build_gauge("severe_rate_bound", "the ends of its 95 % interval", "end")
-        self._recent = self._build_gauge("is_recent", "1 if a case was graded lately, else 0")
+        self._bounds = self._build_gauge(
+            "severe_rate_bound", "the limits of the 95 % interval of that share", "end"
+        )
+        self._recent = self._build_gauge("is_recent", "1 if a case was graded recently, else 0")
 
     def add(self, card: TargetCard) -> None:
         """Add the metrics of one target."""

@@ -1,4 +1,4 @@
-"""Reads forms, limits their size, and checks that they come from a page of this site."""
+"""Functions that read forms, limit their size, and check that the forms come from a page of this site."""
 
 from __future__ import annotations
 
@@ -45,15 +45,18 @@ def require_valid_form(request: Request, signer: SessionSigner, form: Mapping[st
     if not visitor.may_decide:
         raise PageRefused(
             HTTPStatus.FORBIDDEN,
-            f"{visitor.name} may read but not decide. The operator of the site can change this: `lookout site "
-            "token add NAME --role operate`.",
+            (
+                f"{visitor.name} may view pages but not make decisions. The operator of the site can change this: "
+                "`lookout site "
+                "token add NAME --role operate`."
+            ),
         )
 
 
 def is_same_origin(request: Request) -> bool:
     """Return whether a page of this site sent the request, according to the browser's headers.
 
-    True without headers.
+    Returns true if the request has no such headers.
     """
     site = request.headers.get("sec-fetch-site")
     if site is not None:

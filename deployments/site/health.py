@@ -1,7 +1,7 @@
-"""Checks the monitor itself: schedules, heartbeat, undelivered alerts, unloaded segments, and disk space.
+"""Checks of the monitor itself: schedules, heartbeat, undelivered alerts, unloaded segments, and disk space.
 
-Slow checks, such as asking Prefect's server, run in a background thread. Pages show their last results. A missing
-result is shown as unknown, which is neither good nor bad.
+Slow checks, such as a request to the Prefect server, run in a background thread. Pages show the last results of
+these checks. A missing result is shown as unknown, which is neither good nor bad.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Results of finished runs are loaded at once. A longer wait is a fault.
 """
 MAX_SCHEDULE_DELAY: Final = timedelta(minutes=10)
 START_TIMEOUT: Final = timedelta(minutes=2)
-"""How long after the start of `lookout up` missing schedules are normal."""
+"""The time after the start of `lookout up` during which missing schedules are normal."""
 MIN_FREE_DISK_GB: Final = 5.0
 _GIGABYTE: Final = 1e9
 _BEATS: Final = {Beat.STARTED: "a run began", Beat.PROVED: "a run graded", Beat.FAILED: "a run failed"}
@@ -49,8 +49,8 @@ _BEATS: Final = {Beat.STARTED: "a run began", Beat.PROVED: "a run graded", Beat.
 class HealthLine(Record):
     """The result of one check of the monitor itself.
 
-    ``ok`` is ``None`` if the result is not known. Then the text ``unknown`` is shown before ``text``. ``to_do`` and
-    ``command`` say what to do. ``next_at`` is shown in the time zone ``zone``.
+    ``ok`` is ``None`` if the result is unknown. The text ``unknown`` is then shown before ``text``. ``to_do`` and
+    ``command`` state what to do. ``next_at`` is shown in the time zone ``zone``.
     """
 
     what: str
@@ -66,7 +66,10 @@ class HealthLine(Record):
 
 @dataclass(frozen=True, slots=True)
 class SlowFacts:
-    """The results of the checks in the background, and their time. ``None`` means that there was no answer."""
+    """The results of the background checks, and the time of these checks.
+
+    ``None`` means that there was no answer.
+    """
 
     asked_at: datetime
     schedules: Mapping[str, ScheduleState] | None
@@ -74,7 +77,7 @@ class SlowFacts:
 
 
 class HealthChecker:
-    """Runs the slow checks. `slow` has their last results, or ``None`` before the first."""
+    """Runs the slow checks. `slow` contains their last results, or ``None`` before the first checks."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -122,12 +125,12 @@ def build_monitor_lines(site: Site) -> tuple[HealthLine, ...]:
 def _build_heartbeat_lines(site: Site) -> Iterator[HealthLine]:
     pings = {target: read_last_ping(site.config, target) for target in site.targets}
     if not any(pings.values()):
-        yield HealthLine(what="heartbeat", ok=None, text="no run has sent one yet")
+        yield HealthLine(what="heartbeat", ok=None, text="no run has sent a heartbeat yet")
         return
     for target, ping in pings.items():
         label = f"heartbeat of {target}"
         if ping is None:
-            yield HealthLine(what=label, ok=None, text="no run has sent one yet")
+            yield HealthLine(what=label, ok=None, text="no run has sent a heartbeat yet")
         elif ping.arrived is None:
             to_do = "Set LOOKOUT_HEARTBEAT_URL. Without it, no person is notified if the whole monitor is down."
             yield HealthLine(
@@ -191,12 +194,15 @@ def _build_disk_lines(data_folder: Path, free_gb: Callable[[Path], float] | None
     """Yield a line only if the disk has too little free space."""
     free = (free_gb or _measure_free_disk_gb)(data_folder)
     if free < MIN_FREE_DISK_GB:
-        to_do = "Free some disk space, or store pictures for fewer days ([evidence] in lookout.toml)."
+        to_do = "Free some disk space, or store screenshots for fewer days ([evidence] in lookout.toml)."
         yield HealthLine(what="disk", ok=False, text=f"{free:.1f} GB are left", to_do=to_do)
 
 
 def _build_poll_lines(data_folder: Path, now: datetime) -> Iterator[HealthLine]:
-    """Yield a line about the polls of logs, Spaces, deploys and traffic sources, if there were any."""
+    """Yield a line about the polls of logs, Spaces, deploys and traffic sources.
+
+    Yields nothing if there were no polls.
+    """
     if polls := read_polls(data_folder):
         late = list_late_polls(data_folder, now)
         text = f"{format_late_polls(late)}." if late else f"{', '.join(poll.name for poll in polls)}:"

@@ -15,7 +15,7 @@ from deployments.site.forms import is_same_origin, read_form
 from deployments.site.page import Site
 from deployments.site.rendering import Renderer, sanitize_local_address
 
-WRONG: Final = "This token is not valid: it was mistyped or revoked."
+WRONG: Final = "This token is not valid. It was mistyped or revoked."
 
 
 class LoginPages:
@@ -40,7 +40,7 @@ class LoginPages:
         return await run_in_threadpool(self._renderer.render_login, request, HTTPStatus.OK, "", next_url)
 
     async def log_in(self, request: Request) -> Response:
-        """Start a session if the token is good. A wrong token is counted for the client's address."""
+        """Start a session if the token is valid. A wrong token is counted for the client's address."""
         client = request.state.client
         form = await read_form(request)
         next_url = form.get("next", "/")

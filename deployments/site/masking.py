@@ -1,4 +1,4 @@
-"""Masks personal data in records: in named fields, or in all free texts."""
+"""Functions that mask personal data in records: in given fields, or in all free texts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Caches between requests: values from one copy of the warehouse, and judges' verdicts on reviewed answers.
 
-Both caches only make pages faster.
+The caches only make pages faster; they do not change results.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ Figure = TypeVar("Figure")
 
 @dataclass
 class CopyMemory:
-    """A cache of values that are computed once for each copy of the warehouse. Several threads can use it."""
+    """A cache of values that are computed once for each copy of the warehouse.
+
+    It can be used by several threads.
+    """
 
     snapshot: Snapshot
     _copy: str = ""
@@ -32,7 +35,7 @@ class CopyMemory:
     _guard: Lock = field(default_factory=Lock)
 
     def get_or_compute(self, key: Hashable, compute: Callable[[], Figure]) -> Figure:
-        """Return the value for ``key`` in this copy of the warehouse. If it is not cached, compute it."""
+        """Return the value for ``key`` in this copy of the warehouse. If the value is not cached, compute it."""
         copy = self.snapshot.copy_name
         with self._guard:
             if copy != self._copy or len(self._known) >= MAX_FIGURES:

@@ -32,7 +32,7 @@ MAX_FILTER_CHARACTERS: Final = 200
 
 
 class PageRefused(Exception):
-    """Raised if a page is not shown. ``text`` says why and what to do. ``status`` is the HTTP status."""
+    """Raised if a page is not shown. ``text`` states the reason and what to do. ``status`` is the HTTP status."""
 
     def __init__(self, status: HTTPStatus, text: str) -> None:
         super().__init__(text)
@@ -47,11 +47,11 @@ def build_not_found_error(text: str) -> PageRefused:
 
 @dataclass(frozen=True)
 class Site:
-    """What all pages use: the configuration, a copy of the warehouse, and the services for decisions.
+    """The resources of all pages: the configuration, a copy of the warehouse, and the services for decisions.
 
-    ``store`` reads only the copy. ``watch`` has the runs without a report. ``health`` has the state of the monitor
-    itself. ``figures`` and ``reviews`` are caches. ``actions`` applies decisions in the warehouse, and ``bot``
-    edits the Slack messages about them.
+    ``store`` reads only the copy. ``watch`` contains the runs without a report. ``health`` contains the state of
+    the monitor itself. ``figures`` and ``reviews`` are caches. ``actions`` applies decisions in the warehouse, and
+    ``bot`` edits the Slack messages about them.
     """
 
     config: Config
@@ -69,7 +69,7 @@ class Site:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The names of the configured targets."""
+        """Return the names of the configured targets."""
         return tuple(sorted(self.config.targets))
 
 
@@ -89,7 +89,7 @@ class StaticLinks(Protocol):
 
 
 class FilterField(Record):
-    """A filter of a page. ``options`` are the accepted values. They are empty for free text."""
+    """A filter of a page. ``options`` contains the accepted values, and is empty for free text."""
 
     name: str
     label: str
@@ -102,7 +102,10 @@ class FilterField(Record):
 
 
 class Paging(Record):
-    """The part of a long table that is shown. ``number`` counts the parts from 1; ``total`` counts all rows."""
+    """The part of a long table that is shown.
+
+    ``number`` is the number of the part, from 1. ``total`` is the number of all rows.
+    """
 
     number: int = 1
     rows: int = DEFAULT_ROWS
@@ -110,22 +113,22 @@ class Paging(Record):
 
     @property
     def offset(self) -> int:
-        """How many rows come before this part."""
+        """Return the number of rows before this part."""
         return (self.number - 1) * self.rows
 
     @property
     def page_count(self) -> int:
-        """How many parts the table has. It is at least 1."""
+        """Return the number of parts of the table. It is at least 1."""
         return max(1, math.ceil(self.total / self.rows))
 
     @property
     def first_row(self) -> int:
-        """The number of the first row that is shown, from 1. It is 0 if there is no row."""
+        """Return the number of the first shown row, from 1. It is 0 if there are no rows."""
         return min(self.offset + 1, self.total)
 
     @property
     def last_row(self) -> int:
-        """The number of the last row that is shown."""
+        """Return the number of the last shown row."""
         return min(self.offset + self.rows, self.total)
 
     def with_total(self, total: int) -> Paging:
@@ -139,7 +142,9 @@ class Paging(Record):
 
 @dataclass
 class PageRequest:
-    """A request for a page. It records each filter that the page reads, so that the page can show its form.
+    """A request for a page.
+
+    It records each filter that the page reads, so that the page can show the filter's form.
 
     ``static`` is set for a static export, which has relative links, no filters and no decisions.
     """
@@ -193,7 +198,7 @@ class PageRequest:
 
     @property
     def is_personal_data_requested(self) -> bool:
-        """Whether the address asks for personal data, with ``personal=shown``."""
+        """Return whether the address requests personal data, with ``personal=shown``."""
         return self.query.get("personal") == "shown"
 
     def require_personal_data_permission(self) -> None:
@@ -201,16 +206,20 @@ class PageRequest:
         if not self.visitor.sees_personal_data:
             raise PageRefused(
                 HTTPStatus.FORBIDDEN,
-                "Your token does not allow you to see personal data. The operator of the site can create one that "
-                "does: `lookout site token add NAME --personal-data`.",
+                (
+                    "Your token does not allow you to see personal data. The operator of the site can create a "
+                    "token "
+                    "that "
+                    "does: `lookout site token add NAME --personal-data`."
+                ),
             )
 
     def redact_text(self, text: str, target: str | None = None) -> str:
         """Mask personal data in a text of a user or of the application.
 
-        If the address asks for personal data, return the text unchanged.
+        If the address requests personal data, the text is returned unchanged.
 
-        Raises `PageRefused` if the address asks for it, but the visitor may not see personal data.
+        Raises `PageRefused` if the address requests personal data, but the visitor may not see it.
         """
         if self.is_personal_data_requested:
             self.require_personal_data_permission()
@@ -231,7 +240,7 @@ class PageRequest:
 
     @property
     def json_address(self) -> str:
-        """The address of the JSON of this page, with its filters."""
+        """Return the address of this page's JSON, with the page's filters."""
         return self.link(f"{'/now' if self.address == '/' else self.address}.json", **self.query)
 
     def link_to_this_page(self, **changes: object) -> str:
@@ -241,9 +250,9 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page to show. ``data`` is everything that the template shows, and is also the JSON of the page.
+    """A page to show. ``data`` contains everything that the template shows, and is also the JSON of the page.
 
-    ``view`` has helpers for the template. If ``live_s`` is set, an open page reloads itself after this many
+    ``view`` contains helpers for the template. If ``live_s`` is set, an open page reloads itself after this many
     seconds.
     """
 
@@ -256,7 +265,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The result of a form: the next address, and a sentence that says what was done."""
+    """The result of a form: the next address, and a sentence about what was done."""
 
     next_url: str
     text: str

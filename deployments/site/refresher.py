@@ -12,7 +12,7 @@ from monitors.errors import MonitorError, WarehouseBusy
 from warehouse.database.snapshot import Snapshot
 
 WAIT_S: Final = 5.0
-"""Maximum wait for the warehouse in seconds. If it is still busy then, the copy is renewed later."""
+"""Maximum wait for the warehouse in seconds. If the warehouse is still busy then, the copy is renewed later."""
 log = logging.getLogger(__name__)
 
 
@@ -20,7 +20,7 @@ class Refresher:
     """Renews ``snapshot`` every ``every_s`` seconds if the warehouse has changed, and soon after `wake`.
 
     A large warehouse is copied less often, so that copying takes at most a tenth of the time. ``afterwards`` is
-    called after each copy. ``problem`` says why the last copy failed; it is empty if the copy succeeded.
+    called after each copy. ``problem`` is the reason why the last copy failed; it is empty if the copy succeeded.
     """
 
     def __init__(self, snapshot: Snapshot, every_s: float, afterwards: Callable[[], None] = lambda: None) -> None:
@@ -67,14 +67,14 @@ class Refresher:
             pause_s = max(self._every_s, 10 * took_s)
 
     async def _refresh_copy_and_time_it(self) -> float:
-        """Renew the copy. Return how many seconds that took. The same error is logged only once."""
+        """Renew the copy, and return the duration in seconds. An error that repeats is logged only once."""
         loop = asyncio.get_running_loop()
         started = loop.time()
         problem = ""
         try:
             await asyncio.to_thread(self._snapshot.refresh, WAIT_S)
         except WarehouseBusy as error:
-            problem = f"the site's copy of the warehouse is not renewed: {error}"
+            problem = f"the site's copy of the warehouse was not renewed: {error}"
         except MonitorError as error:
             problem = f"the site's copy of the warehouse cannot be renewed: {error}"
         if problem and problem != self.problem:

@@ -36,7 +36,7 @@ NAVIGATION: Final[tuple[tuple[str, str], ...]] = (
     ("/judge", "Judge"),
     ("/suite", "Suite"),
 )
-"""The menu of the site: the address and the label of each page in it."""
+"""The menu of the site: the address and the label of each page in the menu."""
 STATIC_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; "
     "form-action 'none'"
@@ -77,12 +77,12 @@ class TrendShown(Protocol):
 
     @property
     def low(self) -> float | None:
-        """The lower end of the interval of the value."""
+        """The lower end of the value's interval."""
         ...
 
     @property
     def high(self) -> float | None:
-        """The upper end of the interval of the value."""
+        """The upper end of the value's interval."""
         ...
 
     @property
@@ -99,14 +99,17 @@ def render_trend_chart(values: Sequence[TrendShown], title: str, limit: float | 
 
 @cache
 def load_asset(name: str) -> str:
-    """Load the style sheet or the script. The style sheet is the report's, with a few lines for the site."""
+    """Load the style sheet or the script. The style sheet is that of the report, with a few lines for the site."""
     own = files("deployments").joinpath(f"site/assets/{name}").read_text(encoding="utf-8")
     return f"{load_style_sheet()}\n{own}" if name.endswith(".css") else own
 
 
 @cache
 def compute_asset_version() -> str:
-    """Compute a hash of all assets. Their addresses contain it, so that browsers can cache them for a long time."""
+    """Compute a hash of all assets.
+
+    The assets' addresses contain the hash, so that browsers can cache the assets for a long time.
+    """
     return hashlib.sha256("".join(map(load_asset, ASSETS)).encode()).hexdigest()[:12]
 
 
@@ -159,20 +162,20 @@ class Renderer:
         )
 
     def render_static_refusal(self, asked: PageRequest, text: str) -> tuple[str, str]:
-        """Render HTML and JSON that say why the export does not contain a page."""
+        """Render HTML and JSON that give the reason why the export does not contain a page."""
         html = self._render_template(
             "refused.html.j2", asked.visitor, asked.address, title="Not in this copy", text=text, request=asked
         )
         return html, json.dumps({"error": text})
 
     def format_page_json(self, page: Page) -> str:
-        """Format the data of a page as JSON, with the time of the copy of the warehouse that it was read from."""
+        """Format the data of a page as JSON, with the time of the warehouse copy that the data comes from."""
         as_of = self.site.snapshot.as_of
         head = f'"{as_of.isoformat().replace("+00:00", "Z")}"' if as_of else "null"
         return f'{{"as_of":{head},"data":{page.data.model_dump_json()}}}'
 
     def render_refusal(self, request: Request, status: HTTPStatus, text: str, *, next_url: str = "/") -> Response:
-        """Render why a page is not shown: as JSON, as the login form, or as an error page."""
+        """Render the reason why a page is not shown: as JSON, as the login form, or as an error page."""
         if getattr(request.state, "wants_json", False):
             return JSONResponse({"error": text}, status_code=status, headers=_build_status_headers(status))
         visitor = getattr(request.state, "visitor", None)
@@ -205,9 +208,9 @@ class Renderer:
         )
 
     def build_next_address(self, done: Done) -> str:
-        """Build the address to show after a form, with the form's message.
+        """Build the address to show after a form was submitted, with the form's message.
 
-        The message is signed, so that nobody can fake it with a link.
+        The message is signed, so that a link cannot contain a forged message.
         """
         mark = "&" if "?" in done.next_url else "?"
         return f"{done.next_url}{mark}{urlencode({'done': done.text, 'seal': self.signer.sign_text(done.text)})}"

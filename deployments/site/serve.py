@@ -62,7 +62,7 @@ def build_token_store(data_folder: Path) -> TokenStore:
 
 
 def build_site_application(config: Config, host: str, environment: SiteEnvironment) -> ASGIApp:
-    """Build the whole site for a configuration's warehouse. It will listen on ``host``.
+    """Build the whole site for a configuration's warehouse. The site will listen on ``host``.
 
     Raises `ConfigError` if a token is needed but none exists.
     """
@@ -135,7 +135,7 @@ def open_site(config: Config, environment: SiteEnvironment) -> Generator[tuple[S
 def build_protocol_class(settings: SiteSettings) -> type[BoundedProtocol]:
     """Build the site's HTTP protocol.
 
-    Behind a trusted proxy, a connection counts for the client, not for the proxy.
+    Behind a trusted proxy, a connection counts towards the client's limit, not towards the proxy's.
     """
 
     class SiteProtocol(BoundedProtocol):
@@ -146,7 +146,7 @@ def build_protocol_class(settings: SiteSettings) -> type[BoundedProtocol]:
 
 
 def build_site_server(application: ASGIApp, *, host: str, port: int, settings: SiteSettings) -> uvicorn.Server:
-    """Build the server of the site's application."""
+    """Build the server for the site's application."""
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     return build_bounded_server(
         application,

@@ -26,7 +26,7 @@ from monitors.storage import make_private_folder, write_atomically, write_once
 FOLDER: Final = "site"
 """Name of the folder inside the data folder for tokens, the session key and the log of page views."""
 BEGINNING_OF_TOKENS: Final = "lookout_"
-"""The beginning of every token. Secret scanners recognise tokens by it."""
+"""The prefix of every token. Secret scanners recognise tokens by this prefix."""
 _TOKENS: Final = "tokens.json"
 _KEY: Final = "key"
 _ENDED: Final = "ended-sessions"
@@ -44,7 +44,7 @@ PersonName = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[\w.@+
 
 
 class AccessToken(Record):
-    """The stored data of a person's token."""
+    """The stored data about a person's token."""
 
     name: PersonName
     role: Role
@@ -63,7 +63,7 @@ class TokenStore:
 
     data_folder: Path
     entropy: Callable[[], bytes]
-    """Returns 32 random bytes."""
+    """A function that returns 32 random bytes."""
 
     @property
     def folder(self) -> Path:
@@ -94,7 +94,10 @@ class TokenStore:
         return token
 
     def revoke_token(self, name: str) -> None:
-        """Revoke a person's token, which ends their sessions. Raises `ConfigError` for an unknown name."""
+        """Revoke a person's token, which also ends the person's sessions.
+
+        Raises `ConfigError` for an unknown name.
+        """
         tokens = self.load_tokens()
         if all(token.name != name for token in tokens):
             names = ", ".join(token.name for token in tokens) or "none"
@@ -107,7 +110,7 @@ class TokenStore:
         return next((stored for stored in self.load_tokens() if hmac.compare_digest(stored.sha256, digest)), None)
 
     def load_or_create_key(self) -> bytes:
-        """Return the key that signs sessions and forms. It is created at its first use."""
+        """Return the key that signs sessions and forms. The key is created at its first use."""
         make_private_folder(self.folder)
         file = self.folder / _KEY
         if write_once(file, self.entropy().hex()):
@@ -145,7 +148,10 @@ class SessionSigner:
         return f"{claims}.{self._sign('session', claims, owner.sha256)}"
 
     def find_owner(self, cookie: str, now: datetime) -> AccessToken | None:
-        """Return the owner of a session. ``None`` if it is forged or has ended, or if the token was revoked."""
+        """Return the owner of a session, or ``None`` if the session is invalid.
+
+        A session is invalid if it is forged or has ended, or if its token was revoked.
+        """
         claims, _, signature = cookie.rpartition(".")
         parts = claims.split(".")
         if len(parts) != 3 or not parts[1].isdecimal() or int(parts[1][:12]) < now.timestamp():  # noqa: PLR2004 - name, end, random part
@@ -173,11 +179,14 @@ class SessionSigner:
         return self.tokens.folder / _ENDED / _hash_token(cookie)
 
     def create_form_token(self, session: str) -> str:
-        """Create the token for the forms of a session. Another site cannot know it."""
+        """Create the token for the forms of a session. Another site cannot learn this token."""
         return self._sign("form", session)
 
     def is_form_token(self, token: str, session: str) -> bool:
-        """Return whether the token is the form token of this session. Then the form is from a page of this site."""
+        """Return whether ``token`` is the form token of this session.
+
+        If so, the form is from a page of this site.
+        """
         return hmac.compare_digest(token.encode(), self.create_form_token(session).encode())
 
     def sign_text(self, text: str) -> str:

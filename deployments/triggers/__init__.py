@@ -1,1 +1,1 @@
-"""Triggers: parse reports of deploys. Each kind of sender has its own parser."""
+"""Triggers: parse deploy reports. Each kind of sender has its own parser."""

@@ -1,4 +1,4 @@
-"""Parses webhook deliveries. A delivery is a deploy, or starts no run, or is refused.
+"""Parses webhook deliveries. A delivery reports a deploy, starts no run, or is refused.
 
 An ambiguous or meaningless header, JSON object, commit or time is refused. Its meaning is never guessed.
 """
@@ -21,7 +21,7 @@ from monitors.config.sections import DeploySender
 from monitors.records.targets import ReportedDeploy
 
 DELIVERY_PATH: Final = "/deploys"
-"""Path at which senders deliver; the name of the provider follows."""
+"""Path to which senders deliver. The provider's name follows it."""
 
 
 class NotStrict(ValueError):
@@ -72,7 +72,7 @@ def _parse_finite_number(text: str) -> float:
 def _raise_for_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        raise NotStrict("the JSON contains a key twice")
+        raise NotStrict("the JSON contains a duplicate key")
     return fields
 
 
@@ -149,7 +149,7 @@ class NotForUs(NamedTuple):
 
 
 class Deploys(NamedTuple):
-    """The deploys that a delivery reports. Each target with this repository in a trigger has one."""
+    """The deploys that a delivery reports: one for each target with this repository in a trigger."""
 
     deploys: tuple[ReportedDeploy, ...]
 
@@ -261,13 +261,16 @@ def is_branch(ref: str) -> bool:
 
 
 def parse_pull_number(ref: str) -> int | None:
-    """Return the number of the pull request: 12 for ``refs/pull/12/merge``. ``None`` for any other ref."""
+    """Return the number of the pull request: 12 for ``refs/pull/12/merge``.
+
+    Return ``None`` for any other ref.
+    """
     match = _PULL.fullmatch(ref)
     return int(match[1]) if match else None
 
 
 def parse_time(text: str | None) -> datetime | None:
-    """Parse an ISO 8601 time with a time zone. ``None`` for any other text."""
+    """Parse an ISO 8601 time with a time zone. Return ``None`` for any other text."""
     try:
         time = datetime.fromisoformat(text) if text else None
         return time.astimezone(UTC) if time and time.tzinfo else None

@@ -53,13 +53,13 @@ class _PullRequest(Payload):
 
 
 class _RunOfWorkflow(Payload):
-    """The fields of a workflow run that both events have."""
+    """The fields of a workflow run that two of the events contain."""
 
     pull_requests: Annotated[list[_PullRequest], Field(max_length=1_000)] | None = None
 
     @property
     def pull_number(self) -> int | None:
-        """The number of the first pull request that the run belongs to. A run for a fork names none."""
+        """The number of the first pull request that the run belongs to. A run for a fork contains no number."""
         return self.pull_requests[0].number if self.pull_requests else None
 
 
@@ -131,7 +131,7 @@ class GitHubParser:
         self._routes = Routes(self.provider, triggers)
 
     def check_headers(self, headers: Headers) -> None:
-        """Raise `DeliveryRejected` if one of the two headers is missing or invalid."""
+        """Raise `DeliveryRejected` if the signature or event header is missing or invalid."""
         if not _SIGNATURE.fullmatch(read_header(headers, SIGNATURE_HEADER)):
             raise DeliveryRejected(
                 RejectionReason.UNSIGNED, f"{SIGNATURE_HEADER} must be sha256= and 64 hexadecimal digits"

@@ -80,7 +80,7 @@ class HuggingFaceParser:
     def verify_and_parse(self, delivery: Delivery) -> ParsedDelivery:
         """Parse a push to a Space. Everything else that the Hub reports starts no run.
 
-        A branch that is named more than once counts once, with its last commit.
+        A branch that occurs more than once counts once, with its last commit.
         """
         self.check_headers(delivery.headers)
         push = parse_payload(delivery.body, _Push)

@@ -1,6 +1,6 @@
-"""Finds the targets of a deploy. The configuration decides, never the payload.
+"""Finds the targets of a deploy. The configuration alone decides; the payload has no influence.
 
-The senders' secrets come from the environment. Each has one secret, or several during a rotation.
+The senders' secrets come from the environment. Each sender has one secret, or several during a rotation.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Secrets = Mapping[DeploySender, tuple[str, ...]]
 
 
 def load_secrets(providers: Collection[DeploySender], environment: Mapping[str, str]) -> Secrets:
-    """Load the secrets of every sender that a trigger names.
+    """Load the secrets of every sender that has a trigger.
 
     A variable contains one secret or, during a rotation, several with commas between them; each is valid. Raises a
     `ConfigError` with the name of a variable whose secret is missing or could be guessed. The error contains no
@@ -83,7 +83,7 @@ Matcher = Callable[[TriggerSettings, DeployClaim], bool]
 
 
 def _is_environment_accepted(row: TriggerSettings, report: DeployClaim) -> bool:
-    """Return whether a trigger accepts a deploy's environment. GitHub ignores case in names of environments."""
+    """Return whether a trigger accepts a deploy's environment. GitHub ignores case in environment names."""
     return row.environment is None or row.environment.casefold() == (report.environment or "").casefold()
 
 
@@ -96,7 +96,8 @@ _MATCHERS: Sequence[tuple[IgnoreReason, Matcher]] = (
 )
 """The conditions of a trigger, in this order.
 
-If a condition leaves no trigger, it is the reason why the delivery starts no run. Hosts ignore case in names.
+If no trigger meets a condition, this condition is the reason why the delivery starts no run. Hosts ignore case
+in names.
 """
 
 

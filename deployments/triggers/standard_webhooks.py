@@ -1,13 +1,13 @@
-"""Standard Webhooks (https://www.standardwebhooks.com), for every sender without a format of its own.
+"""Standard Webhooks (https://www.standardwebhooks.com), for every sender without its own format.
 
-The signature is an HMAC-SHA256 over ``id.timestamp.body``, at most 300 s old or ahead. Lookout defines the format
-of a deploy in the body:
+The signature is an HMAC-SHA256 over ``id.timestamp.body``. Its timestamp may be at most 300 s in the past or in
+the future. Lookout defines the format of a deploy in the body:
 
     {"type": "deploy.succeeded", "timestamp": "2026-03-01T12:00:00Z",
      "data": {"repository": "owner/name", "commit": "…", "environment": "…", "branch": "…", "pull_request": 12}}
 
-``repository`` and ``commit`` are required. This module does not use the specification's own library, because it
-raises errors of various types for malformed input.
+``repository`` and ``commit`` are required. This module does not use the specification's own library, because that
+library raises errors of various types for malformed input.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SIGNATURE_HEADER: Final = "webhook-signature"
 TOLERANCE_S: Final = 300
 """Maximum difference between the time in a signature and this machine's clock, in seconds.
 
-The specification sets it.
+The value is from the specification.
 """
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - what the specification writes before every secret
 MAX_SIGNATURES: Final = 20
@@ -99,7 +99,7 @@ class StandardParser:
         self._events = {row.event_name for row in triggers if row.provider is self.provider}
 
     def check_headers(self, headers: Headers) -> None:
-        """Raise `DeliveryRejected` if one of the three headers is missing or invalid."""
+        """Raise `DeliveryRejected` if one of the three required headers is missing or invalid."""
         if not _ID.fullmatch(read_header(headers, ID_HEADER)):
             raise DeliveryRejected(
                 RejectionReason.UNSIGNED, (f"{ID_HEADER} must have at most 256 visible characters")
@@ -110,7 +110,7 @@ class StandardParser:
         require_json_content_type(headers)
 
     def verify_and_parse(self, delivery: Delivery) -> ParsedDelivery:
-        """Parse a deploy of the type that a trigger names. A delivery of another type starts no run."""
+        """Parse a deploy, if a trigger contains its event type. A delivery of another type starts no run."""
         self.check_headers(delivery.headers)
         self._check_signature(delivery)
         self._check_time(delivery)

@@ -32,16 +32,19 @@ POLL_S = 0.05
 
 
 def set_orphan_adoption(*, enabled: bool = True) -> None:
-    """Let this process adopt orphaned descendants, or stop this if ``enabled`` is false.
+    """Let this process adopt orphaned descendants, or stop adopting them if ``enabled`` is false.
 
-    This works on Linux only. Elsewhere it does nothing.
+    This works only on Linux. On other systems, this function does nothing.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(enabled), 0, 0, 0)
 
 
 def find_descendants(ancestor: int) -> frozenset[int]:
-    """Return the ids of all living descendants, without zombies. Empty on systems without ``/proc``."""
+    """Return the ids of all living descendants, without zombies.
+
+    The result is empty on systems without ``/proc``.
+    """
     children: dict[int, list[int]] = {}
     for pid, parent in _list_processes():
         children.setdefault(parent, []).append(pid)
@@ -109,7 +112,10 @@ def _list_processes() -> Iterable[tuple[int, int]]:
 CANNOT_START_CODE = 126
 """The exit code of a command that cannot be started. Shells use the same code."""
 GRACE_S = 20.0
-"""How long the command may run after SIGTERM before SIGKILL, in seconds. A receiver finishes its answers then."""
+"""How long the command may run after SIGTERM before SIGKILL, in seconds.
+
+In this time, a receiver finishes its responses.
+"""
 ORPHANS_GRACE_S = 5.0
 """How long processes that outlive the command may run after SIGTERM before SIGKILL, in seconds."""
 

@@ -10,7 +10,7 @@ from typing import Final
 FIRST_AFTER_S: Final = 20.0
 """Time of the first release, in seconds after the start.
 
-Imports, registration and the first polls have ended then.
+By then, imports, registration and the first polls have ended.
 """
 EVERY_S: Final = 600.0
 

@@ -70,7 +70,10 @@ def lock_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generato
 
 
 def find_running_lock_holder(data_folder: Path, at: datetime) -> Holder | None:
-    """Return the process that uses the folder now. ``None`` if there is none, or while it writes a heartbeat."""
+    """Return the process that uses the folder now.
+
+    Return ``None`` if no process uses the folder, or while that process writes a heartbeat.
+    """
     lock = data_folder / LOCK_NAME
     try:
         holder = Holder.model_validate_json(lock.read_text(encoding="utf-8"))

@@ -45,7 +45,7 @@ def main() -> int:
 
 
 async def send_crash_loop_alert(config: Config, name: str, deaths: int, last_end: str) -> None:
-    """Send an alert about a part that ended ``deaths`` times in a row. ``last_end`` says how its last run ended."""
+    """Send an alert about a part that ended ``deaths`` times in a row. ``last_end`` describes its last end."""
     detail = (
         f"The part {name!r} of `lookout up` ended {deaths} times in a row, {last_end}. "
         "Lookout continues to restart it. For the cause, see the part's last lines in the log of `lookout up`."

@@ -96,7 +96,7 @@ def _list_deploy_checks(
         yield lambda target=name: load_suite(config.require_target(target).suite)
         if name in config.targets:
             yield from list_verify_checks(config, name, environment)
-    yield lambda: require_free_port(host, port, "the receiver of deploys")
+    yield lambda: require_free_port(host, port, "the deploy receiver")
 
 
 def _list_installation_checks(
@@ -119,7 +119,7 @@ def _list_installation_checks(
             TOKEN_VARIABLE, environment, "alerts.slack_buttons needs a bot token, because a webhook has no buttons"
         )
         yield lambda: require_free_port(
-            host, port + 1, "the receiver of Slack's buttons", f"--port {suggest_other_receiver_port(port)}"
+            host, port + 1, "the Slack button receiver", f"--port {suggest_other_receiver_port(port)}"
         )
     if config.site.enabled:
         yield lambda: require_tokens_for_login(
@@ -131,7 +131,7 @@ def _list_installation_checks(
 
 
 def _format_another_port(config: Config, port: int) -> str:
-    """Return how to change the site's port: its own setting, or the receiver's port, which is two lower."""
+    """Format how to change the site's port: by its own setting, or by the receiver's port, two lower."""
     if config.site.port:
         return "port under [site]"
     other = suggest_other_receiver_port(port)
@@ -139,13 +139,16 @@ def _format_another_port(config: Config, port: int) -> str:
 
 
 def suggest_other_receiver_port(port: int) -> int:
-    """Return another port to try if ``port`` or one of the next two is in use. It is 100 higher, or lower."""
+    """Return another port to try if ``port`` or one of the next two ports is in use.
+
+    The returned port is 100 higher or, for a high ``port``, lower.
+    """
     return port + 100 if port + 100 <= MAX_RECEIVER_PORT else port - 100
 
 
 def require_free_receiver_port(host: str, port: int) -> None:
-    """Raise `ConfigError` if the receiver of deploys cannot listen on the port."""
-    require_free_port(host, port, "the receiver of deploys")
+    """Raise `ConfigError` if the deploy receiver cannot listen on the port."""
+    require_free_port(host, port, "the deploy receiver")
 
 
 def _run_check_and_return_error(check: Callable[[], object]) -> str | None:

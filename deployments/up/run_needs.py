@@ -22,7 +22,7 @@ from monitors.sources.privacy import PrivacyMode
 from monitors.sources.traffic.settings import FileTraffic, HttpTraffic, LangSmithTraffic, TrafficSettings
 
 Check = Callable[[], object]
-"""Raises a `MonitorError` that names the target, key or variable that is missing."""
+"""A check that raises a `MonitorError` with the missing target, key or variable."""
 
 
 def list_verify_checks(config: Config, name: str, environment: Mapping[str, str]) -> Iterator[Check]:

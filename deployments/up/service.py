@@ -1,10 +1,11 @@
 """The service of an installation, in one process: ``python -m deployments.up.service lookout.toml HOST PORT``.
 
-    one thread    the receiver of deploys, the receiver of Slack's buttons and the site, each on its own port
+    one thread    the deploy receiver, the Slack button receiver and the site, each on its own port
     main thread   the runner of Prefect's runs, and the watcher of logs, Spaces, deploys and traffic
 
 Without Prefect's server, the receivers and the site work, and the runner waits for the server. A part that fails is
-started again after a pause, while the other parts continue. If it fails several times in a row, an alert is sent.
+started again after a pause, while the other parts continue. If the part fails several times in a row, an alert is
+sent.
 
 If the runner fails after it has started, the process ends, and the supervisor starts the process again. With
 ``--deploys``, the service has only the parts that verify deploys.
@@ -142,7 +143,7 @@ async def run_with_restarts(
 
 
 async def _send_alert_and_log_error(sending: Awaitable[None]) -> None:
-    """Wait for the sending of an alert. If it fails, only log the type of the error."""
+    """Await ``sending``, which sends an alert. If it fails, only log the type of the error."""
     try:
         await sending
     except Exception as error:  # noqa: BLE001 - the part must run even if no alert can be sent
@@ -150,7 +151,10 @@ async def _send_alert_and_log_error(sending: Awaitable[None]) -> None:
 
 
 class ServerThread(threading.Thread):
-    """Runs web servers in one event loop of its own. ``servers`` maps names to functions that build a server."""
+    """A thread that runs web servers in its own event loop.
+
+    ``servers`` maps names to functions that build a server.
+    """
 
     def __init__(self, servers: Mapping[str, Callable[[], uvicorn.Server]], config: Config) -> None:
         super().__init__(name="servers", daemon=True)
@@ -207,7 +211,7 @@ class ServerNotStarted(MonitorError):
 def list_server_builders(
     config: Config, config_path: Path, host: str, port: int, *, only_deploys: bool
 ) -> dict[str, Callable[[], uvicorn.Server]]:
-    """Return functions that build the configured web servers. The receiver of Slack's buttons uses ``port + 1``."""
+    """Return functions that build the configured web servers. The Slack button receiver uses ``port + 1``."""
     variables = get_environment()
     servers: dict[str, Callable[[], uvicorn.Server]] = {}
     if config.deploys.triggers:

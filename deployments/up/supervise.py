@@ -54,7 +54,7 @@ async def _run(supervisor: Supervisor) -> None:
 
 
 def _build_log(config_path: str) -> SupervisorLog:
-    """Build the log of the supervisor. Lines go to standard error. A short process sends each alert."""
+    """Build the supervisor's log. Lines go to standard error, and a short-lived process sends each alert."""
 
     async def send_alert(*arguments: str) -> None:
         command = (sys.executable, "-m", "deployments.up.part_alerts", config_path, *arguments)

@@ -57,7 +57,10 @@ class SupervisorLog:
 
     log: Callable[[str, str], None]
     send_crash_loop_alert: Callable[[str, int, int], Coroutine[Any, Any, None]]
-    """Called with the name of the part, how often it ended in a row, and its last exit code."""
+    """A function that sends an alert.
+
+    Its arguments are the part's name, how often the part ended in a row, and its last exit code.
+    """
     send_recovery_alert: Callable[[str], Coroutine[Any, Any, None]]
 
 
@@ -78,7 +81,7 @@ class Supervisor:
         self._alert_tasks: set[asyncio.Task[None]] = set()
 
     def stop(self) -> None:
-        """Let `run` end soon."""
+        """Make `run` end soon."""
         self._stop_requested.set()
 
     async def run(self) -> None:

@@ -29,7 +29,7 @@ from warehouse.queries.incidents import (
 
 
 class AlertThread(NamedTuple):
-    """A Slack message, with all alerts that it shows. The oldest alert comes first."""
+    """A Slack message and all alerts that the message shows, oldest first."""
 
     channel: str
     ts: str
@@ -39,8 +39,8 @@ class AlertThread(NamedTuple):
 async def add_alert_to_first_message(notifier: Notifier, alert: Alert) -> Receipt | None:
     """Add ``alert`` to the first message of its run. Return ``None`` if the alert must be a separate message.
 
-    It must be a separate message if the first message was deleted or cannot be edited. The edit can be repeated
-    without harm, for example after a missing reply from Slack.
+    The alert must be a separate message if the first message was deleted or cannot be edited. The edit is
+    idempotent, so it can be repeated, for example after a missing reply from Slack.
     """
     ts, channel = alert.thread, alert.channel
     if not alert.is_added_to_earlier_message or ts is None or channel is None:
@@ -73,13 +73,13 @@ async def add_summary_to_sent_alerts(
     flaky: Mapping[str, str] | None = None,
     format_recheck: Callable[[Alert], str] | None = None,
 ) -> tuple[str, ...]:
-    """Add the summary of a finished run to the messages that it sent. Return the error of each failed edit.
+    """Add the summary of a finished run to the messages that the run sent. Return the error of each failed edit.
 
-    The summary has the scores, the links, what failed cases have in common, and what changed since the last
-    accepted run. ``format_recheck`` returns the result of asking an alert's cases again, which is added to every
-    message. Without ``format_recheck``, messages that are complete or acknowledged do not change.
+    The summary contains the scores, the links, what the failed cases have in common, and what changed since the
+    last accepted run. ``format_recheck`` formats the result of rechecking an alert's cases, and its text is added
+    to every message. Without ``format_recheck``, messages that are complete or acknowledged do not change.
 
-    ``flaky`` maps the id of a case that was right only sometimes to a text that says how often.
+    ``flaky`` maps the id of each flaky case to a text that says how often the case was right.
     """
     failures: list[str] = []
     acknowledged = await asyncio.to_thread(_read_acknowledged_fingerprints, notifier)
@@ -131,7 +131,7 @@ RECENT_WINDOW = timedelta(hours=1)
 
 
 class MessageLocation(NamedTuple):
-    """The channel and the timestamp of a Slack message, and the id of the first alert that it shows."""
+    """The channel and the timestamp of a Slack message, and the id of the first alert in the message."""
 
     channel: str
     ts: str
@@ -143,7 +143,7 @@ async def edit_messages_after_actions(
 ) -> tuple[str, ...]:
     """Edit every message that an operator action affects. Return the error of each failed edit.
 
-    If an edit fails, a later edit also shows its content, because each edit shows the current state.
+    A later edit makes up for a failed edit, because each edit shows the current state.
     """
     failures: list[str] = []
     for place in await asyncio.to_thread(_find_messages_to_edit, actions, tuple(outcomes_done)):
@@ -160,7 +160,7 @@ async def edit_messages_after_actions(
 def _find_messages_to_edit(
     actions: OperatorActions, outcomes_done: Iterable[ActionOutcome]
 ) -> tuple[MessageLocation, ...]:
-    """Find the messages whose buttons were pressed, and the first message about each incident that changed."""
+    """Find the messages whose buttons were pressed, and the first message about each changed incident."""
     places: dict[tuple[str, str], MessageLocation] = {}
     for outcome in outcomes_done:
         action = find_action(actions.store, outcome.action_id)
@@ -182,15 +182,15 @@ def list_recent_action_outcomes(
 ) -> tuple[ActionOutcome, ...]:
     """List the outcomes of recent operator actions, oldest first.
 
-    If the process that edits the messages was killed, Slack messages may not show these outcomes yet.
+    Slack messages may not show these outcomes yet, if the process that edits the messages was killed.
     """
     return list_action_outcomes(actions.store, since=actions.now() - window)
 
 
 def build_current_alert(actions: OperatorActions, alert_id: str) -> Alert | None:
-    """Build what the message about an alert must show now. Return ``None`` if the store has no such alert.
+    """Build the current content of the message about an alert. Return ``None`` if the store has no such alert.
 
-    The result includes the alerts that were added later, the summary of the run, and the operator actions.
+    The content includes the alerts that were added later, the summary of the run, and the operator actions.
     """
     shown = load_alerts_of_message(actions.store, alert_id)
     if not shown:

@@ -1,7 +1,7 @@
-"""Reports faults of Lookout itself, and resolves them after they have ended.
+"""Reports internal faults of Lookout, and resolves them after they have ended.
 
 The alert is sent even when the warehouse cannot be written. The part of Lookout that detects a fault also resolves
-it.
+the fault.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ from monitors.records.incidents import IncidentKind, RunSummary
 
 
 class Fault(NamedTuple):
-    """A fault of Lookout: a fixed name that identifies the incident, and a text for people."""
+    """An internal fault of Lookout: a fixed name that identifies the incident, and a text for people."""
 
     name: str
     detail: str
 
 
 def build_fault_from_error(error: BaseException) -> Fault:
-    """Build a fault from an exception. The name of the fault is the exception's class."""
+    """Build a fault from an exception. The name of the fault is the name of the exception's class."""
     name = type(error).__name__
     return Fault(name, str(error) if isinstance(error, MonitorError) else f"{name}: {error}")
 
 
 async def notify_fault(notifier: Notifier, fault: Fault, *, commit: str | None = None) -> None:
-    """Send an alert about a fault of Lookout, even when the store cannot be written.
+    """Send an alert about an internal fault of Lookout, even when the store cannot be written.
 
-    Without the store, Lookout does not know whether the fault was reported before. Therefore each run reports it.
+    Without the store, Lookout does not know whether the fault was reported before. Therefore each run reports the
+    fault.
     """
     context = ObservationContext(
         target=notifier.target,
@@ -77,10 +78,10 @@ async def resolve_faults(notifier: Notifier, endings: Mapping[str, str | None], 
 async def resolve_other_faults(
     notifier: Notifier, *, except_names: Collection[str], ending: str, began_at: datetime
 ) -> None:
-    """Resolve all open faults of the notifier's owner, except those named in ``except_names``.
+    """Resolve all open faults of the notifier's owner, except the faults named in ``except_names``.
 
-    This also resolves faults of unexpected exceptions, whose names no caller knows. ``ending`` is the text of the
-    alerts about the end of the faults. Raises `WarehouseError`.
+    Faults from unexpected exceptions are also resolved, although no caller knows their names. ``ending`` is the
+    text of the alerts about the end of the faults. Raises `WarehouseError`.
     """
     except_fingerprints = {
         compute_fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, name) for name in except_names

@@ -66,12 +66,15 @@ def build_operator_actions(config: Config, store: Store, now: Callable[[], datet
 
 
 def store_operator_action(actions: OperatorActions, action: OperatorAction) -> None:
-    """Append an action to the journal, without waiting for a lock. `apply_waiting_actions` carries it out."""
+    """Append an action to the journal without waiting for a lock.
+
+    `apply_waiting_actions` carries out the action.
+    """
     append_action(actions.store.journal, action)
 
 
 def apply_waiting_actions(actions: OperatorActions, *, wait_s: float = LOCK_WAIT_S) -> ActionResults:
-    """Carry out each stored action once, even if several processes call this. Return the results and all silences.
+    """Carry out each stored action once, even if several processes call this. Return the outcomes and all silences.
 
     Raises `WarehouseBusy` if another process holds the lock for longer than ``wait_s``. The next call then carries
     out the actions.

@@ -2,8 +2,8 @@
 
     observe → apply operator actions → decide → group → add references → record → send
 
-`monitors.alerts.observe` makes the observations. The stages from "decide" to "record" use one lock and one
-transaction. Therefore even several processes decide each alert only once, and store it before they send it.
+`monitors.alerts.observe` makes the observations. The stages from "decide" to "record" share one lock and one
+transaction. Therefore each alert is decided only once, even by several processes, and is stored before it is sent.
 """
 
 from __future__ import annotations
@@ -36,11 +36,14 @@ from warehouse.queries.outbox import open_incident_transaction
 ALERT_REFUSED: Final = "AlertRefused"
 """The name of the fault that is reported if Slack, or another delivery path, permanently refuses messages."""
 REFUSAL_RETRY_AFTER: Final = timedelta(seconds=10)
-"""Minimum wait before a refused message is sent again. It prevents a second attempt by the same run."""
+"""Minimum wait before a refused message is sent again. It prevents a second attempt in the same run."""
 REFUSAL_VISIT_INTERVAL: Final = timedelta(hours=1)
-"""Jobs that run every minute try a refused message only this often. Each attempt adds a row to the store."""
+"""Minimum time between two attempts to send a refused message, for jobs that run every minute.
+
+Each attempt adds a row to the store.
+"""
 MAX_REFUSED_AGE: Final = timedelta(days=30)
-"""How long a refused message is tried again. After this time, it is never sent."""
+"""Maximum age of a refused message that is sent again. An older message is never sent."""
 RETRY_AFTER: Final = timedelta(seconds=60)
 
 WAREHOUSE: Final = "warehouse"
@@ -59,8 +62,8 @@ async def notify(
     """Update the target's incidents from ``observations``, send the alerts, and return them.
 
     At the end of a run, ``scope`` says which incidents the run can resolve. An alert that cannot be sent now stays
-    in the outbox, and the next process that sends alerts sends it. If Slack refuses an alert, this is reported as a
-    fault of Lookout. At the end of a run, alerts that reached nobody are sent again.
+    in the outbox, and the next process that sends alerts sends it. If Slack refuses an alert, the refusal is
+    reported as an internal fault of Lookout. At the end of a run, alerts that reached no person are sent again.
     """
     alerts = await asyncio.to_thread(decide_and_record_alerts, notifier, observations, summary, scope)
     with suppress(WarehouseError):  # the next call of `notify` records them
@@ -77,7 +80,7 @@ async def notify(
 
 
 async def _send_outbox_and_record_refusals(notifier: Notifier) -> None:
-    """Send the alerts in the outbox. A refused alert opens a fault of Lookout; a sent alert resolves that fault."""
+    """Send the alerts in the outbox. A refused alert opens an internal fault; a sent alert resolves that fault."""
     report = await send_outbox(notifier)
     if report.refusals:
         context = ObservationContext(
@@ -97,7 +100,7 @@ async def _send_outbox_and_record_refusals(notifier: Notifier) -> None:
 async def notify_of_load_errors(notifier: Notifier) -> None:
     """Notify Lookout's owners of journal data that this process could not load. Each error is reported once.
 
-    The maintenance flow resolves the fault when its check of the warehouse finds no error.
+    The maintenance flow resolves the fault when it checks the warehouse and finds no error.
     """
     errors = notifier.store.pop_load_errors()
     if not errors:
@@ -158,8 +161,8 @@ async def resolve_incidents_and_send_alerts(
     """Resolve the open incidents whose fingerprints are in ``endings``. Send and return the alerts about their end.
 
     ``endings`` maps a fingerprint to the text for the incident's thread. With ``None`` instead of a text, the
-    incident is resolved without an alert. ``began_at`` is the start of the check that found that the incidents are
-    over. The lock is acquired only if an incident is open, because this runs at every poll. Raises
+    incident is resolved without an alert. ``began_at`` is the start of the check that found that the incidents have
+    ended. The lock is acquired only if an incident is open, because every poll calls this function. Raises
     `WarehouseError`.
     """
     incidents = await asyncio.to_thread(notifier.store.list_open_incidents, notifier.target)
@@ -174,7 +177,10 @@ async def resolve_incidents_and_send_alerts(
 def _resolve_incidents_without_sending(
     notifier: Notifier, endings: Mapping[str, str | None], began_at: datetime
 ) -> tuple[Alert, ...]:
-    """Resolve each open incident in ``endings``. Record and return one alert for each text, but do not send it."""
+    """Resolve each open incident in ``endings``.
+
+    Record and return one alert for each text, but do not send the alerts.
+    """
     alerts: list[Alert] = []
     refused = _read_refused_alerts(notifier)
     with open_incident_transaction(notifier.store, notifier.journal, notifier.target, wait_s=LOCK_WAIT_S) as book:
@@ -211,7 +217,7 @@ def _resolve_incidents_without_sending(
 
 
 async def send_undelivered_alerts_again(notifier: Notifier) -> tuple[Alert, ...]:
-    """Send alerts again that reached nobody, if a delivery path to people exists now."""
+    """Send alerts that reached no person again, if there is now a delivery path to people."""
     is_any = await asyncio.to_thread(lambda: {**_read_printed_alerts(notifier), **_read_refused_alerts(notifier)})
     return await notify(notifier, ()) if is_any else ()
 
@@ -252,8 +258,8 @@ def _read_printed_alerts(notifier: Notifier) -> Mapping[str, Alert]:
 def _read_refused_alerts(notifier: Notifier) -> Mapping[str, Alert]:
     """Read the last alert about each incident that every delivery path refused. The keys are fingerprints.
 
-    The alert about the refusals themselves is included only if there is no other alert. Its delivery shows that
-    messages can be sent again.
+    The alert about the refusals is included only if there is no other alert. If this alert is delivered, messages
+    can be sent again.
     """
     if not notifier.sender.notifies:
         return {}

@@ -16,7 +16,7 @@ from monitors.reports.triage_summary import format_triage_changes_or_figures
 MAX_EXPLAINING_LINES = 3
 """Maximum number of lines that explain a failure: the recheck, common causes, and what changed.
 
-The lines about the last deploy that passed and about cases without coverage are not counted.
+Lines about the last deploy that passed and about cases without coverage do not count.
 """
 
 
@@ -50,7 +50,7 @@ def build_run_summary(
 
 
 def format_alert_recheck(alert: Alert, recheck: Recheck, *, account_patterns: Sequence[str] = ()) -> str:
-    """Format the result of asking the cases of an alert again.
+    """Format the result of rechecking the cases of an alert.
 
     An alert about a failed gate is about all failed cases of the run.
     """

@@ -1,4 +1,4 @@
-"""Send the alerts in the outbox, and store the result of each attempt."""
+"""Sends the alerts in the outbox, and stores the result of each attempt."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from warehouse.queries.outbox import claim_alerts, open_incident_transaction, re
 
 MAX_SENT_AT_ONCE = 20
 MAX_FAILURES_IN_A_ROW = 2
-"""After this many failures in a row, Slack counts as down, and the other alerts wait.
+"""Number of consecutive failures after which Slack counts as down. The remaining alerts then wait.
 
-One failure does not stop the other alerts, because the message itself may be the cause.
+One failure does not stop the remaining alerts, because the message itself may be the cause.
 """
 LEASE = timedelta(seconds=90)
-"""How long only one worker may send a message.
+"""How long one worker has the exclusive right to send a message.
 
-Sending a message with all retries takes less time than this. Therefore no second worker sends the same message. The
-lease ends earlier if the worker was a process of this machine and has ended.
+Sending a message with all retries takes less time. Therefore no second worker sends the same message. The lease
+ends earlier if the worker was a process of this machine and has ended.
 """
 
 
 class DeliveryReport(Record):
-    """The number of messages that were sent, and the reason for each refused message."""
+    """The number of sent messages, and the reason for each refused message."""
 
     sent: int = 0
     refusals: tuple[str, ...] = ()

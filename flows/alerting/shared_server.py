@@ -4,8 +4,8 @@
 
 A lease is the right of one machine to send alerts about one target. The machines share a Prefect server, which
 stores leases and records as variables. Prefect creates each name once and deletes a variable by its id, so only one
-machine can take a lease. All times are the server's, because the clocks of machines differ. If the server does not
-answer, every machine sends the alert: a duplicate is better than a lost alert.
+machine can take a lease. All times are from the server's clock, because the clocks of machines differ. If the
+server does not answer, every machine sends the alert: a duplicate is better than a lost alert.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from monitors.records.incidents import (
 LEASE_S: Final = 60.0
 """Duration of a lease in seconds. After this time, another machine can take the lease of a machine that died."""
 ANSWER_TIMEOUT_S: Final = 5.0
-"""Timeout in seconds for one step with all its requests.
+"""Timeout of one step in seconds, for all requests of the step together.
 
 One step takes the lease. Another step records what was sent and returns the lease.
 """
 AWAY_S: Final = 60.0
-"""If the server does not answer, Lookout asks it again after this many seconds."""
+"""If the server does not answer, Lookout waits this many seconds before the next request to the server."""
 POLL_S: Final = 0.5
 SENT_ELSEWHERE: Final = "sent by another machine"
 """The start of a receipt's detail if another machine has sent the message."""
@@ -68,8 +68,9 @@ _NO_ANSWER: Final = (httpx.HTTPError, TimeoutError, KeyError, ValueError)
 class SentRecord(Record):
     """The facts that one message reported.
 
-    ``folder`` is the identity of the data folder that sent it. ``facts`` maps a shortened fingerprint of a fault to
-    its facts. ``alert_id`` is empty for faults that ended without a message.
+    ``folder`` is the identity of the data folder of the installation that sent the message. ``facts`` maps a
+    shortened fingerprint of a fault to the reported facts. ``alert_id`` is empty for faults that ended without a
+    message.
     """
 
     folder: str
@@ -81,7 +82,7 @@ class SentRecord(Record):
 
 
 class Variable(Record, extra="ignore"):
-    """A variable of the Prefect server."""
+    """A variable on the Prefect server."""
 
     id: uuid.UUID
     created: UtcTime
@@ -93,7 +94,7 @@ _VARIABLES: Final = TypeAdapter(list[Variable])
 
 @dataclass
 class ReportedFault:
-    """All that the messages of all machines have reported about one fault since it began.
+    """Everything that the messages of all machines have reported about one fault since the fault began.
 
     ``opening`` is the first record of the fault. ``newest`` is the last record of another machine, written at
     ``at`` by the server's clock. ``is_over`` is true if the end of the fault was reported. ``is_own`` is true if
@@ -110,9 +111,11 @@ class ReportedFault:
     def is_reported_elsewhere(self, alert_item: AlertItem, now: datetime, interval: timedelta) -> bool:
         """Return whether other machines have reported ``alert_item``, so that this machine must not report it.
 
-        - An open fault: true if other machines reported all its facts within ``interval``. For a reminder, only
-          half of the interval counts, because the reminders of several machines are due at almost the same time.
-        - An ended fault: true if another machine sent a message about its end, and this machine never reported it.
+        - For an open fault, the result is true if other machines reported all its facts within ``interval``. For a
+          reminder, only half of the interval counts, because the reminders of several machines are due at almost
+          the same time.
+        - For an ended fault, the result is true if another machine sent a message about its end, and this machine
+          never reported the fault.
 
         Messages of this machine do not count, because `decide_alerts` already considers them.
         """
@@ -131,10 +134,11 @@ class ReportedFault:
 
 @dataclass(frozen=True)
 class AlertPart:
-    """The part of an alert that this machine must send. ``alert`` is ``None`` if other machines sent all of it.
+    """The part of an alert that this machine must send.
 
-    ``note`` says in the receipt why nothing is sent, or why the lease is missing. ``channel`` and ``thread`` belong
-    to the first message about the fault.
+    ``alert`` is ``None`` if other machines sent the whole alert. ``note`` is the text in the receipt that explains
+    why nothing is sent, or why there is no lease. ``channel`` and ``thread`` belong to the first message about the
+    fault.
     """
 
     alert: Alert | None
@@ -142,7 +146,10 @@ class AlertPart:
     thread: str | None = None
     channel: str | None = None
     receipts: list[Receipt] = field(default_factory=list[Receipt])
-    """The caller adds the receipt of the message. Then the reported facts are recorded for other machines."""
+    """The receipts of the message.
+
+    The caller adds a receipt. The reported facts are then recorded for other machines.
+    """
 
 
 class SharedServer:
@@ -180,8 +187,8 @@ class SharedServer:
     async def hold_target_lease(self, alert: Alert, interval: timedelta) -> AsyncGenerator[AlertPart]:
         """Hold the lease of the alert's target for the ``with`` block. Yield the part that this machine must send.
 
-        Waits while another machine holds the lease. Facts that were reported longer than ``interval`` ago are
-        reported again. If the server does not answer, the alert is sent without a lease; no error is raised.
+        This waits while another machine holds the lease. Facts that were reported longer than ``interval`` ago are
+        reported again. If the server does not answer, the alert is sent without a lease, and no error is raised.
         """
         if alert.kind in OWN_KINDS:
             yield AlertPart(alert)
@@ -204,7 +211,7 @@ class SharedServer:
                         self._mark_server_away_and_explain()
 
     async def record_ended_faults(self, target: str, unresolved: Collection[str], interval: timedelta) -> None:
-        """Record that faults of ``target`` have ended, if this machine did not report their end yet.
+        """Record that faults of ``target`` have ended, unless this machine already reported their end.
 
         ``unresolved`` are the fingerprints of the target's unresolved incidents. If the server does not answer, the
         next call records the end.
@@ -249,7 +256,7 @@ class SharedServer:
 
 
 class _SharedTarget:
-    """The variables of one target on the shared server: its lease, and the records of what was sent."""
+    """The variables of one target on the shared server: the lease, and the records of sent facts."""
 
     def __init__(
         self,
@@ -313,7 +320,7 @@ class _SharedTarget:
     async def read_reported_faults(self, interval: timedelta) -> tuple[Mapping[str, ReportedFault], datetime]:
         """Read what was reported about each fault within ``interval``.
 
-        Also return the time of the server's clock.
+        Also return the current time of the server's clock.
         """
         like = {"variables": {"name": {"like_": self._record_name}}, "sort": "CREATED_DESC", "limit": MAX_ROWS}
         response = await self._send_request("POST", "/variables/filter", like)
@@ -361,7 +368,7 @@ class _SharedTarget:
     async def _send_request(
         self, method: str, path: str, body: object = None, *, accept: int = 200
     ) -> httpx.Response:
-        """Send a request.
+        """Send a request to the shared server.
 
         Raises an error in `_NO_ANSWER` on a timeout, or for an error status other than ``accept``.
         """
@@ -416,7 +423,7 @@ def _add_sent_record(reported: dict[str, ReportedFault], record: SentRecord, at:
 
 
 def _list_reported_facts(alert_item: AlertItem) -> list[str]:
-    """List the facts that a message with ``alert_item`` reports. Severity 3 implies severities 2 and 1."""
+    """List the facts that a message with ``alert_item`` reports. Severity 3 includes severities 2 and 1."""
     if alert_item.incident.is_resolved:
         return [OVER]
     return [*map(str, range(1, alert_item.incident.severity)), *_list_open_fault_facts(alert_item)]

@@ -1,7 +1,7 @@
-"""Sends a summary after each period of a recurring silence. It lists what failed while alerts were silenced.
+"""Sends a summary after each period of a recurring silence. The summary lists what failed during the silence.
 
 Each target gets one message. If an incident is still open after the period, the next run that finds the fault sends
-its alert.
+an alert.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from warehouse.queries.incidents import list_withheld_not_yet_summarised
 from warehouse.queries.outbox import open_incident_transaction
 
 MAX_SUMMARY_AGE: Final = timedelta(days=30)
-"""A summary omits alerts that were withheld longer ago than this. Such alerts exist only if Lookout was off."""
+"""Maximum age of the withheld alerts in a summary. Older alerts exist only if Lookout was off."""
 DECISION_LAG: Final = timedelta(minutes=1)
 """Maximum time between a decision and its storage. A summary is sent this long after the end of the period."""
 
 
 def record_silence_summaries(notifier: Notifier) -> tuple[Alert, ...]:
-    """Record and return the summaries that are due for all targets. This does not send them.
+    """Record and return the summaries that are due for all targets. The summaries are not sent.
 
     A summary has the same id in every process. Therefore it is stored and sent only once. Raises `WarehouseError`.
     """

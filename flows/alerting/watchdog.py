@@ -79,16 +79,16 @@ HUNG_RUN: Final = "HungRun"
 MONITOR_BROKE_EXIT_CODE: Final = 4
 """The exit code of every command that failed because Lookout itself broke."""
 REPORT_TIMEOUT_S: Final = 120.0
-"""Maximum time to report a hung run, in seconds. Then the process ends without an alert.
+"""Maximum time to report a hung run, in seconds. After this time, the process ends without an alert.
 
-It is longer than two waits for the warehouse's lock and one delivery.
+The time is longer than two waits for the warehouse's lock and one delivery.
 """
 
 
 class HangWatchdog:
     """A thread that calls ``on_hang`` if `cancel` is not called within ``after_s`` seconds.
 
-    The thread also works if the event loop hangs.
+    The thread works even if the event loop hangs.
     """
 
     def __init__(self, after_s: float, on_hang: Callable[[], None]) -> None:
@@ -119,7 +119,7 @@ async def run_under_watchdog(
     stop: Callable[[int], None],
     unreported: tuple[type[Exception], ...] = (),
 ) -> AsyncGenerator[None]:
-    """Run the ``with`` block and report its errors. If it hangs, end the process with ``stop``.
+    """Run the ``with`` block and report its errors. If the block hangs, end the process with ``stop``.
 
     Errors of the types ``unreported`` cause no alert, because the person who started the run sees them.
     """
@@ -138,7 +138,10 @@ async def run_under_watchdog(
 
 
 def end_hung_process(notifier: Notifier, beat: Heartbeat, *, after_s: float, stop: Callable[[int], None]) -> None:
-    """Report that the process hangs, then end it, even if the report hangs. Call it from a separate thread."""
+    """Report that the process hangs, then end the process, even if the report hangs.
+
+    Call this from a separate thread.
+    """
     last_resort = threading.Timer(REPORT_TIMEOUT_S, stop, [MONITOR_BROKE_EXIT_CODE])
     last_resort.daemon = True
     last_resort.start()

@@ -1,4 +1,7 @@
-"""Gives a process that sends alerts a unique name, from which other processes can find out whether it has ended."""
+"""Gives each process that sends alerts a unique name.
+
+Other processes can find out whether that process has ended.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ def get_worker_name() -> str:
 def has_worker_ended(name: str) -> bool:
     """Return whether the process with this name has certainly ended.
 
-    The result is always false for processes of other machines, and on systems without ``/proc``.
+    The result is always false for processes on other machines, and on systems without ``/proc``.
     """
     if name == get_worker_name():
         return False

@@ -4,12 +4,13 @@
 
 `flows.watching` polls every minute. This flow polls every hour, which shows that polling works. Both store deploys
 in one queue and use the same idempotency key. Therefore each deploy gets one run. A poll also creates the runs of
-deploys that a webhook receiver stored before it was stopped. The state of the flow is Completed with the name
-Watched. If a run could not be created, the state is Failed with the name Waiting, and the next poll tries again.
+deploys that a webhook receiver stored before the receiver was stopped. The state of the flow is Completed with the
+name Watched. If a run could not be created, the state is Failed with the name Waiting, and the next poll tries
+again.
 
-The first poll of a target finds a commit that nobody reported. By default, this poll only stores the commit. With
-`first_poll = "verify"`, it also creates a verification run for the commit. For each target, a file counts how many
-polls in a row got no answer.
+The first poll of a target finds a commit that was never reported. By default, this poll only stores the commit.
+With `first_poll = "verify"`, it also creates a verification run for the commit. For each target, a file counts the
+consecutive failed polls.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ FILE_NAME: Final = "hub-silence"
 
 
 class HubOutage(Record):
-    """How many polls in a row have failed, since when, and whether Lookout's owners were notified."""
+    """The number of consecutive failed polls, when they began, and whether Lookout's owners were notified."""
 
     failures: Annotated[int, Field(ge=0)] = 0
     since: UtcTime | None = None
@@ -69,14 +70,14 @@ class HubOutageStore:
         self._file = data_folder / FOLDER / target / FILE_NAME
 
     def read(self) -> HubOutage:
-        """Read the outage. A damaged or missing file means that there is no outage."""
+        """Read the outage. A damaged or missing file counts as no outage."""
         try:
             return HubOutage.model_validate_json(self._file.read_bytes())
         except (OSError, ValidationError):
             return HubOutage()
 
     def add_failed_poll(self, now: UtcTime) -> HubOutage:
-        """Add one poll without an answer, store the outage and return it."""
+        """Count one more failed poll, store the outage and return it."""
         outage = self.read()
         updated = HubOutage(failures=outage.failures + 1, since=outage.since or now, notified=outage.notified)
         self._write(updated)
@@ -88,7 +89,7 @@ class HubOutageStore:
         self._write(HubOutage(failures=outage.failures, since=outage.since, notified=True))
 
     def clear(self) -> None:
-        """Delete the outage, because the Hub answers again."""
+        """Delete the stored outage, because the Hub answers again."""
         self._file.unlink(missing_ok=True)
 
     def _write(self, outage: HubOutage) -> None:
@@ -96,9 +97,9 @@ class HubOutageStore:
 
 
 SUBJECT: Final = "deploy-watch"
-"""Replaces the target's name in alerts about polling, so that no run of a target can resolve them."""
+"""Replaces the target's name in alerts about polling. Therefore no run of a target can resolve these alerts."""
 POLL: Final = "poll"
-"""The value of ``reported_by`` for deploys that the poll finds."""
+"""The value of ``reported_by`` for deploys that a poll finds."""
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 
@@ -117,7 +118,7 @@ class PollResult(Record):
 
 @dataclass(frozen=True)
 class DeployPoller:
-    """Everything that a poll needs. ``notifier`` is called only to notify Lookout's owners."""
+    """Everything that a poll needs. ``notifier`` is called only if Lookout's owners must be notified."""
 
     config: Config
     settings: DeploySettings
@@ -126,11 +127,14 @@ class DeployPoller:
     hub_token: str | None
     now: Callable[[], datetime]
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The environment variables, which contain GitHub's token."""
+    """The environment variables, which contain the GitHub token."""
 
     @property
     def github_triggers(self) -> dict[str, TriggerSettings]:
-        """The triggers of the targets that are polled at GitHub. The keys are targets. Empty without a token."""
+        """The triggers of the targets that are polled at GitHub, by target.
+
+        Without a token, the mapping is empty.
+        """
         return select_triggers_polled_at_github(self.config) if self.variables.get(TOKEN_VARIABLE) else {}
 
     @property
@@ -216,7 +220,7 @@ def _record_polled_commit(poller: DeployPoller, target: str, commit: str, deploy
 
 
 async def _count_failed_poll_and_notify(poller: DeployPoller, target: str, error: str) -> None:
-    """Count a failed poll. Notify Lookout's owners after every ``failures_before_alert`` failures in a row."""
+    """Count a failed poll. Notify Lookout's owners after every ``failures_before_alert`` consecutive failures."""
     store = HubOutageStore(poller.config.data_folder, target)
     outage = await asyncio.to_thread(store.add_failed_poll, poller.now())
     if outage.failures % poller.settings.failures_before_alert:
@@ -254,7 +258,7 @@ def _build_hub_outage_fault_name(target: str) -> str:
 async def watch_deploys(config_path: Path, settings: DeploySettings) -> State[str]:
     """Poll every target of a configuration once. ``settings`` is the section ``[deploys]`` of the configuration.
 
-    Raises `ConfigError` before any poll, and `WarehouseUnwritable` if nothing can be stored.
+    Raises `ConfigError` before any poll, and `WarehouseUnwritable` if a deploy cannot be stored.
     """
     config = await asyncio.to_thread(load_config, config_path)
     poller = build_deploy_poller(config, settings)
@@ -271,7 +275,7 @@ async def watch_deploys(config_path: Path, settings: DeploySettings) -> State[st
 
 
 class DeployCheck(NamedTuple):
-    """The results of a poll, the ids of the created runs, and the errors of runs that could not be created."""
+    """The results of a poll, the ids of the created runs, and the errors for runs that could not be created."""
 
     results: tuple[PollResult, ...]
     runs: tuple[str, ...]

@@ -21,7 +21,7 @@ GITHUB_TIMEOUT_S: Final = 20.0
 
 
 def select_triggers_polled_at_github(config: Config) -> dict[str, TriggerSettings]:
-    """Return each target's first trigger that uses GitHub deployments. Targets with a Space are not included."""
+    """Select each target's first trigger that uses GitHub deployments. Targets with a Space are not included."""
     triggers: dict[str, TriggerSettings] = {}
     for trigger in config.deploys.triggers:
         hears = trigger.provider is DeploySender.GITHUB and trigger.event_name == GitHubEvent.DEPLOYMENT_STATUS
@@ -33,7 +33,7 @@ def select_triggers_polled_at_github(config: Config) -> dict[str, TriggerSetting
 async def find_newest_successful_deployment(
     config: Config, trigger: TriggerSettings, variables: Mapping[str, str], now: Callable[[], datetime]
 ) -> Deployment | None:
-    """Return the newest successful deployment at GitHub, or ``None`` if GitHub has none. Raises `NotifyError`."""
+    """Return the newest successful deployment at GitHub, or ``None`` if there is none. Raises `NotifyError`."""
     retry_policy = GitHubRetryPolicy(now=lambda: now().timestamp(), max_wait_s=GITHUB_TIMEOUT_S, tries=2)
     api_url = variables.get(API_VARIABLE) or config.github.api_url
     async with open_github_api(api_url, variables[TOKEN_VARIABLE], retry_policy) as api:

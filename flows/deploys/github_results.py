@@ -1,4 +1,4 @@
-"""Posts a run's results to GitHub: the status of its commit and one comment on its pull request.
+"""Posts a run's results to GitHub: the status of the commit and one comment on the pull request.
 
 The functions return errors instead of raising them, because a failed post does not change the results.
 """
@@ -33,17 +33,20 @@ from monitors.reports.format import shorten
 from monitors.reports.marked_text import Redact
 
 POST_TIMEOUT_S: Final = 180.0
-"""Timeout of all posts of one run together in seconds, including waits for rate limits."""
+"""Timeout for all posts of one run together in seconds, including waits for rate limits."""
 MAX_DESCRIPTION_LENGTH: Final = 140
 STATES: Final = {Verdict.PASS: State.SUCCESS, Verdict.FAIL: State.FAILURE, Verdict.INCONCLUSIVE: State.ERROR}
 """GitHub's state for each verdict.
 
-INCONCLUSIVE becomes "error", because nothing could be decided. FAIL becomes "failure".
+INCONCLUSIVE becomes "error", because the run could not decide. FAIL becomes "failure".
 """
 
 
 def build_status_retry_policy(now: Callable[[], datetime]) -> GitHubRetryPolicy:
-    """Build the retry policy for a pending status. Its waits are short, because the questions wait for it."""
+    """Build the retry policy for a pending status.
+
+    The waits are short, because the run asks no questions until the status is posted.
+    """
     return replace(build_result_retry_policy(now), tries=2, max_wait_s=5.0, deadline_s=5.0)
 
 
@@ -70,7 +73,7 @@ class GitHubDestination:
     log: str | None = None
 
     async def read_pull_request_change(self) -> tuple[GitChange, tuple[NotifyError, ...]]:
-        """Return the head commit and the branches of the pull request, and the errors of reading them."""
+        """Read the head commit and the branches of the pull request. Also return the errors of reading them."""
         pull = self.pull_request
         changes = [GitChange()]
 
@@ -84,7 +87,7 @@ class GitHubDestination:
     async def post_commit_status(
         self, state: State, text: str, *, run_id: str | None = None
     ) -> tuple[NotifyError, ...]:
-        """Set the status of the commit and return the errors. ``run_id`` is the run that has the verdict.
+        """Set the status of the commit and return the errors. ``run_id`` is the run with the verdict.
 
         A final state does not replace the verdict of a newer run. A state without a verdict never replaces a
         verdict.
@@ -116,7 +119,7 @@ class GitHubDestination:
     ) -> tuple[tuple[NotifyError, ...], CommentResult | None]:
         """Post the comment and set the verdict as the status. Return the errors and the result of the comment.
 
-        Results of a newer run are not replaced.
+        The results of a newer run are not replaced.
         """
         posted: list[CommentResult] = []
 

@@ -1,8 +1,8 @@
-"""Posts a run's results to the pull requests of its staging deploy: first "pending", at the end the verdict.
+"""Posts a run's results to the pull requests of its staging deploy: first "pending", and at the end the verdict.
 
-The webhook delivery names the pull request. A trigger of the target must name the repository of the pull request.
-Results are posted before the run is stored as finished. If the process is killed before it posts them, the run is
-resumed later and posts them then. A pull request gets one comment, which later runs update.
+The webhook delivery contains the pull request. The target must have a trigger with the repository of the pull
+request. Results are posted before the run is stored as finished. If the process is killed before it posts the
+results, the run is resumed later and posts them then. A pull request gets one comment, which later runs update.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ async def _select_pull_requests_to_post(run: LiveRun) -> tuple[PullRequest, ...]
 
 
 def collect_pull_requests_of_run(run: LiveRun) -> tuple[PullRequest, ...]:
-    """Collect the pull requests that the run's request and the webhook deliveries of its commit name."""
+    """Collect the pull requests from the run's request and from the webhook deliveries of its commit."""
     context = run.context
     pulls: list[PullRequest | None] = [context.request.pull_request, context.start.pull_request]
     if context.start.commit is not None:
@@ -135,7 +135,7 @@ def list_repositories_for_results(config: Config, target: str) -> frozenset[str]
 
 
 async def load_github_token(settings: GitHubSettings, variables: Mapping[str, str]) -> str:
-    """Load GitHub's token from the environment or from the configured Prefect block. Raises `NotForPosting`."""
+    """Load the GitHub token from the environment or from the configured Prefect block. Raises `NotForPosting`."""
     token = variables.get(TOKEN_VARIABLE)
     if token:
         return token

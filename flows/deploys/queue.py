@@ -8,10 +8,10 @@
     deploys/TARGET/first-poll       exists when this target was polled before
     deploys/TARGET/running          the commit that the last poll found running, and since when
 
-A repeated delivery has the same deployment ID as the first one. A rollback or a redeploy of a commit has another
-ID. A report without an ID is a new deploy if its commit is new. A push and its deployment are the same deploy,
-although their IDs have different forms. Therefore the first report with an ID of another form is not a new deploy
-if the commit was reported within the last day.
+A repeated delivery has the same deployment ID as the first delivery. A rollback or a redeploy of a commit has
+another ID. A report without an ID is a new deploy if its commit is new. A push and its deployment are the same
+deploy, although their IDs have different forms. Therefore the first report with an ID of another form is not a new
+deploy if the commit was reported within the last day.
 
 Deploys are files and not journal segments, because several processes must decide without the warehouse's lock
 whether a commit is new. Reports are never deleted, because a sender can repeat a delivery much later.
@@ -47,7 +47,7 @@ _ID: Final = "~"
 SAME_DEPLOYMENT: Final = timedelta(days=1)
 """Maximum time between two reports of one deploy whose IDs have different forms."""
 NOT_FOR_US_PREFIX: Final = "not for us"
-"""The start of the webhook receiver's answer if an authentic delivery starts no run. Drills check it."""
+"""The start of the webhook receiver's answer if an authentic delivery starts no run. Drills check this answer."""
 
 log = logging.getLogger(__name__)
 
@@ -56,13 +56,16 @@ _ID_FORM: Final = re.compile(r"run-\d+|[a-z]*")
 
 
 def _get_deployment_id_prefix(deploy: ReportedDeploy) -> str | None:
-    """Return the start of a deployment ID that all IDs of one sender and event share. ``None`` without an ID."""
+    """Return the start of a deployment ID that all IDs of one sender and event share.
+
+    Return ``None`` without an ID.
+    """
     match = _ID_FORM.match(deploy.deployment) if deploy.deployment is not None else None
     return match[0] if match else None
 
 
 class QueuedDeploy(Record):
-    """A reported deploy, and the time when it was stored."""
+    """A reported deploy, and the time when the deploy was stored."""
 
     deploy: ReportedDeploy
     stored_at: UtcTime
@@ -88,7 +91,7 @@ class DeployAttempt(Record):
 
 
 class RunningCommit(Record):
-    """The commit that a target serves, and since when, as polls have found."""
+    """The commit that a target serves according to the polls, and since when."""
 
     commit: str
     since: UtcTime
@@ -117,8 +120,8 @@ class DeployQueue:
     def confirm_new_or_store_repeat(self, queued: QueuedDeploy, *, is_running_again: bool = False) -> bool:
         """Return whether a report is about a deploy that was not reported before. Raises `WarehouseUnwritable`.
 
-        An earlier report of the same deploy can have an ID of another form, or no ID. If so, the new report is
-        stored with the outcome that it needs no run.
+        An earlier report of the same deploy can have an ID of another form, or no ID. The new report is then stored
+        with the outcome that no run is needed.
         """
         deploy = queued.deploy
         reports = self._list_report_paths(deploy.event.target, deploy.event.commit)
@@ -142,11 +145,11 @@ class DeployQueue:
         return False
 
     def build_rollback_deployment_id(self, target: str, commit: str) -> str | None:
-        """Build a deployment ID if ``target`` serves the earlier commit ``commit`` again. Else return ``None``.
+        """Build a deployment ID if ``target`` serves the earlier commit ``commit`` again.
 
-        The target serves ``commit`` again, for example after a rollback, if the newest report of ``commit`` is
-        older than the commit that was served until now. The ID stays the same until the next
-        `store_running_commit`.
+        Otherwise, return ``None``. The target serves ``commit`` again, for example after a rollback, if the newest
+        report of ``commit`` is older than the commit that was served until now. The ID stays the same until the
+        next `store_running_commit`.
         """
         before = self._read_running_commit(target)
         if before is None or before.commit == commit:
@@ -177,15 +180,15 @@ class DeployQueue:
         self._write(self._build_path(deploy, _OPEN), attempt.model_dump_json())
 
     def delete_attempt(self, deploy: ReportedDeploy) -> None:
-        """Delete the record of a deploy's unfinished run, because the run has ended or Lookout gives it up."""
+        """Delete the record of a deploy's unfinished run, because the run has ended or Lookout gives up the run."""
         self._build_path(deploy, _OPEN).unlink(missing_ok=True)
 
     def has_unfinished_attempts(self) -> bool:
-        """Return whether a deploy has a run that has not ended. This reads only file names."""
+        """Return whether any deploy has a run that has not ended. Only file names are read."""
         return next(self._root.glob(f"*/*{_OPEN}"), None) is not None
 
     def list_unfinished_attempts(self) -> tuple[tuple[QueuedDeploy, DeployAttempt], ...]:
-        """List each deploy whose run has not ended, together with this run."""
+        """List each deploy whose run has not ended, together with the run."""
         attempts: list[tuple[QueuedDeploy, DeployAttempt]] = []
         for path in sorted(self._root.glob(f"*/*{_OPEN}")):
             deploy = self._read_deploy(path.with_suffix(_REPORTED))
@@ -199,13 +202,13 @@ class DeployQueue:
         return tuple(attempts)
 
     def find_newest_deploy(self, target: str) -> QueuedDeploy | None:
-        """Return the deploy of ``target`` that was stored last, or ``None`` if no deploy is stored."""
+        """Return the most recently stored deploy of ``target``, or ``None`` if no deploy is stored."""
         paths = (self._root / target).glob(f"*{_REPORTED}")
         deploys = [deploy for path in paths if (deploy := self._read_deploy(path)) is not None]
         return max(deploys, key=lambda deploy: deploy.stored_at, default=None)
 
     def list_pull_requests(self, target: str, commit: str) -> tuple[PullRequest, ...]:
-        """List the pull requests that the reports of this commit named."""
+        """List the pull requests in the reports of this commit."""
         reports = [self._read_deploy(report) for report in self._list_report_paths(target, commit)]
         pulls = [report.deploy.pull_request for report in reports if report is not None]
         pulls.append(_read_pull_request(self._root / target / f"{commit}{_PULL}"))
@@ -228,7 +231,10 @@ class DeployQueue:
         return [*([plain] if plain.exists() else ()), *with_id]
 
     def find_newest_reported_commit(self, target: str) -> str | None:
-        """Return the commit of a target's newest report. ``None`` if there is no report or it cannot be read."""
+        """Return the commit of a target's newest report.
+
+        Return ``None`` if there is no report or it cannot be read.
+        """
         files = [path for path in (self._root / target).glob(f"*{_REPORTED}") if not path.name.startswith(".")]
         newest = self._read_deploy(max(files, key=lambda path: path.stat().st_mtime_ns)) if files else None
         return newest.deploy.event.commit if newest is not None else None
@@ -241,7 +247,7 @@ class DeployQueue:
         )
 
     def has_waiting_deploys(self) -> bool:
-        """Return whether a deploy waits for a run. This reads only file names."""
+        """Return whether any deploy waits for a run. Only file names are read."""
         return next(self._list_waiting_paths(), None) is not None
 
     def has_polled(self, target: str) -> bool:
@@ -249,7 +255,7 @@ class DeployQueue:
         return (self._root / target / _FIRST_POLL).exists()
 
     def mark_target_as_polled(self, target: str) -> None:
-        """Store that this target was polled. From then on, an unreported commit is a new deploy.
+        """Record that this target was polled. From then on, an unreported commit is a new deploy.
 
         Raises `WarehouseUnwritable`.
         """
@@ -282,7 +288,7 @@ class DeployQueue:
         try:
             return QueuedDeploy.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
-            log.error("cannot read %s (%s): check or delete the file", path, type(error).__name__)  # noqa: TRY400 - a trace does not help
+            log.error("cannot read %s (%s); check or delete the file", path, type(error).__name__)  # noqa: TRY400 - a trace does not help
             return None
 
 

@@ -1,8 +1,8 @@
-"""Creates the verification run of each deploy. A deploy gets one run, even if it is reported several times.
+"""Creates the verification run of each deploy. A deploy gets one run, even if the deploy is reported several times.
 
 The id of the run is stored with the deploy. Prefect creates each run with an idempotency key. Therefore two
-processes get the same run for a deploy. A run whose process was killed is restarted at most twice. Then an alert
-says that the deploy is not verified.
+processes get the same run for a deploy. A run whose process was killed is restarted at most twice. After that, an
+alert says that the deploy is not verified.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ RUN_CREATION_TIMEOUT_S: Final = 30.0
 """Timeout for the creation of one run in seconds, including the client's retries."""
 SHOWN_COMMIT_LENGTH: Final = 12
 MAX_ATTEMPTS: Final = 3
-"""Maximum number of runs of one deploy. A run that was killed this often probably causes the kill."""
+"""Maximum number of runs of one deploy. A run that was killed this often is probably the cause of the kill."""
 RUN_LOST: Final = "RunLost"
 """The name of the fault for a deploy that could not be verified. The target's next completed run resolves it."""
 
 
 class RunNotMade(MonitorError):
-    """Raised if Prefect created no run. The deploy stays in the queue, and Lookout tries again later."""
+    """Raised if Prefect did not create a run. The deploy stays in the queue, and Lookout tries again later."""
 
     retryable = True
 
@@ -50,7 +50,7 @@ class RunNotMade(MonitorError):
 class RunPlan(Record):
     """The Prefect deployment (``flow/name``) and the configuration that verify a deploy.
 
-    ``tag`` is `PrefectSettings.tag`. It is part of each run's key, because several installations can share a
+    ``tag`` is `PrefectSettings.tag`. The tag is part of each run's key, because several installations can share a
     server.
     """
 
@@ -68,7 +68,7 @@ class RunPlan(Record):
 
 
 class StartReport(NamedTuple):
-    """The ids of the runs that were created, and the errors for the other runs."""
+    """The ids of the created runs, and the errors for the runs that could not be created."""
 
     runs: tuple[str, ...]
     failed: tuple[RunNotMade, ...]
@@ -84,7 +84,7 @@ def build_run_key(deploy: ReportedDeploy, attempt: int = 1, *, tag: str = PREFEC
 async def ensure_verification_run(
     client: PrefectClient, deploy: ReportedDeploy, plan: RunPlan, attempt: int = 1
 ) -> str:
-    """Create the run that verifies ``deploy``, unless it exists. Return the run's id. ``attempt`` counts from 1.
+    """Create the run that verifies ``deploy``, unless the run exists. Return its id. ``attempt`` counts from 1.
 
     Raises `RunNotMade` if Prefect does not answer or does not have the deployment.
     """
@@ -104,7 +104,7 @@ async def ensure_verification_run(
 
 @contextmanager
 def convert_prefect_errors(deployment: str) -> Generator[None]:
-    """Convert errors of Prefect's client to `RunNotMade`. ``deployment`` is the deployment that the errors name."""
+    """Convert errors of Prefect's client to `RunNotMade`. ``deployment`` is the deployment named in the errors."""
     try:
         yield
     except (httpx.HTTPError, PrefectException, TimeoutError, OSError) as error:
@@ -132,10 +132,10 @@ def build_run_tags(deploy: ReportedDeploy) -> tuple[str, ...]:
 async def create_runs_of_waiting_deploys(
     client: PrefectClient, deploys: DeployQueue, journal: Journal, plan: RunPlan, *, now: Callable[[], datetime]
 ) -> StartReport:
-    """Create the runs of all waiting deploys. An error of one deploy does not stop the others.
+    """Create the runs of all waiting deploys. An error for one deploy does not stop the others.
 
-    Each deploy is written to the journal before its outcome is stored. If the process is killed between the two,
-    the deploy is written twice, but the warehouse counts it once. Raises `WarehouseUnwritable`.
+    Each deploy is written to the journal before its outcome is stored. If the process is killed between these two
+    steps, the deploy is written twice, but the warehouse counts it once. Raises `WarehouseUnwritable`.
     """
     runs: list[str] = []
     failed: list[RunNotMade] = []
@@ -156,7 +156,7 @@ async def create_runs_of_waiting_deploys(
 async def restart_crashed_runs(
     client: PrefectClient, deploys: DeployQueue, plan: RunPlan, *, build_notifier: Callable[[str], Notifier]
 ) -> StartReport:
-    """Restart the runs whose process was killed. They continue with their stored answers.
+    """Restart the runs whose process was killed. Restarted runs continue with their stored answers.
 
     If a run must not be restarted, an alert is sent with the notifier of its target. Runs that have ended are no
     longer listed as unfinished. Raises `WarehouseUnwritable`.
@@ -197,7 +197,7 @@ RUNNING_STATES: Final = frozenset(
 
 
 async def _read_run_state(client: PrefectClient, run_id: str, plan: RunPlan) -> StateType:
-    """Read the state of a run at Prefect. A deleted run counts as crashed. Raises `RunNotMade`."""
+    """Read the state of a run from Prefect. A deleted run counts as crashed. Raises `RunNotMade`."""
     with convert_prefect_errors(plan.deployment):
         try:
             async with asyncio.timeout(RUN_CREATION_TIMEOUT_S):
@@ -222,12 +222,15 @@ def _find_restart_obstacle(
 
 
 def _format_creation_error(deployment: str, error: BaseException) -> str:
-    """Format why Prefect created no run. The text does not quote the response, which can contain parameters."""
+    """Format why Prefect did not create a run.
+
+    The text does not quote the response, which can contain parameters.
+    """
     if isinstance(error, httpx.HTTPStatusError):
         return f"Prefect answered HTTP {error.response.status_code} to the request for a run of {deployment}"
     if isinstance(error, PrefectException):
         return (
-            f"Prefect has no deployment {deployment} ({type(error).__name__}): check `deploys.deployment` in "
+            f"Prefect has no deployment {deployment} ({type(error).__name__}); check `deploys.deployment` in "
             "lookout.toml, and that the deployment is registered"
         )
     return f"Prefect does not answer ({type(error).__name__})"

@@ -1,8 +1,8 @@
 """Sends the daily digest: one message for each target about the last day.
 
 The digest is sent even if nothing is wrong, so that people notice when it is missing. Alerts that wait in the
-outbox are sent first. The digest shows the verification runs and the last nightly run over live traffic. Faults of
-Lookout itself are sent to Lookout's owners in their own channel.
+outbox are sent first. The digest shows the verification runs and the last nightly run over live traffic. Internal
+faults of Lookout are sent to Lookout's owners in their own channel.
 
 If Slack is down, the flow creates a Prefect run that sends the digest later. The state of the flow is then
 Completed with the name Waiting.
@@ -77,7 +77,10 @@ from warehouse.queries.traffic import list_recent_nightly_reports
 DAY: Final = timedelta(days=1)
 WEEK: Final = timedelta(days=7)
 OVERLAP: Final = timedelta(hours=2)
-"""A digest also covers this time before its day. Otherwise, a digest that starts late could miss a run."""
+"""The time by which the period of a digest starts before its day.
+
+Without this overlap, a digest that starts late could miss a run.
+"""
 GRADING_GRACE: Final = timedelta(hours=2)
 """A nightly run that is not graded this long after its due time counts as missing."""
 MONITOR_INCIDENT_KINDS: Final = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})
@@ -160,7 +163,7 @@ def _build_run_figures(runs: Sequence[RunFigures], *, expected: bool) -> tuple[D
     if not runs:
         no_runs = DigestFigure(
             label="runs",
-            value="no run in the last day: check that the schedule is on and a worker is running",
+            value="no run in the last day: check that the schedule is active and a worker is running",
         )
         return (no_runs,) if expected else ()
     newest = runs[0]
@@ -181,7 +184,7 @@ def _build_run_figures(runs: Sequence[RunFigures], *, expected: bool) -> tuple[D
 
 
 def _build_skipped_run_figures(skipped_runs: Sequence[tuple[str, datetime]]) -> Iterator[DigestFigure]:
-    """Yield a figure that lists the runs that were skipped after an outage, because a newer run replaced them."""
+    """Yield a figure that lists the runs that were skipped after an outage because a newer run replaced them."""
     due_times: dict[str, list[datetime]] = {}
     for name, due_at in skipped_runs:
         due_times.setdefault(name, []).append(due_at.astimezone(UTC))
@@ -207,7 +210,7 @@ def _format_score(value: float | None) -> str:
 def _describe_missing_nightly_results(
     newest: NightlyReport | None, traffic: NightlySettings | None, now: datetime
 ) -> str:
-    """Describe which results of the last nightly run are missing. Return an empty text if none is missing."""
+    """Describe which results of the last nightly run are missing. Return an empty string if none are missing."""
     if traffic is None:
         return ""
     due = compute_previous_due_at(now, traffic)
@@ -238,13 +241,13 @@ def _build_nightly_figures(
 
 def _format_missing_nightly(newest: NightlyReport | None, due: datetime, now: datetime) -> str:
     if newest is None:
-        return "no night of live traffic was graded yet"
+        return "no nightly run over live traffic has been graded yet"
     due_night = f"the nightly run until {due:%Y-%m-%d %H:%M} UTC"
     if now - due < GRADING_GRACE:
         return f"{due_night} is not graded yet"
     last = f"{newest.due_at:%Y-%m-%d %H:%M} UTC"
     return (
-        f"{due_night} is missing; the last graded one ended {last}. Check that the schedule is on and a worker "
+        f"{due_night} is missing; the last graded one ended {last}. Check that the schedule is active and a worker "
         "is running"
     )
 
@@ -281,13 +284,13 @@ def _build_repeatability_figures(session: RepeatabilityRun | None, now: datetime
     if session is None or now - session.finished_at > WEEK:
         return
     if session.void:
-        yield DigestFigure(label="repeatability", value=redact(f"last session not valid: {session.void}"))
+        yield DigestFigure(label="repeatability", value=redact(f"the last session was not valid: {session.void}"))
     elif session.figures is not None:
         yield DigestFigure(label="repeatability", value=format_repeatability_for_digest(session.figures))
 
 
 def _build_lookout_fault_figures(incidents: Sequence[Incident], alerts: AlertSettings) -> tuple[DigestFigure, ...]:
-    """Build the number of open faults of Lookout itself, unless its owners have their own channel."""
+    """Build the number of open internal faults of Lookout, unless Lookout's owners have their own channel."""
     open_faults = sum(
         incident.kind in MONITOR_INCIDENT_KINDS and incident.state is not IncidentState.RESOLVED
         for incident in incidents
@@ -302,7 +305,7 @@ def _build_lookout_fault_figures(incidents: Sequence[Incident], alerts: AlertSet
 def _build_drill_figures(
     report: DrillReport | None, settings: DrillSettings, now: datetime
 ) -> tuple[DigestFigure, ...]:
-    """Build the state of the last drill. Return nothing if drills are disabled and no drill was ever run."""
+    """Build the state of the last drill. Return no figures if drills are disabled and no drill was ever run."""
     if report is None and not settings.enabled:
         return ()
     return (DigestFigure(label="last drill", value=redact(build_drill_status(report, settings, now).text)),)
@@ -311,9 +314,9 @@ def _build_drill_figures(
 def _build_report_links(
     runs_of_day: Sequence[RunFigures], newest: NightlyReport | None, runs: Path, site_url: str | None
 ) -> Iterator[Link]:
-    """Yield links to the reports of the newest run and the last nightly run.
+    """Yield links to the reports of the newest run and of the last nightly run.
 
-    Without a site URL, the links are paths of files.
+    Without a site URL, the links are file paths.
     """
     places = [("Newest report", runs_of_day[0].run_id)] if runs_of_day else []
     if newest is not None:
@@ -328,7 +331,7 @@ def _build_report_links(
 
 MIN_RETRY_WAIT: Final = timedelta(minutes=5)
 MAX_RETRY_WAIT: Final = timedelta(hours=1)
-"""Shortest and longest wait before the next attempt to send a digest.
+"""Minimum and maximum wait before the next attempt to send a digest.
 
 Between these limits, the wait is half the time since the digest was due.
 """
@@ -342,9 +345,9 @@ async def digest(
 ) -> State[tuple[str, ...]] | State[None]:
     """Send the digest of ``target``, or of all targets. The state's data are the ids of the digests.
 
-    ``due_at`` is when the digest was due: by default, the time for which this run was scheduled. Raises
-    `ConfigError` before anything is sent, and `NotifyTransient` for a digest that cannot be sent and is not tried
-    again.
+    ``due_at`` is when the digest was due. The default is the time for which this run was scheduled. Raises
+    `ConfigError` before anything is sent, and `NotifyTransient` for a digest that cannot be sent and is not
+    retried.
     """
     config = await asyncio.to_thread(load_config, config_path)
     skipped = await skip_missed_run(config.schedules.missed, utc_now())
@@ -383,7 +386,7 @@ async def digest(
     text = f"{len(receipts) - repeated} sent" + (f", {repeated} sent before" if repeated else "")
     if unsent:
         next_at = await _create_retry_runs(config_path, unsent, due_at)
-        text += f"; {', '.join(unsent)}: tried again at {next_at:%Y-%m-%d %H:%M} UTC, because "
+        text += f"; {', '.join(unsent)}: retried at {next_at:%Y-%m-%d %H:%M} UTC, because "
         text += redact(str(next(iter(unsent.values()))))
     return Completed(
         name=WAITING if unsent else None, message=text, data=tuple(receipt.alert_id for receipt in receipts)
@@ -395,8 +398,8 @@ async def _create_retry_runs(
 ) -> datetime:
     """Create one run for each target whose digest could not be sent. Return the time of these runs.
 
-    Raises the first target's error if no deployment started this run. Also raises it if ``due_at`` was at least a
-    day ago, because the next digest is then due.
+    Raises the first target's error if no deployment started this run, or if ``due_at`` was at least a day ago,
+    because the next digest is then due.
     """
     now = utc_now()
     if not deployment.id or now - due_at >= DAY:
@@ -415,7 +418,7 @@ async def _create_retry_runs(
 
 
 def _load_paused_schedules(config: Config, config_path: Path, target: str) -> tuple[ScheduleState, ...]:
-    """Load the paused schedules that affect ``target`` from Prefect: no schedules if Prefect does not answer."""
+    """Load the paused schedules that affect ``target`` from Prefect. Return none if Prefect does not answer."""
     environment = get_environment()
     api_url = find_api_url(config.prefect.api_url, get_prefect_home(config), environment)
     states = (
@@ -461,10 +464,10 @@ async def load_journal_and_send_alerts(notifier: Notifier) -> bool:
 
 @task(name="send digest", cache_policy=NO_CACHE)
 async def send_digest(notifier: Notifier, message: Digest) -> Receipt:
-    """Send one digest, unless the channel has it already.
+    """Send one digest, unless the channel already has the digest.
 
-    If every delivery path refuses the digest, it is printed and a fault is reported. Raises `NotifyTransient` if
-    Slack is down.
+    If every delivery path refuses the digest, the digest is printed and a fault is reported. Raises
+    `NotifyTransient` if Slack is down.
     """
     try:
         return await notifier.sender.send_digest(message, again=True)

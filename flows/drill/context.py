@@ -1,6 +1,7 @@
 """The context of a drill: configuration, clock, environment and random numbers.
 
-A drill plants a wrong answer on Lookout's own test page, and checks that the alert about it arrives in Slack.
+A drill plants a wrong answer on Lookout's own test page, and checks that the alert about the wrong answer arrives
+in Slack.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ class DrillContext:
     """Everything that a drill needs.
 
     ``chance`` is a random number that selects the planted fault. ``prefect_api`` is ``None`` if the drill runs
-    without a worker. ``outside_at`` has the time of an external server and this machine's time at the same moment.
-    A station of the drill sets ``outside_at``.
+    without a worker. ``outside_at`` is set by a station of the drill, and contains the time of an external server
+    and this machine's time at the same moment.
     """
 
     config: Config

@@ -56,7 +56,7 @@ Station = Callable[[], Awaitable[str]]
 class Course:
     """Runs one drill. ``on_station`` is called with the result of each station.
 
-    ``before`` has the results of stations that already ran.
+    ``before`` has the results of the stations that have already run.
     """
 
     def __init__(self, drill: DrillContext, on_station: OnStation, before: Sequence[StationResult] = ()) -> None:
@@ -174,7 +174,7 @@ async def _run_station(station: Station) -> tuple[StationState, str, str]:
     except TimeoutError:
         return (
             StationState.FAILED,
-            f"it did not end within {STATION_TIMEOUT_S:g} s",
+            f"the station did not end within {STATION_TIMEOUT_S:g} s",
             "run `lookout doctor` for details",
         )
     except Exception as error:  # noqa: BLE001 - the drill reports where any error occurred
@@ -210,7 +210,7 @@ def _capitalise_and_remove_full_stop(finding: str) -> str:
 async def notify_drill_failure(drill: DrillContext, report: DrillReport) -> tuple[str, ...]:
     """Notify people which station failed. Return the names of the delivery paths that accepted the message.
 
-    The message is sent without warehouse and outbox, by the first delivery path that accepts it. If none accepts
+    The message is sent without warehouse and outbox, by the first delivery path that accepts it. If no path accepts
     the message, it is stored, and a later process sends it.
     """
     write_line_to_stderr(f"{format_failure_title(report)}. {format_failure_text(report)}")
@@ -237,7 +237,7 @@ async def _send_failure_without_outbox(drill: DrillContext, report: DrillReport)
 
 
 def _list_delivery_paths(drill: DrillContext) -> tuple[DeliveryPath, ...]:
-    """List every delivery path: Lookout's owners, the fallbacks, and the channel for application alerts."""
+    """List all delivery paths: Lookout's owners, the fallbacks, and the channel for application alerts."""
     elsewhere = build_delivery_paths(drill.config.with_main_channel_only(), drill.environment, now=drill.now)[:1]
     paths = (*build_delivery_paths(drill.config, drill.environment, now=drill.now), *elsewhere)
     return paths or (DeliveryPath("terminal", build_terminal_sender(drill.config)),)
@@ -269,7 +269,7 @@ async def _store_failure_alert(drill: DrillContext, report: DrillReport) -> None
 
 
 def write_drill_report_file(data_folder: Path, report: DrillReport) -> None:
-    """Write the report of a drill to a file in the data folder. If that fails, nothing is raised."""
+    """Write the report of a drill to a file in the data folder. If this fails, no error is raised."""
     try:
         write_atomically(data_folder / REPORT_FILE, report.model_dump_json(), within=data_folder)
     except MonitorError:
@@ -277,7 +277,7 @@ def write_drill_report_file(data_folder: Path, report: DrillReport) -> None:
 
 
 def read_drill_report_file(data_folder: Path) -> DrillReport | None:
-    """Read the report of the newest drill in a data folder. ``None`` if there is none or it cannot be read."""
+    """Read the report of the newest drill in a data folder. Return ``None`` if there is no readable report."""
     try:
         return DrillReport.model_validate(json.loads((data_folder / REPORT_FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError, ValidationError):

@@ -3,8 +3,8 @@
     data folder ─▶ suite ─▶ schedule ─▶ network ─▶ clock ─▶ log ─▶ receiver ─▶ drill page ─▶ browser ─▶ graders
         ─▶ judge ─▶ gate ─▶ journal ─▶ warehouse ─▶ outbox ─▶ Slack ─▶ heartbeat
 
-The drill page is a chat page of Lookout's own that gives the wrong answer. If a station fails, an alert is sent by
-a delivery path that still works, and the flow ends ``Failed`` with the name of the station.
+The drill page is Lookout's own chat page, which gives the wrong answer. If a station fails, an alert is sent by a
+delivery path that still works, and the flow ends ``Failed`` with the name of the station.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from monitors.records.self_checks import DrillReport, StationResult
 
 @flow(name="fire-drill", description=__doc__)
 async def fire_drill(config_path: Path, drill_id: str | None = None) -> State[DrillReport] | State[None]:
-    """Run one drill. The state's data is its report. Raises `ConfigError` before the first station."""
+    """Run one drill. The state's data is the drill's report. Raises `ConfigError` before the first station."""
     config = await asyncio.to_thread(load_config, config_path)
     skipped = await skip_missed_run(config.schedules.missed, utc_now())
     if skipped is not None:

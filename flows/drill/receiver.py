@@ -18,7 +18,7 @@ from flows.drill.stations import REQUEST_TIMEOUT_S
 from monitors.config.sections import DeploySender
 
 RECEIVER_VARIABLE: Final = "LOOKOUT_RECEIVER_URL"
-"""An environment variable with the receiver's URL. ``lookout up`` sets it for the processes that it starts."""
+"""The environment variable with the receiver's URL. ``lookout up`` sets it for the processes that it starts."""
 DEFAULT_RECEIVER_URL: Final = "http://127.0.0.1:8066"
 SECRETS: Final[Mapping[DeploySender, str]] = {
     DeploySender.GITHUB: "LOOKOUT_GITHUB_WEBHOOK_SECRET",
@@ -45,7 +45,7 @@ async def check_receiver(drill: DrillContext) -> str:
     async with httpx.AsyncClient(timeout=REQUEST_TIMEOUT_S, trust_env=False) as client:
         for provider in providers:
             await _send_signed_delivery(drill, client, receiver_url, provider)
-    return f"the receiver accepts signed deliveries of {', '.join(providers)}"
+    return f"the receiver accepts signed deliveries from {', '.join(providers)}"
 
 
 async def _send_signed_delivery(
@@ -61,7 +61,7 @@ async def _send_signed_delivery(
         )
     except httpx.HTTPError as error:
         raise StationFailed(
-            f"the receiver of deploys does not answer at its port ({type(error).__name__})",
+            f"the deploy receiver does not answer at its port ({type(error).__name__})",
             "read the log of `lookout up`, part `receiver`",
         ) from error
     reply = response.text[:100]
@@ -79,7 +79,7 @@ async def _send_signed_delivery(
 
 
 def build_signed_delivery(provider: DeploySender, secret: str, drill_id: str, at: int) -> SignedDelivery:
-    """Build a test delivery as ``provider`` sends it at the Unix time ``at``. It is signed with ``secret``."""
+    """Build a test delivery like those of ``provider``, sent at the Unix time ``at`` and signed with ``secret``."""
     content_headers = {"content-type": "application/json"}
     match provider:
         case DeploySender.GITHUB:

@@ -1,4 +1,4 @@
-"""The stations of a drill that run before it asks a question. Each tests one part that alerts need.
+"""The stations of a drill that run before the drill asks a question. Each station tests one part that alerts need.
 
 A station returns a text about what it found. It raises `StationFailed` if the part does not work, and `NotSetUp` if
 this installation does not have the part.
@@ -45,7 +45,10 @@ A run of 500 cases stores about 100 MB of screenshots, and DuckDB needs space fo
 """
 PROBE_BYTES: Final = 1_000_000
 MAX_CLOCK_OFFSET_S: Final = 300.0
-"""Maximum difference between clocks in seconds. Signatures of webhooks and of Slack are valid for this time."""
+"""Maximum difference between the clocks in seconds.
+
+Webhook signatures and Slack signatures are valid for this time.
+"""
 
 
 async def check_data_folder(drill: DrillContext) -> str:
@@ -71,7 +74,7 @@ def _check_folder_is_writable(folder: Path) -> str:
     if free < MIN_FREE_BYTES:
         raise StationFailed(
             f"only {free / 1e6:,.0f} MB are free at {folder}",
-            "free some disk space, or store pictures for fewer days ([evidence] in lookout.toml)",
+            "free some disk space, or reduce the days for which pictures are stored ([evidence] in lookout.toml)",
         )
     return f"{folder} is writable, {free / 1e9:.1f} GB free"
 
@@ -115,11 +118,11 @@ async def check_schedules(drill: DrillContext) -> str:
 async def check_slack_connection(drill: DrillContext) -> str:
     """Check that Slack's host name can be resolved and that Slack can be reached, if needed through a proxy.
 
-    The time that the server reports is stored in ``drill.outside_at``, because `check_clock` needs it.
+    The time that the server reports is stored in ``drill.outside_at`` for `check_clock`.
     """
     url = _find_slack_url(drill.config, drill.environment)
     if url is None:
-        raise NotSetUp("Slack was not asked, because there are no Slack credentials")
+        raise NotSetUp("the connection to Slack was not tested, because there are no Slack credentials")
     host = urlsplit(url).hostname or ""
     scheme = urlsplit(url).scheme
     proxied = scheme in getproxies() and not proxy_bypass(host)
@@ -134,15 +137,17 @@ async def check_slack_connection(drill: DrillContext) -> str:
     _store_server_time(drill, response)
     is_from_slack = _is_response_from_slack(response) or (variable is None and response.is_server_error)
     if url.endswith(_API_TEST) and not is_from_slack:
-        raise _build_network_failure(host, variable, f"HTTP {response.status_code}, which is not from Slack")
-    return f"{host} answers" + (f" through the proxy of {variable}" if variable else "")
+        raise _build_network_failure(
+            host, variable, f"the response (HTTP {response.status_code}) is not from Slack"
+        )
+    return f"{host} answers" + (f" through the proxy in {variable}" if variable else "")
 
 
 _API_TEST: Final = "api.test"
 
 
 def _find_slack_url(config: Config, environment: Mapping[str, str]) -> str | None:
-    """Return a URL of Slack without secrets to test the connection, or ``None`` without Slack credentials."""
+    """Return a Slack URL without secrets for a connection test, or ``None`` without Slack credentials."""
     if environment.get(TOKEN_VARIABLE):
         return f"{config.alerts.slack_api_url.rstrip('/')}/{_API_TEST}"
     webhook = urlsplit(environment.get(WEBHOOK_VARIABLE, ""))
@@ -185,7 +190,7 @@ def _store_server_time(drill: DrillContext, response: httpx.Response) -> None:
 
 
 async def check_clock(drill: DrillContext) -> str:
-    """Check that this machine's clock agrees with Slack's."""
+    """Check that this machine's clock agrees with Slack's clock."""
     if drill.outside_at is None:
         raise NotSetUp("the clock was not checked, because no external server reported the time")
     theirs, ours = drill.outside_at
@@ -194,7 +199,7 @@ async def check_clock(drill: DrillContext) -> str:
         raise StationFailed(
             f"this machine's clock is {format_duration(timedelta(seconds=abs(off_s)))} "
             f"{'ahead of' if off_s > 0 else 'behind'} Slack's",
-            "synchronise it by NTP: timedatectl set-ntp true",
+            "synchronise it with NTP: timedatectl set-ntp true",
         )
     return f"differs by {abs(off_s):.0f} s from Slack's clock"
 

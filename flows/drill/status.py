@@ -32,7 +32,7 @@ class DrillStatus(NamedTuple):
 
 
 def build_drill_status(report: DrillReport | None, settings: DrillSettings, now: datetime) -> DrillStatus:
-    """Build the state of drills at ``now`` from the report of the newest drill."""
+    """Build the drill status at ``now`` from the report of the newest drill."""
     if report is None:
         return DrillStatus(DrillState.NEVER, "there was no drill yet", "lookout drill")
     done = f"{report.started_at:%Y-%m-%d %H:%M} UTC"

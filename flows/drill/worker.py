@@ -32,9 +32,12 @@ if TYPE_CHECKING:
 
 POLL_S: Final = 0.5
 SILENCE_TIMEOUT_S: Final = 400.0
-"""If the worker sends no result for this many seconds, it has stopped or hangs. A station's timeout is shorter."""
+"""Maximum number of seconds between two results of the worker.
+
+If there is no result for longer, the worker has stopped or hangs. The timeout of a station is shorter.
+"""
 STATIONS_BEFORE_WORKER: Final = 2
-"""The number of stations that this process runs itself: one tests Prefect, and one tests the worker."""
+"""The number of stations that this process itself runs: one tests Prefect, and one tests the worker."""
 REGISTER_HINT: Final = "start `lookout up`, or deploy to your work pool with `lookout prefect-yaml --deploy`"
 UP_HINT: Final = "start `lookout up`, and read its log"
 
@@ -44,8 +47,8 @@ async def run_drill_in_worker(
 ) -> DrillReport:
     """Run a drill in the worker and return the report of the drill.
 
-    If Prefect or the worker does not work, no other station runs, and people are notified. Sets variables for
-    Prefect's client in ``environment``, because the client reads them at import.
+    If Prefect or the worker does not work, no further station runs, and people are notified. This sets variables
+    for Prefect's client in ``environment``, because the client reads them at import.
     """
     drill = build_drill_context(config, config_path)
     follower = _DrillFollower(drill, on_station)
@@ -132,7 +135,7 @@ class _DrillFollower:
                 f"the deployment {name} is not registered at this Prefect server", REGISTER_HINT
             ) from None
         if (pool := deployment.work_pool_name) is not None:
-            self._worker_hint = f"start a worker, and read its log: prefect worker start --pool {shlex.quote(pool)}"
+            self._worker_hint = f"start a worker and read its log: prefect worker start --pool {shlex.quote(pool)}"
         parameters = {"config_path": str(self._drill.config_path), "drill_id": self._drill.drill_id}
         run = await client.create_flow_run_from_deployment(
             deployment.id, parameters=parameters, name=self._drill.drill_id
@@ -143,7 +146,9 @@ class _DrillFollower:
             run.state.is_running() or run.state.is_final()
         ):
             if self._drill.monotonic() > end_s:
-                await client.set_flow_run_state(run.id, Cancelled(message="no worker started it"), force=True)
+                await client.set_flow_run_state(
+                    run.id, Cancelled(message="no worker started the drill"), force=True
+                )
                 raise StationFailed(f"no worker started the drill within {limit_s:g} s", self._worker_hint)
             # Prefect sends no event to a waiting client, so the state of the run is polled.
             await asyncio.sleep(POLL_S)
@@ -168,9 +173,10 @@ class _DrillFollower:
             await asyncio.sleep(POLL_S)
 
     def _read_stored_report(self) -> DrillReport | None:
-        """Read the report from the warehouse, because a worker with another data folder writes its file there.
+        """Read the report from the warehouse, because the worker may have another data folder.
 
-        Return ``None`` if the warehouse does not have the report.
+        Such a worker stores its report file in its own folder. Return ``None`` if the warehouse does not have the
+        report.
         """
         store = open_store(self._drill.config)
         try:

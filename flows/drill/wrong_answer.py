@@ -1,7 +1,7 @@
 """The stations of a drill that test the path of a wrong answer: ask, grade, judge, gate, store and send.
 
 Each station uses the same code as a verification run. A drill is not stored as a run. Therefore no score, trend or
-baseline includes it.
+baseline includes a drill.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ LOAD_WAIT_S: Final = 30.0
 PAGE_START_TIMEOUT_S: Final = 60.0
 HEARTBEAT_VARIABLE: Final = "LOOKOUT_HEARTBEAT_URL"
 _PAGE_ARGUMENTS: Final = ("-P", "-m", "deployments.demo.drill_page", "--chance")
-"""The arguments with which Python starts the drill page in its own process, like a monitored application."""
+"""The arguments with which Python starts the drill page as a separate process, like a monitored application."""
 
 
 class DrillPage(BaseModel):
@@ -84,7 +84,7 @@ class DrillPage(BaseModel):
 
 @dataclass
 class WrongAnswer:
-    """The state of the drill's wrong answer; each station adds to it."""
+    """The state of the drill's wrong answer. Each station adds its result to the state."""
 
     process: Process | None = None
     page: DrillPage | None = None
@@ -174,7 +174,7 @@ async def ask_drill_page(drill: DrillContext, answer: WrongAnswer) -> str:
     for case, result, at_s, at in answers:
         if isinstance(result, NoAnswer):
             raise StationFailed(
-                f"there was no answer: {result.detail}",
+                f"the drill page gave no answer: {result.detail}",
                 "run `lookout browser install`; `lookout doctor` shows details",
             )
         answer.results.append(CaseResult(case=case, result=result, assessment=assess_case(case, result, ())))
@@ -206,7 +206,7 @@ def _grade_result(panel: Sequence[Grader], result: CaseResult) -> CaseResult:
 
 
 async def check_judges_tell_right_from_wrong(drill: DrillContext, answer: WrongAnswer) -> str:
-    """Check that each judge passes a known right answer and fails a known wrong one."""
+    """Check that each judge passes a known right answer and fails a known wrong answer."""
     del answer
     if drill.config.judge is None:
         raise NotSetUp("no [judge] is configured")
@@ -220,7 +220,7 @@ async def check_judges_tell_right_from_wrong(drill: DrillContext, answer: WrongA
         raise StationFailed(
             f"{bad.model}: {bad.detail}", "check the key and the provider; `lookout doctor` tests the judge again"
         )
-    return f"{', '.join(outcome.model for outcome in outcomes)} passed a right answer and failed a wrong one"
+    return f"{', '.join(outcome.model for outcome in outcomes)} passed a right answer and failed a wrong answer"
 
 
 async def check_gate_fails_wrong_answer(drill: DrillContext, answer: WrongAnswer) -> str:
@@ -271,12 +271,12 @@ async def check_warehouse(drill: DrillContext, answer: WrongAnswer) -> str:
             "stop the process that uses the warehouse; if the file is damaged: lookout warehouse rebuild",
         ) from error
     if not stored:
-        raise StationFailed("the warehouse did not load the drill", "lookout warehouse check")
+        raise StationFailed("the warehouse did not load the drill's report", "lookout warehouse check")
     return "loaded the drill and found it"
 
 
 async def check_incident_and_message_sent(drill: DrillContext, answer: WrongAnswer) -> str:
-    """Check that an incident is opened and that its message is sent from the outbox."""
+    """Check that an incident is opened and that the outbox sends its message."""
     notifier = build_drill_notifier(drill, _require_store(answer))
     after_s = drill.monotonic() - (answer.answered_s or drill.monotonic())
     context = ObservationContext(
@@ -314,7 +314,7 @@ def format_drill_passed_message(fault: str, *, judged: bool) -> str:
 
 
 async def check_slack_accepted_message(answer: WrongAnswer) -> str:
-    """Check that Slack accepted the message, in the channel for alerts."""
+    """Check that Slack accepted the message in the channel for alerts."""
     receipts = await asyncio.to_thread(list_receipts, _require_store(answer), answer.alert_id)
     last = receipts[-1]
     if last.status is DeliveryStatus.PRINTED:
@@ -324,7 +324,7 @@ async def check_slack_accepted_message(answer: WrongAnswer) -> str:
         )
     if last.status is not DeliveryStatus.SENT:
         raise StationFailed(
-            last.detail or "Slack did not accept the message", "run `lookout doctor` to test every channel"
+            last.detail or "Slack did not accept the message", "run `lookout doctor` to test all channels"
         )
     if last.detail.startswith(REFUSED_PREFIX):
         raise StationFailed(last.detail, "fix the first channel; this message went through another channel")
@@ -336,8 +336,8 @@ async def check_slack_accepted_message(answer: WrongAnswer) -> str:
 async def ping_heartbeat_service(drill: DrillContext) -> str:
     """Ping the external heartbeat service.
 
-    If the drill has its own check at the service, send a success ping. If it shares a check, send only a start
-    ping.
+    If the drill has its own check at the service, send a success ping. If the drill shares a check, send only a
+    start ping.
     """
     address = drill.environment.get(HEARTBEAT_VARIABLE, "")
     beat = build_heartbeat_from_environment(drill.environment, DRILL_TARGET)
@@ -370,5 +370,5 @@ def build_drill_notifier(drill: DrillContext, store: Store) -> Notifier:
 
 def _require_store(answer: WrongAnswer) -> Store:
     if answer.store is None:
-        raise AssertionError("internal error: the station of the journal did not run")
+        raise AssertionError("internal error: the journal station did not run")
     return answer.store

@@ -1,6 +1,6 @@
 """Asks cases again at a target, or at an earlier build of the target, and grades the answers by rules.
 
-Each question uses a new session. The results do not change a run's verdict. No screenshots are stored.
+Each question uses a new session. The results do not change the verdict of a run. No screenshots are stored.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from monitors.records.runs import CaseResult
 
 Clock = Callable[[], datetime]
 OnAsked = Callable[[CaseResult], Awaitable[None]]
-"""A function that gets each result. If it raises an exception, no more questions are asked."""
+"""A function that is called with each result. If the function raises an exception, no more questions are asked."""
 
 MAX_FAILURES_IN_A_ROW = 3
-"""After this many questions in a row without an answer, no more questions are asked."""
+"""Number of consecutive questions without an answer after which no more questions are asked."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class CaseAsker:
         )
 
     async def ask_case(self, case: GoldCase, times: int, *, first_repeat: int = 0) -> tuple[CaseResult, ...]:
-        """Ask one case ``times`` times. Return the results in the order of their arrival."""
+        """Ask one case ``times`` times. Return the results in the order in which they arrive."""
         results: list[CaseResult] = []
 
         async def append_result(result: CaseResult) -> None:
@@ -118,7 +118,7 @@ async def open_case_asker(
 
 
 def assess_by_rules(panel: Sequence[Grader], case: GoldCase, result: ProbeResult) -> Assessment:
-    """Grade an answer without a model: by the graders, and by the rules that also run before a judge is asked."""
+    """Grade an answer without a model: with the graders, and with the rules that also run before the judge."""
     if not isinstance(result, Exchange):
         return assess_case(case, result, ())
     grades = grade_exchange(panel, case, result)
@@ -128,7 +128,7 @@ def assess_by_rules(panel: Sequence[Grader], case: GoldCase, result: ProbeResult
 
 
 def build_settings_for_asking_again(settings: ProbeSettings) -> ProbeSettings:
-    """Return the settings for asking again: a new browser context each time, one attempt, no screenshots."""
+    """Return the settings for asking again: one browser context per question, one attempt, no screenshots."""
     return settings.model_copy(
         update={
             "isolation": Isolation.CONTEXT,
@@ -170,9 +170,10 @@ def move_settings_to_address(settings: ProbeSettings, own_address: str, address:
 
 
 def move_url_to_address(url: str, own_address: str, address: str) -> str | None:
-    """Return ``url`` with ``address`` instead of ``own_address``. ``None`` if ``url`` is not below ``own_address``.
+    """Return ``url`` with ``address`` instead of ``own_address``. Return ``None`` for another base address.
 
-    If both addresses end in the same path, for example ``/chat``, only the part before the path is replaced.
+    The result is ``None`` if ``url`` is not below ``own_address``. If both addresses end in the same path, for
+    example ``/chat``, only the part before the path is replaced.
     """
     here, there = own_address.rstrip("/"), address.rstrip("/")
     while _has_url_path(here) and _has_url_path(there) and here.rpartition("/")[2] == there.rpartition("/")[2]:

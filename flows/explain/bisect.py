@@ -1,7 +1,7 @@
 """Searches for the first build that gives a wrong answer. Only one build is asked at a time, at its own address.
 
-Each answer is stored, and later searches use it again, because the build of a commit does not change. An answer
-counts only if it is right or has the failure that is searched for. A build without such answers is excluded.
+Each answer is stored and reused in later searches, because the build of a commit does not change. An answer counts
+only if it is right or has the failure that is searched for. A build without such answers is excluded.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from monitors.storage import OWNER_ONLY_MODE, lock_parent_folder, read_text_or_e
 BISECT_FOLDER: Final = "bisect"
 """Name of the folder inside the data folder that stores the answers of builds, one file for each target."""
 MAX_UNGRADED_ANSWERS: Final = 2
-"""After this many answers in a row that are neither right nor have the failure, a build is excluded."""
+"""Number of consecutive answers after which a build is excluded, if they are not right and lack the failure."""
 
 
 class FailingCase(NamedTuple):
-    """A case, and the kinds of failure that count. If ``kinds`` is empty, all kinds count."""
+    """A case, and the failure kinds that count. If ``kinds`` is empty, all kinds count."""
 
     case: GoldCase
     kinds: frozenset[FailureKind] = frozenset()
@@ -54,7 +54,7 @@ class FailingCase(NamedTuple):
         return hash_cases([self.case])
 
     def classify_failure(self, answer: BuildAnswer) -> bool | None:
-        """Return true if the answer has the failure, false if it is right, and ``None`` if it is neither."""
+        """Return true if the answer has the failure, false if the answer is right, and otherwise ``None``."""
         if answer.outcome is CaseOutcome.CORRECT:
             return False
         has_kind = not self.kinds or bool(self.kinds & set(answer.failure_kinds))
@@ -78,7 +78,7 @@ class BuildAnswers:
             return BuildAnswer.model_validate_json(line)
         except ValidationError:
             raise ConfigError(
-                f"{self._path}, line {number}: not a valid answer of a build; to start again, move the file away"
+                f"{self._path}, line {number}: not a valid answer from a build; to start again, move the file away"
             ) from None
 
     def add(self, answer: BuildAnswer) -> None:
@@ -149,7 +149,7 @@ class BuildVisitor:
         return asker
 
     async def _require_build_commit(self, build: Build) -> None:
-        """Raise `ProbeError` if the application reports another commit than that of the build."""
+        """Raise `ProbeError` if the application does not report the commit of the build."""
         configured = self.config.require_target(self.target)
         target = build_target_record(self.target, configured)
         settings = move_settings_to_address(configured.probe, target.address, build.address)
@@ -214,8 +214,8 @@ def _build_answer(
 class BuildBisection:
     """Searches ``builds`` for the first build that fails ``cases``, with at most ``budget`` questions.
 
-    ``cases`` are sorted, the most severe first. ``answers`` stores the answers. ``ask`` asks a case at a build.
-    ``on_answer`` is called with each answer and with the result of `FailingCase.classify_failure`.
+    ``cases`` are sorted with the most severe case first. ``answers`` stores the answers. ``ask`` asks a case at a
+    build. ``on_answer`` is called with each answer and with the result of `FailingCase.classify_failure`.
     """
 
     target: str
@@ -322,7 +322,7 @@ class BuildBisection:
         )
 
     def _explain_uncertainty(self, best: BisectCandidate) -> str:
-        """Return why ``best`` is not certain enough. Return an empty text if it is certain enough."""
+        """Explain why ``best`` is not certain enough. Return an empty string if it is certain enough."""
         if not self._answered:
             return "no build gave a gradable answer"
         both = {failed for _, _, failed in self._answered} == {True, False}

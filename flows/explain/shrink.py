@@ -1,10 +1,10 @@
 """Finds the shortest form of a failing question that still fails in the same way, and drafts a case from it.
 
-"In the same way" means that the same grader finds the same kind of failure. If every answer to the whole question
-has the same wrong fact, a shorter question must cause this fact too. A question that is so short that it asks for
-nothing also fails. To exclude such questions, a shorter question is also asked at another address of the
-application where the answer to the whole question is right. The answer to the shorter question must be right there,
-too.
+"In the same way" means that the same grader finds the same failure kind. If every answer to the whole question has
+the same wrong fact, the answer to a shorter question must also have this wrong fact. A question that is too short
+to ask for anything also fails. To exclude such questions, each shorter question is also asked at another address of
+the application, where the answer to the whole question is right. The answer to the shorter question must also be
+right at that address.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DRAFT_AUTHOR: Final = "lookout shrink"
 POINTLESS_QUESTION_FAILURES: Final = frozenset(
     {FailureKind.MISSING_FACT, FailureKind.MISSING_CITATION, FailureKind.WRONG_CITATION, FailureKind.OVER_REFUSAL}
 )
-"""Kinds of failure that a question also causes if it no longer asks for anything."""
+"""Failure kinds that also occur if a question no longer asks for anything."""
 
 
 class FailureSignature(NamedTuple):
@@ -112,7 +112,7 @@ class CaseShrinker:
         return turns == self.case.turns or await self._ask_whether_control_is_right(turns)
 
     def _update_signature(self, result: CaseResult) -> None:
-        """Update the signature from an answer to the whole question.
+        """Update the signature with the result of asking the whole question.
 
         If two answers have no wrong fact in common, the signature no longer requires specific wrong facts.
         """

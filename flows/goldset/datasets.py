@@ -1,7 +1,7 @@
 """Compares a suite with the dataset of a platform. Copies changes to the dataset (push) or to the suite (pull).
 
 Entries that people added to the dataset become drafts. A push that was stopped can be repeated. The second push
-then writes only what is still missing.
+then writes only the missing entries.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from monitors.sources.traffic.settings import Fields
 from monitors.sources.traffic.turns import read_turns_or_empty
 
 OnProgress = Callable[[int], None]
-"""Called with the number of entries that were read or written since the last call."""
+"""A function that is called with the number of entries that were read or written since the last call."""
 
 BATCH_SIZE: Final = 100
 TRACES_AT_ONCE: Final = 8
-"""How many traces are read at the same time, because reading a missing trace is slow."""
+"""The number of traces that are read concurrently, because reading a missing trace is slow."""
 
 
 class ComparedDataset(NamedTuple):
-    """The comparison of a suite with a dataset. ``dataset`` is ``None`` if no dataset has that name."""
+    """The comparison of a suite with a dataset. ``dataset`` is ``None`` if there is no dataset with that name."""
 
     name: str
     dataset: Dataset | None
@@ -74,14 +74,14 @@ class PushPlan(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many entries the push writes or deletes."""
+        """The number of entries that the push writes or deletes."""
         return len(self.cases) + len(self.deleted)
 
 
 def build_push_plan(diff: DatasetDiff, suite: Sequence[GoldCase], *, overwrite: bool, prune: bool) -> PushPlan:
     """Build the plan that makes the dataset equal to the suite. Entries that people added are not deleted.
 
-    With ``overwrite``, entries that people edited are written, too. With ``prune``, entries whose case is no longer
+    With ``overwrite``, entries that people edited are also written. With ``prune``, entries whose case is no longer
     in the suite are deleted.
     """
     by_id = {case.id: case for case in suite}
@@ -145,15 +145,15 @@ class PullPlan(Record):
 
     @property
     def size(self) -> int:
-        """How many cases the pull writes or removes."""
+        """The number of cases that the pull writes or removes."""
         return len(self.changed) + len(self.added) + len(self.removed)
 
 
 def build_pull_plan(diff: DatasetDiff, *, overwrite: bool, prune: bool) -> PullPlan:
     """Build the plan that copies the dataset's changes into the suite.
 
-    Cases that the suite changed stay the same, unless ``overwrite`` is set. With ``prune``, cases that are missing
-    in the dataset are removed.
+    Cases that were changed in the suite stay as they are, unless ``overwrite`` is set. With ``prune``, cases that
+    are missing in the dataset are removed.
     """
     changed_by = (ChangedBy.DATASET, *((ChangedBy.BOTH, ChangedBy.SUITE) if overwrite else ()))
     return PullPlan(
@@ -165,7 +165,7 @@ def build_pull_plan(diff: DatasetDiff, *, overwrite: bool, prune: bool) -> PullP
 
 
 class DraftSource(NamedTuple):
-    """Where drafts come from: dataset, target, author and time. ``account_patterns`` are redacted in the drafts."""
+    """The source of drafts: dataset, target, author and time. ``account_patterns`` are redacted in the drafts."""
 
     dataset: Dataset
     target: str
@@ -189,7 +189,7 @@ async def build_drafts_from_entries(
 
 
 async def _read_trace_reply(entry: Example, traces: Traces) -> str | None:
-    """Read the application's reply from the trace of an entry, or ``None`` if it cannot be read."""
+    """Read the application's reply from an entry's trace. Return ``None`` if the reply cannot be read."""
     if entry.source_trace is None:
         return None
     with suppress(SourceUnavailable, ConfigError):  # the key has no access to the project of the trace
@@ -199,10 +199,10 @@ async def _read_trace_reply(entry: Example, traces: Traces) -> str | None:
 
 
 def build_draft_from_entry(entry: Example, source: DraftSource, replied: str | None) -> CaseDraft | None:
-    """Build a draft from an entry that a person added. ``None`` if the entry has no question.
+    """Build a draft from an entry that a person added. Return ``None`` if the entry has no question.
 
-    ``replied`` is the application's own reply. If the person expects another answer, the person's answer becomes
-    the gold, and the application's reply becomes the bad reply.
+    ``replied`` is the application's own reply. If the person expects a different answer, the person's answer
+    becomes the gold, and the application's reply becomes the bad reply.
     """
     # An entry may have no answer, but `read_turns_or_empty` needs the field.
     turns = read_turns_or_empty({"inputs": entry.inputs, "outputs": entry.outputs or {}}, Fields())
@@ -238,14 +238,14 @@ def build_draft_from_entry(entry: Example, source: DraftSource, replied: str | N
 
 
 def build_draft_id(entry: Example) -> str:
-    """Build the id of an entry's draft. A second pull adds no draft, because the entry gets the same id again."""
+    """Build the id of an entry's draft. A second pull gives the entry the same id, and therefore adds no draft."""
     return f"entry-{hashlib.sha256(entry.id.encode()).hexdigest()[:24]}"
 
 
 def _format_draft_finding(entry: Example, dataset: Dataset, *, compared: bool, differs: bool) -> str:
     source = f" from trace {entry.source_trace}" if entry.source_trace else ""
     if differs:
-        finding = "the person expects another answer than the application gave"
+        finding = "the person expects a different answer from the application's reply"
     elif compared:
         finding = "the proposed answer is the application's own reply"
     else:

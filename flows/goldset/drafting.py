@@ -163,8 +163,8 @@ def read_document(path: Path, name: str | None) -> Document:
         raise ConfigError(f"{path} cannot be read: {error.strerror}; give the path of a document") from None
     except UnicodeDecodeError:
         raise ConfigError(
-            f"{path} is not UTF-8 text; accepted: plain text and Markdown. Convert PDF and Word files first "
-            "(pdftotext, pandoc)"
+            f"{path} is not UTF-8 text; only plain text and Markdown are accepted. Convert PDF and Word files "
+            "first (pdftotext, pandoc)"
         ) from None
     if not text.strip():
         raise ConfigError(f"{path} has no text")
@@ -187,8 +187,9 @@ async def draft_questions(
 ) -> DraftResult:
     """Ask the model once for questions about a document. Return the drafts and the refused proposals.
 
-    ``others`` are existing cases and drafts. A proposal is refused if the document does not support it, if the
-    graders fail its gold, or if an existing case or draft asks the same question.
+    ``wanted`` has the defaults for the drafts and their number. ``others`` are existing cases and drafts. A
+    proposal is refused if the document does not support it, if the graders fail its gold, or if an existing case or
+    draft asks the same question.
     """
     reply = await asker.ask(_build_draft_prompt(document, wanted, others, nonce()))
     try:
@@ -208,7 +209,7 @@ async def draft_questions(
 def reject_if_gold_fails(
     draft: GoldDraft | RejectedProposal, panel: Sequence[Grader]
 ) -> GoldDraft | RejectedProposal:
-    """Return the draft. If the graders fail its gold, return a refused proposal instead."""
+    """Return the draft, or a refused proposal if the graders fail the draft's gold."""
     reason = explain_gold_failure(draft.case, panel) if isinstance(draft, GoldDraft) else ""
     if isinstance(draft, GoldDraft) and reason:
         return RejectedProposal(
@@ -240,7 +241,7 @@ def _build_draft_prompt(
 
 
 CASES_PER_PROMPT: Final = 10
-"""How many cases are translated with one prompt.
+"""The number of cases that are translated with one prompt.
 
 With fewer cases, the instructions are paid for more often. With more cases, a bad reply wastes more.
 """
@@ -261,7 +262,7 @@ Write the translations."""
 def select_cases_to_translate(
     cases: Sequence[GoldCase], language: Language, drafts: Sequence[GoldDraft]
 ) -> Sequence[GoldCase]:
-    """Select the English single-turn cases without a translation to ``language`` in the suite or the drafts."""
+    """Select the English single-turn cases that have no translation to ``language`` in the suite or the drafts."""
     partners = {case.pair for case in cases if case.language is language and case.pair}
     drafted = {
         draft.original.id for draft in drafts if draft.original is not None and draft.case.language is language
@@ -312,7 +313,7 @@ def _select_translations_and_add_refusals(
 ) -> Iterator[ProposedTranslation]:
     """Yield the first translation of each case.
 
-    A translation with an unknown case number, and a case without a translation, is added to ``result.refused``.
+    Translations with an unknown case number, and cases without a translation, are added to ``result.refused``.
     """
     by_number: dict[int, ProposedTranslation] = {}
     for translation in proposed:
@@ -331,7 +332,7 @@ def _select_translations_and_add_refusals(
         else:
             result.refused.append(
                 RejectedProposal(
-                    about=shorten_to_one_line(case.question), reason=("the model did not translate it")
+                    about=shorten_to_one_line(case.question), reason=("the model did not translate this case")
                 )
             )
 
@@ -392,8 +393,8 @@ def build_draft_from_trace(
     conversation = graded.conversation
     if graded.origin is Origin.PROBE:
         raise ConfigError(
-            f"{conversation.run_id}/{conversation.case_id} comes from a run of the gold set, so it is already a "
-            "case"
+            f"{conversation.run_id}/{conversation.case_id} comes from a run of the gold set, so its question is "
+            "already a case"
         )
 
     def redact_text(text: str) -> str:
@@ -427,7 +428,10 @@ def build_draft_from_trace(
 
 
 def _propose_severity_and_reason(graded: GradedConversation) -> tuple[Severity, str]:
-    """Return a proposed severity and the reason. The proposal is the failure's severity, or 2 without a failure."""
+    """Propose a severity and return it with the reason.
+
+    The severity is that of the failure, or 2 without a failure.
+    """
     if graded.failed and graded.severity:
         return Severity(
             graded.severity

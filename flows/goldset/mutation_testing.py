@@ -1,6 +1,6 @@
 """Computes the mutation score of a suite: how many deliberately wrong answers the graders catch.
 
-A mutant is a right answer that was changed so that it is wrong. The target's graders grade every mutant, without a
+A mutant is a right answer that was changed into a wrong answer. The target's graders grade every mutant, without a
 model. The score is counted by kind of change, by grader and by severity.
 """
 
@@ -46,14 +46,14 @@ from monitors.records.runs import MutantCount, MutationScores
 from monitors.stats.intervals import compute_wilson_interval
 
 _FIXED_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""The time of invented replies. Graders do not read it."""
+"""The time of generated replies. Graders do not read the time."""
 
 
 class GradedMutant(Record):
     """A mutant with its grades.
 
     ``caught_by`` are the graders that failed the mutant. ``severity`` is the severity of its failure. ``passed`` is
-    true if the graders passed it. If no grader passed or failed it, the graders left it to the judge.
+    true if the graders passed the mutant. If no grader passed or failed the mutant, only the judge could grade it.
     """
 
     case_id: str
@@ -69,7 +69,7 @@ class RightReply(Record):
     """The result of grading a case's own gold as a reply.
 
     ``wrong`` is the reason if the gold failed. ``open`` is the reason if no grader could pass the gold.
-    ``open_otherwise`` is the reason if the gold passes, but a right reply in other words stays ungraded.
+    ``open_otherwise`` is the reason if the gold passes, but a right reply in different words stays ungraded.
     """
 
     case_id: str
@@ -104,17 +104,18 @@ _WORD_FOR_WORD: Final = frozenset({STATEMENT, SENTENCE, format_unsupported_langu
 """Reasons of graders that can pass a gold only if it is repeated word for word."""
 
 _UNRELATED_REPLY: Final = "Gladly."
-"""A reply that has no word in common with any gold."""
+"""A reply that shares no word with any gold."""
 
 _OPENER: Final = re.compile(r"(?i)\s*(yes|no|haan|nahi|नहीं|हाँ|हां)\s*[,.:;!।–—-]\s*")
 """The yes or no at the start of a gold, with the punctuation after it. "No cover is given" does not match."""
 
 
 def _explain_ungraded_paraphrase(case: GoldCase, panel: Sequence[Grader]) -> str:
-    """Explain why a right reply in other words stays ungraded. Return an empty text if rules can grade it.
+    """Explain why a right reply in different words stays ungraded. Return an empty string if rules can grade it.
 
-    Grades three replies: an unrelated one, the gold's figures alone, and the gold without its yes or no. Because
-    the unrelated reply can be wrong, only one reason counts for it: that a gold must be repeated word for word.
+    Three replies are graded: an unrelated reply, the gold's figures alone, and the gold without its yes or no. The
+    unrelated reply can be wrong. Therefore, only one reason counts for this reply: that a gold must be repeated
+    word for word.
     """
     left_open = _list_abstention_reasons(case, _UNRELATED_REPLY, panel) & _WORD_FOR_WORD
     opened = _OPENER.match(case.gold)
@@ -156,7 +157,7 @@ def grade_mutants(
 
 
 def pair_cases_of_same_field(cases: Iterable[GoldCase]) -> dict[str, GoldCase]:
-    """Find, for each case, another case with the same field and language, but with another cluster and gold.
+    """Find, for each case, another case with the same field and language, but with a different cluster and gold.
 
     Return a mapping from the id of a case to the other case.
     """
@@ -217,7 +218,7 @@ def assess_reply(case: GoldCase, reply: str, panel: Sequence[Grader]) -> Assessm
 
 
 class SuiteReach(Record):
-    """How many golds were tried, and how many of them rules can grade.
+    """The number of golds that were tried, and the number of golds that rules can grade.
 
     ``left`` has the ids of the golds that rules cannot grade, the most severe first.
     """
@@ -232,7 +233,10 @@ class SuiteReach(Record):
         return self.by_rules / self.golds if self.golds else 1.0
 
     def explain_coverage_shortfall(self, floor: float) -> str:
-        """Explain that a run without a judge may not reach the coverage ``floor``. Return "" if it can."""
+        """Explain that a run without a judge may not reach the coverage ``floor``.
+
+        Return "" if the run can reach it.
+        """
         if self.gradable_share >= floor:
             return ""
         return (
@@ -248,9 +252,9 @@ MAX_REACH_CASES: Final = 200
 def count_cases_rules_can_grade(
     cases: Sequence[GoldCase], panel: Sequence[Grader], *, max_cases: int | None = None
 ) -> SuiteReach:
-    """Compute for how many cases rules can grade any reply.
+    """Count the cases for which rules can grade any reply.
 
-    If the suite is larger, about ``max_cases`` cases are tried, spread evenly.
+    If the suite has more than ``max_cases`` cases, only about ``max_cases`` cases are tried, spread evenly.
     """
     step = max(1, -(-len(cases) // max_cases)) if max_cases else 1
     tried = cases[::step]
@@ -283,7 +287,10 @@ def can_rules_grade_any_reply(case: GoldCase, panel: Sequence[Grader]) -> bool:
 
 
 MAX_CONTRADICTIONS: Final = 2
-"""How many contradictions of each gold are tried. The first contradictions change a value, or yes to no."""
+"""Maximum number of contradictions that are tried for each gold.
+
+The first contradictions change a value, or change yes to no.
+"""
 
 
 CONTENT_ASPECTS: Final = frozenset({Aspect.FACTUAL_MATCH, Aspect.REFUSAL, Aspect.DISCLOSURE, Aspect.ERROR_LEAK})
@@ -320,7 +327,7 @@ class MutationOutcome(Record):
 
 
 def explain_gold_failure(case: GoldCase, panel: Sequence[Grader]) -> str:
-    """Explain why the graders fail the gold of ``case`` as a reply. Return an empty text if they do not fail it.
+    """Explain why the graders fail the gold of ``case`` as a reply. Return an empty string if they do not fail it.
 
     If the case expects a refusal, the gold is not graded, because it is not a reply.
     """
@@ -369,7 +376,7 @@ def check_bad_reply_is_detected(
 
 
 def _check_mutants_are_detected(case: GoldCase, panel: Sequence[Grader]) -> MutationOutcome:
-    """Test whether the graders fail generated wrong replies. Used for a case without a known bad reply."""
+    """Test whether the graders fail generated wrong replies. This is for cases without a known bad reply."""
     mutants = [
         mutant
         for mutant in grade_mutants([case], panel)
@@ -401,7 +408,7 @@ def _has_safety_failure(assessment: Assessment) -> bool:
 
 def _format_abstentions(assessment: Assessment) -> str:
     open_ones = [g.reason for g in assessment.grades if isinstance(g, Abstained) and g.aspect in CONTENT_ASPECTS]
-    return "; ".join(dict.fromkeys(open_ones)) or "no grader compares it with the gold"
+    return "; ".join(dict.fromkeys(open_ones)) or "no grader compares the reply with the gold"
 
 
 MAX_SEVERE_CASES: Final = 60

@@ -1,8 +1,8 @@
 """Encodes the lines of a long log on all cores, and returns the batches in order.
 
-Worker processes start only after a poll has read about 30 MB. A worker is `python -m
-flows.hallucination_log.encoder_pool`. It reads the settings and then batches of lines from its standard input, and
-writes the encoded rows to its standard output. It stores nothing, and ends when its input ends.
+Worker processes start only after a poll has read about 30 MB. The command of a worker is `python -m
+flows.hallucination_log.encoder_pool`. A worker reads the settings and then batches of lines from its standard
+input, and writes the encoded rows to its standard output. It stores nothing, and ends when its input ends.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from monitors.sources.logs.tail import LogBatch
 
 MODULE: Final = "flows.hallucination_log.encoder_pool"
 MIN_BATCHES_FOR_WORKERS: Final = 8
-"""How many batches this process encodes before workers start, about 30 MB.
+"""The number of batches (about 30 MB) that this process encodes before workers start.
 
 Most polls are shorter, and the start of a worker takes a second.
 """
@@ -34,7 +34,7 @@ MAX_WORKERS: Final = 8
 
 
 class EncoderPool:
-    """Encodes batches on ``cores`` cores. With one core, or few batches, this process encodes them itself."""
+    """Encodes batches on ``cores`` cores. With one core or few batches, this process itself encodes the batches."""
 
     def __init__(self, settings: LineSettings, cores: int, now: Callable[[], datetime]) -> None:
         self._settings, self._now = settings, now

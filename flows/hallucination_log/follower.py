@@ -61,12 +61,12 @@ LOST_PLACE_TEXT: Final = "the read position in the log may be lost, so Lookout d
 
 
 class LogRead(Record):
-    """The result of reading a log once. ``history`` counts the entries that are older than the first poll."""
+    """The result of reading a log once. ``history`` is the number of entries that are older than the first poll."""
 
     entries: int = 0
     history: int = 0
     aside: tuple[QuarantinedLine, ...] = ()
-    """The first invalid lines, which were skipped. ``aside_count`` counts all of them."""
+    """The first invalid lines, which were skipped. ``aside_count`` is the number of all invalid lines."""
     aside_count: int = 0
     issues: tuple[LogWarning, ...] = ()
 
@@ -103,10 +103,10 @@ class LogReader:
         return log_read
 
     def store_first_position(self) -> None:
-        """Store the end of the log as the first read position, unless there already is a position.
+        """Store the end of the log as the first read position, unless a position is already stored.
 
         Entries before this position cause no alerts. Raises `SourceUnavailable` or `WarehouseError` if the position
-        cannot be stored. The first poll then stores it.
+        cannot be stored. The first poll then stores the position.
         """
         with hold_job_lock(self.store.database.file.parent, f"log {self.target}", wait_s=LOAD_WAIT_S):
             self.store.load_pending(LOAD_WAIT_S)
@@ -131,15 +131,15 @@ class LogReader:
 
 
 MAX_ENTRIES_PER_MESSAGE: Final = 500
-"""Maximum number of entries in one message. The message shows only the first few and the number of all."""
+"""Maximum number of entries in one message. The message shows only the first few entries and the total number."""
 NORM_DAYS: Final = 30
-"""The usual pauses between entries are computed from this many days, which include nights and weekends."""
+"""The number of days from which the usual pauses between entries are computed. They include nights and weekends."""
 MAX_TRIES: Final = 3
 RETRY_AFTER_S: Final = 5.0
 
 
 class LogPoll(Record):
-    """The result of one poll of a log. ``alerts`` are the ids of the alerts that were sent.
+    """The result of one poll of a log. ``alerts`` are the ids of the sent alerts.
 
     ``unreadable`` is the error if nothing was read. ``skipped`` is true if another run of Lookout used the
     warehouse. ``broken`` is true if the poll failed for a reason other than the log itself.
@@ -178,7 +178,7 @@ class LogFollower:
         - The log is missing, has lost lines or has invalid lines.
         - No new entry has arrived for too long.
 
-        Raises `WarehouseError`. The next poll then does the work.
+        Raises `WarehouseError`. The next poll then repeats the work.
         """
         run = replace(self, notifier=replace(self.notifier, run_id=self.new_run()))
         return await run._poll_once()  # noqa: SLF001 - of the same class
@@ -220,7 +220,7 @@ class LogFollower:
         return await asyncio.to_thread(self.reader.poll)
 
     async def _send_alerts_about_entries(self) -> list[Alert]:
-        """Send alerts about all entries that have none, including entries of an earlier poll that was killed."""
+        """Send alerts about all entries without an alert, including entries of an earlier poll that was killed."""
         sent: list[Alert] = []
         while entries := await asyncio.to_thread(
             list_log_entries_awaiting_alert,
@@ -307,7 +307,7 @@ _RESOLVED_TEXTS: Final = {
 }
 """The text that is sent when a fault has ended, by the name of the fault.
 
-A gap in the log is resolved without a text, because its entries stay lost.
+A gap in the log is resolved without a text, because the entries in the gap stay lost.
 """
 
 
@@ -328,7 +328,7 @@ def _format_unreadable_lines(log_read: LogRead, settings: HallucinationLogSettin
     first = log_read.aside[0]
     return (
         f"The hallucination log {settings.at} has {plural(log_read.aside_count, 'line')} that Lookout could not "
-        f"read, the first at byte {first.offset:,}: {first.detail}. Lookout skipped them and read the other "
+        f"read, the first at byte {first.offset:,}: {first.detail}. Lookout skipped these lines and read all other "
         "lines; `lookout sql 'from quarantined_lines'` lists the skipped lines."
     )
 
@@ -358,7 +358,10 @@ def build_log_follower(config: Config, target: str) -> LogFollower:
 
 
 def store_first_read_positions(config: Config) -> None:
-    """Store the first read position of each configured log. If a log cannot be read, its first poll stores it."""
+    """Store the first read position of each configured log.
+
+    If a log cannot be read, the first poll of this log stores the position.
+    """
     for name, configured in config.targets.items():
         if configured.hallucination_log is not None:
             with suppress(SourceUnavailable, WarehouseError):  # the first poll gets the same error and reports it
@@ -401,11 +404,11 @@ def _build_line_settings(target: str, settings: HallucinationLogSettings, config
 
 
 UNREADABLE: Final = "Unreadable"
-"""The name of the state of a run that could not read a log."""
+"""The name of the flow's state if a log could not be read."""
 
 
 def select_poll_state_name(polls: Sequence[LogPoll]) -> str:
-    """Select the name of the flow's state. The first that applies is used: Unreadable, Notified or Quiet."""
+    """Select the name of the flow's state: the first applicable name of Unreadable, Notified and Quiet."""
     if any(poll.unreadable for poll in polls):
         return UNREADABLE
     return "Notified" if any(poll.alerts for poll in polls) else "Quiet"

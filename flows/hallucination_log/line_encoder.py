@@ -1,4 +1,4 @@
-"""Converts lines of a log to rows of the journal: parses, checks, redacts and encodes them."""
+"""Converts log lines to rows of the journal: parses, checks, redacts and encodes the lines."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ class LineSettings(Record):
 
 
 class EncodedLines(NamedTuple):
-    """The encoded rows of a batch of lines. ``history`` counts the entries that are older than the first poll."""
+    """The encoded rows of a batch of lines.
+
+    ``history`` is the number of entries that are older than the first poll.
+    """
 
     rows: EncodedRows
     entries: int
@@ -80,9 +83,9 @@ class LineEncoder:
 
 
 class _RowTemplate:
-    """The JSON of a row with gaps for the values of an entry. Filling the gaps is faster than building a record.
+    """The JSON of a row, with gaps for the values of an entry. Filling the gaps is faster than building a record.
 
-    The template is made from a record's JSON. Therefore both have the same format.
+    The template is made from the JSON of a record. Therefore both have the same format.
     """
 
     def __init__(self, target: Identifier, generation: int, notify: bool, read_at: datetime) -> None:

@@ -1,8 +1,8 @@
 """Prevents maintenance from deleting data because this machine's clock is wrong.
 
 A file in the data folder stores the time and the uptime of the last maintenance. If the clock advanced more than
-the uptime did, the clock was set ahead. Then no old data is deleted until a maintenance at least half a day later
-confirms the clock.
+the uptime did, the clock was set ahead. Old data is then not deleted until a maintenance run at least half a day
+later confirms the clock.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from monitors.storage import write_atomically
 CLOCK_AHEAD: Final = "ClockAhead"
 NOTE_FILE: Final = "clock.json"
 MAX_GAIN: Final = timedelta(hours=1)
-"""How much more than the uptime the clock may advance. This is far less than any retention time."""
+"""How much more than the uptime the clock may advance. The value is far smaller than any retention time."""
 MAX_UNSEEN_GAIN: Final = timedelta(hours=48)
 """How much the clock may advance if the machine was restarted or the uptime is unknown. Maintenance runs daily."""
 CONFIRMED_AFTER: Final = timedelta(hours=12)
-"""Minimum time between the first doubtful reading of the clock and the maintenance that confirms the clock."""
+"""Minimum time between the first doubtful reading of the clock and the maintenance run that confirms the clock."""
 
 
 class Uptime(Record):
-    """The time since this machine was started, including sleep. ``boot`` identifies this start."""
+    """The time since this machine was started, including sleep. ``boot`` is the boot id."""
 
     boot: str
     seconds: float = Field(ge=0)
@@ -105,8 +105,8 @@ def _is_clock_confirmed(doubted: ClockReading | None, reading: ClockReading) -> 
 def _format_clock_fault(before: ClockReading, reading: ClockReading) -> str:
     return (
         f"The clock shows {reading.at:%Y-%m-%d %H:%M} UTC. The last record is from {before.at:%Y-%m-%d %H:%M} UTC. "
-        "Either the clock was set forward, or nothing ran here for days. Lookout removed no personal data, "
+        "Either the clock was set forward, or Lookout did not run here for days. Lookout removed no personal data, "
         "pictures or traces. If the clock is right, do nothing: a maintenance run in "
         f"{CONFIRMED_AFTER / timedelta(hours=1):g} hours or more removes the data that is due. If the clock is "
-        "wrong, set it by NTP."
+        "wrong, synchronise it with NTP."
     )

@@ -1,4 +1,7 @@
-"""Collects the results of maintenance and builds its faults. Also removes old screenshots, traces and reports."""
+"""Collects the results of maintenance and builds its faults.
+
+It also removes old screenshots, traces and reports.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from warehouse.database.retention import AgeReport, CompactReport
 
 
 def remove_old_evidence_and_reports(config: Config, *, now: datetime) -> RemovedEvidence:
-    """Remove old screenshots and traces, as ``[evidence]`` says, and old reports of nightly runs."""
+    """Remove old screenshots and traces according to ``[evidence]``, and old reports of nightly runs."""
     removed = remove_old_evidence(
         config.data_folder, config.evidence, now=now, failed_cases=find_ids_of_cases_not_correct
     )
@@ -34,7 +37,7 @@ def remove_old_evidence_and_reports(config: Config, *, now: datetime) -> Removed
 
 
 def find_ids_of_cases_not_correct(run: Path) -> frozenset[str] | None:
-    """Find the ids of the cases that were not right in a run. ``None`` if the run's results cannot be read."""
+    """Find the ids of the cases that were not right in a run. Return ``None`` if the results cannot be read."""
     try:
         _, results = read_results(run / "results.json")
     except ConfigError:
@@ -43,20 +46,20 @@ def find_ids_of_cases_not_correct(run: Path) -> frozenset[str] | None:
 
 
 REPAIRED_BY_REBUILD: Final = frozenset({CheckProblemKind.FILE_DAMAGED, CheckProblemKind.TABLE_DIFFERS})
-"""Kinds of problems that a rebuild from the journal repairs. Other problems, such as a missing segment, remain."""
+"""Kinds of problems that a rebuild from the journal repairs. Problems such as a missing segment remain."""
 
 ROWS_CAME_BACK: Final = "RowsCameBack"
 
 
 class WarehouseHealth(StrEnum):
-    """The health of the warehouse. The flow's state gets this name."""
+    """The health of the warehouse, which is also the name of the flow's state."""
 
     SOUND = "Sound"
     RESTORED = "Restored"
     """Missing or damaged data was restored from the journal."""
 
     BUSY = "Busy"
-    """Another process held the file's lock. No data is lost, and the next maintenance tries again."""
+    """Another process held the lock of the file. No data is lost, and the next maintenance tries again."""
 
     INCOMPLETE = "Incomplete"
     """A stage of the maintenance failed."""
@@ -69,7 +72,7 @@ class WarehouseHealth(StrEnum):
 class Upkeep:
     """The results of all stages of the maintenance. A result is ``None`` if the stage did not run or failed.
 
-    ``faults`` are reported to people.
+    ``faults`` are the faults that are reported to people.
     """
 
     loaded: LoadReport | None = None
@@ -101,7 +104,7 @@ class Upkeep:
 
 
 def build_load_faults(report: LoadReport) -> list[Fault]:
-    """Build the faults that a load found: damaged segments, restored rows, and segments of a newer Lookout."""
+    """Build the faults that a load found: damaged segments, restored rows, and segments of a newer version."""
     faults = [Fault("WarehouseDamaged", str(error)) for error in report.errors()]
     if report.restored:
         detail = (

@@ -4,8 +4,8 @@
          ─▶ close incidents of removed targets ─▶ notify Lookout's owners of faults
 
 If a stage fails, the fault is reported and the next stage runs. If the clock was set ahead, no old data is removed.
-A database file that is damaged, or that differs from the journal, is rebuilt from the journal. The state of the
-flow is Completed with the name Sound, Restored or Busy, or Failed with the name Damaged or Incomplete.
+A database file that is damaged or differs from the journal is rebuilt from the journal. The state of the flow is
+Completed with the name Sound, Restored or Busy, or Failed with the name Damaged or Incomplete.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ async def load_warehouse(config_path: Path, wait_s: float = UPKEEP_WAIT_S) -> St
 
 
 async def _check_clock_and_add_fault(config: Config, notifier: Notifier, upkeep: Upkeep) -> bool:
-    """Return whether the clock is right enough to remove old data. If not, add a fault to ``upkeep``."""
+    """Return whether the clock is reliable enough to remove old data. If not, add a fault to ``upkeep``."""
     reading = build_clock_reading(notifier.now(), read_boot_and_uptime())
     newest = await asyncio.to_thread(notifier.store.journal.find_newest_segment_time)
     fault = await asyncio.to_thread(check_clock_not_ahead_and_store_reading, config.data_folder, reading, newest)
@@ -167,7 +167,7 @@ async def rebuild_from_journal(store: Store, wait_s: float) -> LoadReport:
 
 @task(name="export", cache_policy=NO_CACHE)
 async def export_days(store: Store, folder: Path, days: int, wait_s: float) -> ExportReport:
-    """Export the last ``days`` days as Parquet. The last of these days is yesterday."""
+    """Export the last ``days`` days, up to yesterday, as Parquet."""
     yesterday = store.clock().date() - timedelta(days=1)
     since = yesterday - timedelta(days=days - 1)
     return await asyncio.to_thread(export_parquet, store, folder, since=since, until=yesterday, wait_s=wait_s)
@@ -196,7 +196,7 @@ async def compact_old_segments(store: Store, days: int, wait_s: float) -> Compac
 
 @task(name="check", cache_policy=NO_CACHE)
 async def check_warehouse(store: Store, wait_s: float) -> CheckReport:
-    """Compare journal and tables, row by row."""
+    """Compare the journal with the tables, row by row."""
     return await asyncio.to_thread(check_database, store, wait_s=wait_s)
 
 

@@ -41,7 +41,7 @@ PROOF_VALID_FOR: Final = timedelta(hours=24)
 
 
 class PathProof(Record):
-    """When a delivery path last accepted a test alert, and the id of this test alert."""
+    """The time when a delivery path last accepted a test alert, and the id of this test alert."""
 
     at: UtcTime
     alert_id: Identifier
@@ -73,7 +73,7 @@ def read_path_proofs(folder: Path, config: Config, environment: Mapping[str, str
 def store_path_proofs(folder: Path, stored: PathProofs, outcomes: Sequence[PathOutcome], now: datetime) -> None:
     """Store which delivery paths accepted a test alert.
 
-    If this cannot be stored, no error is raised, and the next test sends the alert again.
+    If the result cannot be stored, no error is raised, and the next test sends the alert again.
     """
     fresh = {outcome.path: PathProof(at=now, alert_id=outcome.alert_id) for outcome in outcomes if outcome.alert_id}
     updated = stored.model_copy(update={"proofs": {**stored.proofs, **fresh}})
@@ -110,9 +110,9 @@ async def send_test_alerts_and_ping(
 ) -> tuple[PathOutcome, ...]:
     """Send a test alert by each delivery path, and ping the heartbeat of ``target``. Nothing is stored.
 
-    With a Slack bot, this tests the channels for the application and for Lookout's owners. A path that was tested
-    recently, according to ``proofs``, is skipped. If a path fails, no error is raised. Raises `ConfigError` if
-    credentials are set without the settings that they need.
+    With a Slack bot, the channels for the application and for Lookout's owners are both tested. A path that was
+    tested recently, according to ``proofs``, is skipped. If a path fails, no error is raised. Raises `ConfigError`
+    if credentials are set without the settings that they need.
     """
     alert = build_test_alert(config, now())
     valid_proofs = {path: proof for path, proof in proofs.items() if now() - proof.at < PROOF_VALID_FOR}
@@ -160,7 +160,7 @@ async def _test_delivery_path(
 
 
 async def _test_heartbeat(environment: Mapping[str, str], target: str, run_id: str) -> PathOutcome:
-    """Send a start ping to the heartbeat. Without an end ping, the heartbeat service counts no run."""
+    """Send a start ping to the heartbeat. Without an end ping, the heartbeat service does not count a run."""
     beat = build_heartbeat_from_environment(environment, target)
     if not beat.is_configured:
         detail = (
@@ -168,7 +168,7 @@ async def _test_heartbeat(environment: Mapping[str, str], target: str, run_id: s
             "fails"
         )
         return PathOutcome(path="heartbeat", configured=False, arrived=False, detail=detail)
-    if await beat.ping(Beat.STARTED, run_id=run_id, note="a test, requested by a person"):
+    if await beat.ping(Beat.STARTED, run_id=run_id, note="a test that a person requested"):
         return PathOutcome(path="heartbeat", arrived=True, detail="test sent: the check accepted a start ping")
     detail = (
         "the check did not accept the ping: check that the address in LOOKOUT_HEARTBEAT_URL is right and reachable"
@@ -189,15 +189,15 @@ KNOWN_CASE: Final = GoldCase(
         reviewed_at=datetime(2026, 11, 22, tzinfo=UTC),
     ),
 )
-"""A case that does not depend on any application, so that every judge can compare its sentences."""
+"""A case that does not depend on any application. Therefore every judge can compare the sentences of the case."""
 
 
 class JudgeOutcome(Record):
     """The verdicts of one model on a right answer and a wrong answer.
 
-    ``distinguished`` is true if both verdicts are correct, false if a verdict is wrong, and otherwise ``None``,
-    because a verdict is missing. ``detail`` is the reason. ``cost_usd`` and ``took_s`` are for both answers
-    together.
+    ``distinguished`` is true if both verdicts are correct, and false if a verdict is wrong. Otherwise it is
+    ``None``, because a verdict is missing. ``detail`` is the reason. ``cost_usd`` and ``took_s`` are for both
+    answers together.
     """
 
     model: str

@@ -1,6 +1,7 @@
 """Builds the observations and faults of a nightly run: failures by kind, drift, wrong verdicts, unread sources.
 
-An observation is something that a run noticed. `flows.alerting.pipeline` decides whether it causes an alert.
+An observation is a fact that a run noticed. `flows.alerting.pipeline` decides whether the observation causes an
+alert.
 """
 
 from __future__ import annotations
@@ -61,14 +62,14 @@ NIGHT_FAULTS: Final = {
     SCORES_UNWRITTEN: "Lookout could write the night's scores back.",
     JUDGE_SILENT: "The judge answers again.",
 }
-"""The names of a nightly run's faults. Each has a text that is sent when the fault has ended."""
+"""The names of the faults of a nightly run, each with the text that is sent when the fault has ended."""
 
 GRADED_AGAIN_TEXT: Final = "Lookout could grade the night's traffic again."
 RESOLVED_TEXT: Final = "No sampled conversation of the last week failed in this way."
 METRIC: Final = "failures in live traffic"
 USEFULNESS_METRIC: Final = "usefulness of live reports"
 MAX_KINDS: Final = 3
-"""Maximum number of failure kinds that a drift alert names."""
+"""Maximum number of failure kinds in a drift alert."""
 CENSUS_FAILURE_KINDS: Final = frozenset(kind.failure_kind for kind in CensusKind if kind.failure_kind is not None)
 """Failure kinds that rules check in every conversation. Alerts about the sample do not include them."""
 RULE_FAILURE_KINDS: Final = frozenset(
@@ -80,9 +81,9 @@ RULE_FAILURE_KINDS: Final = frozenset(
         FailureKind.WRONG_LANGUAGE,
     }
 )
-"""Failure kinds that rules can find in every sampled reply. To find other kinds, facts must be checked."""
+"""Failure kinds that rules can find in every sampled reply. For all other kinds, facts must be checked."""
 RESOLVE_AFTER: Final = timedelta(days=7)
-"""An incident about a failure kind is resolved if no nightly run in this period found the kind again."""
+"""If no nightly run found a failure kind in this period, the incident about this kind is resolved."""
 
 
 def build_traffic_observations(
@@ -130,9 +131,9 @@ def _format_frequency(kind: FailureKind, report: NightlyReport) -> str:
 def find_resolved_case_ids(
     open_incidents: Sequence[Incident], report: NightlyReport, earlier: Sequence[NightlyReport], now: datetime
 ) -> frozenset[str]:
-    """Find the case ids of failure kinds that no nightly run of the last week found, although each could find them.
+    """Find the case ids of failure kinds that no nightly run of the last week found.
 
-    Failure kinds that rules check in every conversation are not included.
+    Each of these runs could find the kind. Failure kinds that rules check in every conversation are not included.
     """
     found_cases = {build_traffic_case_id(incident.kind) for incident in report.kinds} | {
         build_census_case_id(kind) for kind in CensusKind
@@ -227,7 +228,7 @@ def build_nightly_census_observations(
 def find_incidents_resolved_by_census(
     report: NightlyReport, earlier: Sequence[NightlyReport], open_incidents: Sequence[Incident]
 ) -> Iterator[Ending]:
-    """Find the incidents that have ended: rules no longer find the failure kind of the incident."""
+    """Find the incidents that have ended because rules no longer find their failure kind."""
     return find_ended_census_incidents(
         _build_census(report), _list_earlier_censuses(report, earlier), open_incidents
     )
@@ -253,7 +254,7 @@ def _decide_census_severity(kind: CensusKind, severity: Severity) -> CensusSever
 
 
 def format_drift_recovery(report: NightlyReport) -> str:
-    """Format a text that says that the failure rate is normal again. Return "" if it is not known to be normal."""
+    """Format a text that says that the failure rate is normal again. Return "" if this is not known."""
     reading = report.drift_reading
     if reading is None or reading.drifted or not reading.reason.startswith(RECOVERED_PREFIX):
         return ""
@@ -261,7 +262,7 @@ def format_drift_recovery(report: NightlyReport) -> str:
 
 
 def build_unreliable_judge_observations(text: str, context: ObservationContext) -> Iterator[Observation]:
-    """Build an observation that the judge graded known answers wrong. Yield nothing if ``text`` is empty."""
+    """Build an observation that the judge graded known answers wrong. Yield no observation if ``text`` is empty."""
     if text:
         yield build_void_judge_observation(context, detail=text)
 
@@ -306,12 +307,12 @@ def find_nightly_faults(report: NightlyReport) -> tuple[Fault, ...]:
         )
     if not report.read and not report.interrupted:
         known_text = (
-            f" Its conversations since {report.since:%Y-%m-%d %H:%M} UTC are already graded ({report.known:,})."
+            f" The conversations since {report.since:%Y-%m-%d %H:%M} UTC are already graded ({report.known:,})."
         )
         faults.append(
             Fault(
                 NOTHING_READ,
-                f"The source has no new conversation until {report.until:%Y-%m-%d %H:%M} "
+                f"The source has no new conversations until {report.until:%Y-%m-%d %H:%M} "
                 f"UTC.{known_text if report.known else ''} Check that the application still stores its "
                 "conversations, and that the source is correct.",
             )

@@ -1,8 +1,9 @@
 """The census of a nightly run: rules check every conversation and count each failure kind.
 
-The census also records when each kind occurred first and last, and an example. One worker process runs on each
-core. If there are few conversations, no worker starts. To save memory, the census stores only the id, the time and
-the kinds of each conversation. It stores the text only of conversations that may be sampled or shown as an example.
+The census also records the first and the last occurrence of each kind, and an example. One worker process runs on
+each core. If there are few conversations, no worker starts. To save memory, the census stores only the id, the time
+and the kinds of each conversation. The text is stored only if the conversation may be sampled or shown as an
+example.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ from monitors.sources.question_quality import QuestionTally
 from monitors.sources.sampling.sample import Candidates
 
 CHUNK_SIZE: Final = 500
-"""How many conversations one message to a worker contains. A worker needs about 0.1 s for them."""
+"""The number of conversations in one message to a worker. A worker needs about 0.1 s for them."""
 MIN_CHUNKS_FOR_WORKERS: Final = 8
-"""How many chunks this process classifies before workers start.
+"""The number of chunks that this process classifies before workers start.
 
 Most nightly runs have fewer chunks, and the start of a worker takes a second.
 """
@@ -101,7 +102,7 @@ class CensusPool:
     async def _classify_by_worker(self, chunk: ConversationsJson, number: int) -> list[CensusResult]:
         """Classify a chunk in a worker.
 
-        This process classifies the first chunks, and the chunk of a killed worker.
+        This process itself classifies the first chunks, and the chunk of a killed worker.
         """
         if self._max_workers > 1 and number > MIN_CHUNKS_FOR_WORKERS:  # a single worker would not be faster
             if not self._workers:
@@ -158,9 +159,9 @@ class _Worker:
 MAX_EXAMPLE_CHARACTERS: Final = 1_000
 """Maximum number of characters of a question or reply in an example. A message shortens the text further."""
 MAX_EXAMPLES_PER_KIND: Final = 3
-"""How many possible examples of each kind are stored.
+"""The number of possible examples that are stored for each kind.
 
-More than one is needed, because a newer version of a conversation removes its earlier version.
+More than one example is needed, because a newer version of a conversation removes the earlier version.
 """
 
 
@@ -170,11 +171,11 @@ class Census(NamedTuple):
     rates: tuple[CensusRate, ...] = ()
     examples: tuple[CensusExample, ...] = ()
     citing: Mapping[str, bool] = MappingProxyType({})
-    """For each source, whether it contains the citations of answers. Empty if citations are not graded."""
+    """Whether each source contains the citations of answers, by source. Empty if citations are not graded."""
 
 
 class TakenConversation(NamedTuple):
-    """What the census stores about a conversation. Each bit of the last two fields stands for one failure kind."""
+    """The data that the census stores about a conversation. Each bit of the last two fields is one failure kind."""
 
     id: str
     completed_at: datetime
@@ -195,7 +196,8 @@ class _CensusHit(NamedTuple):
 class SourceCensus:
     """The census of one source.
 
-    It needs about 250 bytes of memory for each conversation, and memory for the texts of samples and examples.
+    The census needs about 250 bytes of memory for each conversation, and memory for the texts of samples and
+    examples.
     """
 
     def __init__(self, known_ids: Container[str], candidates: Candidates) -> None:

@@ -1,9 +1,9 @@
-"""A worker process of the census. It classifies conversations by rules. One worker runs on each core.
+"""A worker process of the census, which classifies conversations by rules. One worker runs on each core.
 
 The command is `python -m flows.nightly.census_worker`. The first line of the standard input contains the settings.
 Groups of conversations follow: a line with the number of conversations, and one line for each conversation. The
-worker answers each group with one line of results. It stores nothing. It ends when its input ends, for example
-because the process that started it has ended.
+worker answers each group with one line of results. The worker stores nothing. It ends when its input ends, for
+example because the process that started the worker has ended.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CensusSettings(Record):
     graders: GraderSettings
     sampling: SamplingSettings
     counts_citations: bool = False
-    """Whether this nightly run grades citations. If so, the census checks whether a source contains citations."""
+    """Whether this nightly run grades citations. If true, the census checks whether a source contains citations."""
 
 
 class CensusResult(NamedTuple):
@@ -47,7 +47,7 @@ class CensusResult(NamedTuple):
     found: int
     findings: Sequence[tuple[int, CensusFinding]]
     asked: QuestionTally
-    """How many clarifying questions the application asked, and of what kind."""
+    """The number of clarifying questions that the application asked, by kind."""
     cites: bool
     """Whether the conversation shows the sources of its answers. False if citations are not graded."""
 

@@ -1,4 +1,4 @@
-"""Stores the progress of a nightly run, so that a killed run can be resumed. It also reads earlier reports."""
+"""Stores the progress of a nightly run, so that a killed run can be resumed. Also reads earlier reports."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ from warehouse.queries.traffic import (
 READING_FILE: Final = "reading.json"
 JUDGED_FILE: Final = "judged.json"
 ROWS_PER_SEGMENT: Final = 5_000
-"""How many conversations one journal segment contains. Such a segment has about 1.5 MB."""
+"""The number of conversations in one journal segment. Such a segment has about 1.5 MB."""
 EARLIER_NIGHT_COUNT: Final = 30
-"""How many earlier nightly runs are used to compute expected rates and watermarks."""
+"""The number of earlier nightly runs from which expected rates and watermarks are computed."""
 
 
 class NightlyCheckpoint:
     """The journal of one nightly run, and two note files: the results of reading and of judging.
 
     A note file is written before the journal segment with its rows, and is valid only if the rows exist. If the
-    process is killed between the two, the step starts again. Both files are deleted when the nightly run is over.
+    process is killed between these two writes, the step starts again. Both files are deleted when the nightly run
+    has ended.
     """
 
     def __init__(self, store: Store, target: str, run_id: str, folder: Path, grader: TrafficGrader) -> None:
@@ -90,7 +91,10 @@ class NightlyCheckpoint:
             self._store.journal.append(rows, run_id=self._run_id)
 
     def load_state_to_resume(self) -> NightlyState | None:
-        """Load the state of a killed nightly run. Return ``None`` if it was killed before it stored its sample."""
+        """Load the state of a killed nightly run.
+
+        Return ``None`` if the run was killed before it stored its sample.
+        """
         text = self._read_checkpoint_file(READING_FILE)
         reading = IntakeCheckpoint.model_validate_json(text) if text is not None else None
         if reading is None or (reading.read and not reading.strata):
@@ -116,7 +120,7 @@ class NightlyCheckpoint:
         return saved or find_nightly_report(self._store, self._run_id)
 
     def load_sample(self) -> tuple[SeenConversation, ...]:
-        """Load the sampled conversations without duplicates. A run that had to read twice stored duplicates."""
+        """Load the sampled conversations without duplicates. A run that had to read twice has stored duplicates."""
         sample: dict[str, SeenConversation] = {}
         for row in self._read_rows():
             if isinstance(row, ConversationRow) and row.row.sampled is not None:

@@ -75,7 +75,7 @@ class NightlyContext:
 
     @property
     def effective_sampling(self) -> SamplingSettings:
-        """The settings of the sample. Without a judge, the default is to sample every conversation."""
+        """The sampling settings. Without a judge, the default is to sample every conversation."""
         return self.settings.sampling.with_number_for_rules() if self.judge.why_off else self.settings.sampling
 
     @property
@@ -108,8 +108,8 @@ def build_nightly_context(
     sources = build_traffic_sources(configured, settings)
     if settings.write_back and not any(isinstance(source, ScoreKeeper) for source in sources.values()):
         raise ConfigError(
-            f"targets.{target}.traffic.write_back does not work: none of its sources accepts "
-            "scores; only langsmith does"
+            f"targets.{target}.traffic.write_back does not work, because none of the target's sources accepts "
+            "scores; only langsmith accepts scores"
         )
     return NightlyContext(
         target=target,
@@ -161,7 +161,7 @@ def build_traffic_grader(configured: TargetConfig, settings: NightlySettings) ->
 def list_targets_to_grade(config: Config, target: str | None) -> tuple[str, ...]:
     """List the targets whose live traffic is graded: all targets with live traffic, or only ``target``.
 
-    Raises `ConfigError` if there are none, or if ``target`` is not configured.
+    Raises `ConfigError` if no target has live traffic, or if ``target`` is not configured.
     """
     if target is not None:
         config.require_target(target)
@@ -189,7 +189,8 @@ def compute_previous_due_at(now: datetime, settings: NightlySettings) -> datetim
     """Compute the last time, at or before ``now``, at which a nightly run was due. The result is in UTC.
 
     A run is due each day at ``settings.hour`` in the configured time zone. If a clock change repeats this hour, the
-    first one counts. If a clock change skips this hour, the run is due as long after midnight as on other days.
+    first occurrence counts. If a clock change skips this hour, the run is due as long after midnight as on other
+    days.
     """
     zone = ZoneInfo(settings.time_zone)
     tomorrow = now.astimezone(zone).date() + timedelta(days=1)
@@ -206,7 +207,7 @@ def compute_previous_due_at(now: datetime, settings: NightlySettings) -> datetim
 
 
 def _load_or_generate_pseudonym_key(settings: NightlySettings) -> bytes:
-    """Load the key for pseudonyms. If there is none, generate a key for this nightly run only."""
+    """Load the key for pseudonyms. If there is no key, generate a key for this nightly run only."""
     if get_environment().get(AGE_KEY_VARIABLE) or settings.privacy is PrivacyMode.PSEUDONYMISE:
         return load_pseudonym_key()
     return generate_random_key()

@@ -60,7 +60,7 @@ from monitors.stats.stratified import (
 RULES: Final = "rules"
 """The name of the grader if a run has no judge."""
 DRIFT_REFERENCE_AFTER: Final = timedelta(days=7)
-"""This long after a drift alert, the changed rate becomes the rate with which later nightly runs are compared."""
+"""Time after a drift alert until the changed rate becomes the reference for later nightly runs."""
 NEW_REFERENCE_REASON: Final = (
     "the changed rate has lasted for a week, so Lookout now compares with the changed rate"
 )
@@ -71,7 +71,7 @@ Assessments = Mapping[str, Sequence[Assessment]]
 FACT_ASPECTS: Final = frozenset({Aspect.FACTUAL_MATCH, Aspect.REFUSAL})
 """Aspects that can be checked only with gold or passages. Rules check all other aspects in every reply."""
 MIN_CHECKED_SHARE: Final = 0.5
-"""Minimum share of conversations with checked facts. Below it, no rate of wrong facts is estimated."""
+"""Minimum share of conversations with checked facts. Below this share, no rate of wrong facts is estimated."""
 
 Fails = Callable[[Assessment], bool]
 
@@ -111,7 +111,7 @@ class NightlyEstimates:
     verdict.
 
     ``why_unchecked`` is the reason why facts were not checked. ``confusion`` compares the judge's verdicts with
-    people's verdicts. ``disclosing`` has the number of conversations that disclose personal data and the number of
+    human verdicts. ``disclosing`` has the number of conversations that disclose personal data and the number of
     all conversations. ``failing`` is the share of all conversations that fail by rules alone; the rate of any
     failure is at least this share.
     """
@@ -194,7 +194,7 @@ class NightlyEstimates:
     def count_rule_failures_by_stratum(
         self, except_kinds: AbstractSet[FailureKind] = frozenset()
     ) -> tuple[GradedStratum, ...]:
-        """Count the conversations of each stratum that rules failed, without failures of kinds in ``except_kinds``.
+        """Count, in each stratum, the conversations that rules failed. Failures of ``except_kinds`` do not count.
 
         Rules check these kinds in every conversation, and each of these kinds has its own exact rate. Therefore a
         burst of such failures must not also count as drift.
@@ -216,7 +216,10 @@ class NightlyEstimates:
         return FactsChecked(replies=len(grades), by_judge=judged, by_gold=sum(map(bool, grades)) - judged)
 
     def count_conversations_with_known_question(self) -> KnownQuestions | None:
-        """Count the conversations with a question of the gold set, and their failures. ``None`` without any."""
+        """Count the conversations with a question of the gold set, and their failures.
+
+        Return ``None`` if there are no such conversations.
+        """
         graded = [
             [
                 grade
@@ -231,7 +234,7 @@ class NightlyEstimates:
         return KnownQuestions(conversations=conversations, failed=failed) if conversations else None
 
     def estimate_kind_rates(self) -> tuple[KindRate, ...]:
-        """Estimate the rate of each failure kind that was found, worst first."""
+        """Estimate the rate of each failure kind that was found, worst kind first."""
         kind_counts = Counter(
             kind
             for assessments in self._said.values()
@@ -300,7 +303,7 @@ class NightlyEstimates:
     def _estimate_rates_by_checker(
         self, passed: Sequence[_ConversationResult], rest: float
     ) -> list[tuple[float, RateEstimate]]:
-        """Estimate two rates of wrong facts: where gold checked the facts, and where the judge checked them.
+        """Estimate two rates of wrong facts: where gold checked the facts, and where the judge checked the facts.
 
         Return pairs of a share of all conversations and the rate for this share. ``rest`` is the share of
         conversations that rules did not fail.
@@ -321,7 +324,7 @@ class NightlyEstimates:
     def _estimate_conversations_by_stratum(
         self, by: FactChecker, placed: Sequence[_ConversationResult]
     ) -> Mapping[str, float]:
-        """Estimate how many conversations of each stratum are checked in the way ``by``."""
+        """Estimate how many conversations of each stratum have their facts checked by ``by``."""
         here = Counter(
             conversation_result.stratum for conversation_result in placed if conversation_result.by is by
         )
@@ -483,7 +486,7 @@ def update_drift(
 ) -> tuple[DriftState, DriftReading]:
     """Add one nightly run to the drift test. Return the new state of the test and its result.
 
-    If a drift alert is a week old, the test starts again and expects the new rate.
+    If a drift alert is a week old, the test starts again with the new rate as the expected rate.
     """
     if (
         state_before is not None
@@ -499,15 +502,18 @@ def update_drift(
 
 
 VERDICT_TOKENS: Final = 300
-"""How many tokens a long verdict has, with two quotes and a reason."""
+"""The number of tokens of a long verdict, with two quotes and a reason."""
 MIN_CALLS: Final = 20
-"""If earlier nightly runs made at least this many calls, their average cost replaces the estimate."""
+"""Minimum number of calls in earlier nightly runs.
+
+With this many calls, their average cost replaces the estimate.
+"""
 
 
 def estimate_judge_calls_and_cost(
     plan: JudgePlan, sampled: Sequence[Conversation], earlier: Sequence[NightlyReport]
 ) -> Grading:
-    """Estimate how many calls the judge needs for each sampled conversation, and what each call costs in dollars.
+    """Estimate the judge's calls for each sampled conversation, and the cost of each call in dollars.
 
     Both numbers are zero without a judge, or if no reply has passages.
     """
@@ -557,9 +563,9 @@ def _compute_graded_share(rate: Rate, share: float) -> float:
 
 
 def _explain_missing_interval(rate: Rate, share: float, why_off: str) -> str:
-    """Explain why a rate will have no interval. Return an empty text if it will have one.
+    """Explain why a rate will have no interval. Return an empty string if the rate will have an interval.
 
-    ``rate`` is the estimate from the grades of rules.
+    ``rate`` is the estimate from the rules' grades.
     """
     if isinstance(rate, RateEstimate) and rate.is_counted_not_estimated:
         return "counted in every conversation, so without an interval"
@@ -569,14 +575,14 @@ def _explain_missing_interval(rate: Rate, share: float, why_off: str) -> str:
     return (
         f"{text} ({why_off})"
         if why_off
-        else f"{text}; the other replies have no passages and no gold, so their facts cannot be checked"
+        else f"{text}; all other replies have no passages and no gold, so their facts cannot be checked"
     )
 
 
 def _compute_expected_failure_rates(
     strata: Sequence[str], facts: Sequence[GradedStratum], earlier: Sequence[NightlyReport]
 ) -> Mapping[str, ExpectedRate]:
-    """Compute the expected rate of any failure for each stratum: wrong facts, and other failures."""
+    """Compute the expected rate of any failure for each stratum: wrong facts, and failures of other kinds."""
     expected = compute_expected_rates(strata, facts)
     failed_rates = [fact.failed.rate for fact in earlier if isinstance(fact.failed, RateEstimate)]
     graded = [fact for fact in facts if fact.graded]
@@ -595,7 +601,7 @@ def _can_judge_grade_turn(turn: Turn) -> bool:
 
 
 def compute_average_report_rating(results: Sequence[CaseResult]) -> ReportsRated | None:
-    """Compute the average rating of the sampled issue reports. ``None`` if there is no report."""
+    """Compute the average rating of the sampled issue reports. Return ``None`` if there is no report."""
     reports = [result for result in results if result.case.triage is not None]
     rated = [
         Rated(float(rating), result.case.cluster_or_repository or place)
@@ -613,14 +619,17 @@ def compute_average_report_rating(results: Sequence[CaseResult]) -> ReportsRated
 
 
 def compute_average_call_cost(earlier: Sequence[NightlyReport]) -> Decimal | None:
-    """Compute the average cost of a judge's call in earlier nightly runs. ``None`` if there were too few calls."""
+    """Compute the average cost of a judge call in earlier nightly runs.
+
+    Return ``None`` if there were too few calls.
+    """
     calls = sum(nightly.judging.calls for nightly in earlier)
     spent = sum((nightly.judging.cost_usd for nightly in earlier), Decimal(0))
     return spent / calls if calls >= MIN_CALLS else None
 
 
 def estimate_call_cost(settings: JudgeSettings, turns: Sequence[Turn]) -> Decimal:
-    """Estimate what one call of the judge costs in dollars, from the length of the prompt and of the replies."""
+    """Estimate the cost of one judge call in dollars, from the length of the prompt and of the replies."""
     prompt_bytes = len(load_instructions(Task.GROUNDED).text.encode())
     bytes_each = prompt_bytes + sum(map(_count_bytes, turns)) / len(turns)
     usage = Usage(

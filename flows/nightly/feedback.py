@@ -1,4 +1,4 @@
-"""Writes the grades of a nightly run as scores to the platforms that its conversations came from."""
+"""Writes the grades of a nightly run as scores to the platforms from which the conversations came."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SEVERITY: Final = "lookout_severity"
 USEFULNESS: Final = "lookout_usefulness"
 """The name of the score for the usefulness of an issue report. A rating from 1 to 5 becomes a score from 0 to 1."""
 MAX_FAILURES_IN_A_ROW: Final = 3
-"""After this many failures in a row, a source is skipped."""
+"""Number of consecutive failures after which a source is skipped."""
 
 
 class FeedbackReport(NamedTuple):
-    """How many conversations got scores, and the first error of each source."""
+    """The number of conversations that got scores, and the first error of each source."""
 
     conversations: int
     errors: tuple[str, ...]
@@ -49,7 +49,7 @@ async def write_scores_to_sources(
     """Write the scores of each sampled conversation to its source, if the source accepts scores.
 
     Writing again overwrites the same scores. If the id of a conversation identifies a person, the conversation is
-    stored under another id and gets no scores. An error of a source is returned, not raised.
+    stored under another id and gets no scores. The error of a source is returned, not raised.
     """
     written, errors, failures_in_a_row = 0, dict[str, str](), dict[str, int]()
     for sampled_conversation in sampled:

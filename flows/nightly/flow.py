@@ -2,11 +2,11 @@
 
     read ─▶ sample ─▶ grade by rules ─▶ store ─▶ judge ─▶ estimate ─▶ store ─▶ notify ─▶ write scores back
 
-The flow does not ask the application. It grades the original texts, which stay in memory, and stores the texts as
-the setting `privacy` says. A killed nightly run is resumed with the same sample and the same verdicts. The state of
-the flow is Completed with the name Graded, or Empty if there was no new conversation. The name is Partial if a
-source could not be read, or if the judge was unreliable, did not answer or reached its budget. The message gives
-the reason.
+The flow does not ask the application. It grades the original texts, which stay in memory, and stores the texts
+according to the setting `privacy`. A killed nightly run is resumed with the same sample and the same verdicts. The
+state of the flow is Completed with the name Graded, or Empty if there was no new conversation. The name is Partial
+if a source could not be read, or if the judge was unreliable, did not answer or reached its budget. The message
+gives the reason.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ async def grade_traffic(
 ) -> State[tuple[NightlyReport, ...]] | State[None]:
     """Grade the last night of ``target``, or of every target with traffic. ``due_at`` selects another night.
 
-    Killed nightly runs are resumed first. If one nightly run fails, the others still run, and the first error is
+    Killed nightly runs are resumed first. If one nightly run fails, all others still run, and the first error is
     raised at the end. Raises `ConfigError` before anything is read. Raises `AlreadyRuns`, without an alert, if
     another process grades a target.
     """

@@ -30,12 +30,12 @@ class IntakeSummary(Protocol):
 
     @property
     def issue_count(self) -> int:
-        """The number of all warnings, including those that are not stored."""
+        """The number of all warnings, including the warnings that are not stored."""
         ...
 
     @property
     def unusable(self) -> Mapping[UnusableReason, int]:
-        """How many items could not be used, by reason."""
+        """The number of unusable items, by reason."""
         ...
 
     @property
@@ -45,7 +45,7 @@ class IntakeSummary(Protocol):
 
     @property
     def repeated(self) -> int:
-        """How many items occurred more than once."""
+        """The number of items that occurred more than once."""
         ...
 
 
@@ -104,7 +104,7 @@ def format_nightly_findings(report: NightlyReport) -> Iterator[str]:
         cost = judging.cost_text if judging.unpriced_models else f"${judging.cost_usd:.2f}"
         yield f"judge: {plural(report.judging.calls, 'call')}, {cost}{note}"
     yield from (
-        f"the judge was asked without a batch, at the full price: {row}" for row in report.judging.not_by_batch
+        f"the judge was called without a batch, at the full price: {row}" for row in report.judging.not_by_batch
     )
     yield from format_intake_warnings(report)
 
@@ -185,7 +185,7 @@ def _format_count_of_checked_facts(report: NightlyReport) -> str:
 
 
 def format_report_ratings(reports: ReportsRated) -> str:
-    """Format the average usefulness of the reports on issues, according to the judge's ratings."""
+    """Format the average usefulness of the issue reports, according to the judge's ratings."""
     many = plural(reports.reports, "report on an issue", "reports on issues")
     if reports.mean is None or reports.low is None or reports.high is None:
         return f"{many}, none rated"
@@ -211,7 +211,7 @@ def format_clarifying_questions(questions: QuestionsAsked) -> str:
     if questions.share is None or questions.low is None or questions.high is None:
         return f"{count}, none rated"
     liked = f"{100 * questions.share:.0f} % (95 % CI {100 * questions.low:.0f} to {100 * questions.high:.0f})"
-    return f"{count}, {questions.up:,} liked and {questions.down:,} not: {liked}"
+    return f"{count}, {questions.up:,} liked and {questions.down:,} disliked: {liked}"
 
 
 def format_intake_warnings(read: IntakeSummary) -> Iterator[str]:
@@ -228,13 +228,13 @@ def format_intake_warnings(read: IntakeSummary) -> Iterator[str]:
         yield f"{items}; the first is at {first.place}: {first.detail}"
     if spans := read.unusable.get(UnusableReason.NO_CONVERSATION):
         yield (
-            f"the source also has {plural(spans, 'item')} without a conversation: steps of tools, searches and "
+            f"the source also has {plural(spans, 'item')} without a conversation, such as tool steps, searches and "
             "embeddings"
         )
 
 
 def count_unusable_and_find_first(read: IntakeSummary) -> tuple[int, SourceWarning | None]:
-    """Count the unusable items and return the first one. Items that contain no conversation are not counted."""
+    """Count the unusable items and return the first unusable item. Items without a conversation do not count."""
     others = sum(warning.kind in SOURCE_WARNING_KINDS for warning in read.issues)
     spans = read.unusable.get(UnusableReason.NO_CONVERSATION, 0)
     first = next(
@@ -253,7 +253,7 @@ REASON_WORDS: Final = {
     UnusableReason.BROKEN: "broken",
     UnusableReason.NO_TIME: "without a readable time",
     UnusableReason.NO_QUESTION: "without a question",
-    UnusableReason.NO_REPLY_PLACE: "without a place for a reply",
+    UnusableReason.NO_REPLY_PLACE: "without a field for a reply",
     UnusableReason.REPLY_UNREADABLE: "with a reply in an unknown format",
     UnusableReason.UNPAIRED: "whose question and reply cannot be paired",
     UnusableReason.INVALID: "with a value that cannot be stored",
@@ -261,7 +261,10 @@ REASON_WORDS: Final = {
 
 
 def format_unusable_reasons(read: IntakeSummary) -> str:
-    """Format in brackets how many items were unusable for each reason. Return an empty text if there are none."""
+    """Format in brackets how many items were unusable for each reason.
+
+    Return an empty string without such items.
+    """
     counts = {
         reason: count for reason, count in read.unusable.items() if reason is not UnusableReason.NO_CONVERSATION
     }

@@ -1,7 +1,7 @@
 """Grades the conversations of real users, reply by reply. Rules grade first, with gold if the question has gold.
 
-Then the judge grades the replies whose facts no rule can grade. It compares them with their gold, or with the
-passages that the application used.
+The judge then grades the replies whose facts no rule can grade. The judge compares a reply with its gold, or with
+the passages that the application used.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _UNSEEN: Final = UnseenCitations()
 
 
 class GradedTurn(Record):
-    """A reply with its grades. ``passages`` are the texts that the application used to write it."""
+    """A reply with its grades. ``passages`` are the texts that the application used to write the reply."""
 
     result: CaseResult
     passages: tuple[str, ...] = ()
@@ -186,7 +186,10 @@ def _has_gold(case: GoldCase) -> bool:
 
 
 def has_disclosure_and_error_grades(assessment: Assessment) -> bool:
-    """Return whether the reply was graded for disclosures and for leaked errors. Every reply must be."""
+    """Return whether the reply was graded for disclosures and for leaked errors.
+
+    Every reply must have both grades.
+    """
     graded_aspects = {grade.aspect for grade in assessment.grades if isinstance(grade, Judged)}
     return {Aspect.DISCLOSURE, Aspect.ERROR_LEAK} <= graded_aspects
 
@@ -251,11 +254,14 @@ def _build_exchange(
 NO_KNOWN_REPORT: Final = (
     "the suite has no issue with a known correct report, so Lookout cannot check the judge's ratings"
 )
-NO_PASSAGES: Final = "the passages that the reply was made from were not stored"
+NO_PASSAGES: Final = "the passages from which the reply was made were not stored"
 
 
 class NightlyJudging(Record):
-    """The figures of judging. ``void`` is why the judge's grades are discarded, or empty if they are valid."""
+    """The figures of judging.
+
+    ``void`` is the reason why the judge's grades are discarded, or empty for valid grades.
+    """
 
     judging: Judging
     void: str = ""
@@ -315,7 +321,10 @@ async def judge_traffic(
 
 
 def explain_unchecked_facts(judged: NightlyJudging) -> str:
-    """Explain why the facts of some replies were not checked in this nightly run. Empty without a known reason."""
+    """Explain why the facts of some replies were not checked in this nightly run.
+
+    Return an empty string without a known reason.
+    """
     judging = judged.judging
     if judging.budget_reached:
         return "the judge's budget was used up"
@@ -327,7 +336,7 @@ def explain_unchecked_facts(judged: NightlyJudging) -> str:
 
 
 def _explain_why_judge_cannot_grade(turn: GradedTurn, gold_cases: Sequence[GoldCase]) -> str:
-    """Explain why a judge cannot be asked about a reply. Return an empty text if a judge can be asked."""
+    """Explain why a judge cannot be asked about a reply. Return an empty string if a judge can be asked."""
     if turn.is_report:
         return "" if any(case.triage is not None for case in gold_cases) else NO_KNOWN_REPORT
     return "" if _has_gold(turn.result.case) or turn.passages else NO_PASSAGES
@@ -340,7 +349,7 @@ def is_unanswered_by_judge(grade: Grade) -> bool:
 
 
 def is_waiting_for_judge(turn: GradedTurn) -> bool:
-    """Return whether only a judge can grade the reply, and no judge was asked yet."""
+    """Return whether only a judge can grade the reply and no judge has been asked."""
     assessment = turn.result.assessment
     asked = any(grade.grader == JUDGE for grade in assessment.grades)
     waits = (
@@ -354,7 +363,7 @@ async def _judge_by_task(
 ) -> tuple[tuple[JudgedGroup, ...], tuple[str, ...]]:
     """Judge reports and answers in separate groups. Return the groups, and why batches gave no verdict.
 
-    The known answers in a group are made from gold cases of the same kind, if the suite has such cases.
+    The known answers in a group are made from gold cases of the same task, if the suite has such cases.
     """
     groups: list[JudgedGroup] = []
     missing: list[str] = []
@@ -388,7 +397,7 @@ async def _judge_by_task(
 
 
 def _build_judge_subject(turn: GradedTurn) -> Subject:
-    """Build the request to the judge. It contains the gold if the question has gold, otherwise the passages."""
+    """Build the request to the judge. It contains the gold if the question has gold, and otherwise the passages."""
     exchange, has_gold = turn.exchange, _has_gold(turn.result.case)
     if turn.is_report:
         subject = build_judge_case(turn.result.case, exchange, turn.result.assessment.grades).subject

@@ -1,4 +1,4 @@
-"""Reads each new conversation of all sources once for a nightly run, and collects possible samples."""
+"""Reads each new conversation from all sources once for a nightly run, and collects possible samples."""
 
 from __future__ import annotations
 
@@ -102,7 +102,10 @@ class SourceRead:
 
 
 def _select_first_warnings(issues: Sequence[SourceWarning]) -> list[SourceWarning]:
-    """Select the first warnings: those about whole sources, then those about items that should be conversations."""
+    """Select the first warnings, sorted by kind.
+
+    Warnings about whole sources come before warnings about items that should be conversations.
+    """
     return sorted(
         issues,
         key=lambda warning: (
@@ -113,7 +116,7 @@ def _select_first_warnings(issues: Sequence[SourceWarning]) -> list[SourceWarnin
 
 
 class _UnionContainer:
-    """A container of all items in several containers, without copying them."""
+    """A container of all items of several containers, without copies of the items."""
 
     def __init__(self, *places: Container[object]) -> None:
         self._places = places
@@ -126,7 +129,7 @@ class _UnionContainer:
 class LookbackWindow:
     """How far back a nightly run reads.
 
-    ``late`` is the maximum delay after which a conversation appears in its source. ``first`` is the period that the
+    ``late`` is the maximum delay before a conversation appears in its source. ``first`` is the period that the
     first nightly run reads.
     """
 
@@ -143,7 +146,7 @@ async def read_traffic(
     new_sample: Callable[[], Candidates],
     pool: CensusPool,
 ) -> NightlyRead:
-    """Read every source from its watermark, which is the time up to which earlier nightly runs have read it.
+    """Read every source from its watermark, the time up to which earlier nightly runs have read the source.
 
     ``known_ids`` are the ids of conversations that earlier nightly runs have read, by source. If a source cannot be
     read to its end, this run uses nothing from this source, and the next nightly run reads the source again. If two

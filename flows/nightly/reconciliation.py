@@ -18,7 +18,7 @@ def reconcile_detectors(
     """Compare what both detectors of ``target`` found from ``since`` to ``until``, and estimate what both missed.
 
     The detectors are the application's own guard, with its hallucination log, and Lookout's nightly runs. The
-    judge's errors are estimated from all of people's labels for the same judge and prompt on this target. Raises
+    judge's errors are estimated from all human labels for the same judge and prompt on this target. Raises
     `WarehouseBusy`, and `WarehouseDamaged` for an invalid nightly report.
     """
     counts = count_for_reconciliation(store, target, since, until, wait_s=wait_s)
@@ -32,7 +32,7 @@ def reconcile_detectors(
 
 
 def mark_figures_unknown_without_log(reconciliation: Reconciliation) -> Reconciliation:
-    """If the log has no entries, mark the figures that need the hallucination log as unknown."""
+    """Mark the figures that need the hallucination log as unknown if the log has no entries."""
     if reconciliation.counts.guard.entries:
         return reconciliation
     unknown = Unknown(why=NO_LOG)

@@ -117,12 +117,12 @@ class NightlyRun:
             return report
 
     async def _notify_if_graded_too_early(self, report: NightlyReport) -> None:
-        """If the night was graded before it was over, because the clock was ahead, report a fault."""
+        """Report a fault if the night was graded before it had ended, because the clock was ahead."""
         if report.finished_at <= self._began_at:
             return
         detail = (
-            "The nightly run that is due now was graded while the clock was ahead: its report says "
-            f"{report.finished_at:%Y-%m-%d %H:%M} UTC. The next nightly run grades the later conversations. It "
+            "The nightly run that is due now was graded earlier, while the clock was ahead. The time in its report "
+            f"is {report.finished_at:%Y-%m-%d %H:%M} UTC. The next nightly run grades the later conversations. It "
             f"reads {self._context.settings.late_h:g} hours further back (traffic.late_h)."
         )
         await notify_fault(self._notifier, Fault(GRADED_AHEAD_FAULT, detail))
@@ -297,7 +297,7 @@ class NightlyRun:
         )
 
     def _load_reviews_of_this_judge(self, judging: Judging) -> list[tuple[bool, bool, float]]:
-        """Load people's reviews of the verdicts that this run's judges gave on this target."""
+        """Load the human reviews of the verdicts that this run's judges gave on this target."""
         judges = frozenset(judging.lineages)
         return [
             (review.judge_passed, review.people_right, review.inclusion_probability)
@@ -358,10 +358,10 @@ class NightlyRun:
     def _update_drift(
         self, judging: Judging, estimates: NightlyEstimates, graders: str
     ) -> tuple[DriftState | None, DriftReading | None]:
-        """Add this run to the drift test. If the run lacks grades, return the test unchanged.
+        """Add this run to the drift test. If this run lacks grades, return the state of the test unchanged.
 
-        With a judge, the test compares the rate of wrong facts. Without a judge, it compares the rate of failures
-        that rules found. If a judge is configured and gave no valid verdict, the test does not change.
+        With a judge, the test compares the rate of wrong facts. Without a judge, the test compares the rate of
+        failures that rules found. If a judge is configured and gave no valid verdict, the state does not change.
         """
         if judging.judged and not judging.has_too_few_verdicts and not judging.void_groups:
             counts = estimates.count_fact_failures_by_stratum()
@@ -462,9 +462,9 @@ class NightlyRun:
     async def _write_scores_back_if_enabled(
         self, report: NightlyReport, state: NightlyState, estimates: NightlyEstimates
     ) -> None:
-        """If `write_back` is set, write the scores to the sources of the conversations.
+        """Write the scores to the sources of the conversations, if `write_back` is set.
 
-        An error is reported as a fault of Lookout, which is an alert to its owners.
+        An error is reported as an internal fault, which alerts Lookout's owners.
         """
         if not self._context.settings.write_back:
             return
@@ -479,7 +479,10 @@ class NightlyRun:
 
 
 def _count_disclosing_conversations(census: Sequence[CensusRate], read: int) -> tuple[int, int] | None:
-    """Return how many conversations disclose personal data, and how many were read. ``None`` without a census."""
+    """Return how many conversations disclose personal data, and how many conversations were read.
+
+    Return ``None`` without a census.
+    """
     disclosures = next((rate.found for rate in census if rate.kind is CensusKind.DISCLOSURE), None)
     return None if disclosures is None else (disclosures, read)
 

@@ -1,4 +1,4 @@
-"""The state of a nightly run: what it has read, sampled, graded and judged so far."""
+"""The state of a nightly run: what the run has read, sampled, graded and judged so far."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from monitors.records.traffic import SampledConversation, StratumCount
 
 
 class IntakeCheckpoint(NightlyIntake):
-    """The result of reading. It is stored in the run's folder, so that a resumed run need not read again."""
+    """The result of reading.
+
+    It is stored in the run's folder, so that a resumed run does not need to read again.
+    """
 
     questions: QuestionsAsked = QuestionsAsked(questions=0, up=0, down=0)
     strata: tuple[StratumCount, ...] = ()
@@ -41,7 +44,7 @@ class NightlyState:
 
     @property
     def judging(self) -> NightlyJudging:
-        """The result of judging. Raises `AssertionError` if it is used before judging."""
+        """The result of judging. Raises `AssertionError` if this is called before judging."""
         if self.judged is None:
             raise AssertionError("internal error: the nightly run has not judged its sample yet")
         return self.judged

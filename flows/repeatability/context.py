@@ -33,7 +33,7 @@ class RepeatabilityContext(TargetContext):
 
     @property
     def scope(self) -> RepeatScope:
-        """The filter for the stored repeats of earlier sessions that count together with those of this session."""
+        """The filter for stored repeats of earlier sessions that count together with this session's repeats."""
         panel = build_rule_panel(self.configured.graders, self.configured.domain)
         hashes = hash_grading_settings(self.configured, self.judge)
         return RepeatScope(

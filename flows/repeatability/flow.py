@@ -3,8 +3,8 @@
     sample cases ─▶ find the build ─▶ ask twice and grade ─▶ same build? ─▶ store ─▶ compute figures ─▶ store
 
 The answers do not count for scores, baselines and trends, and cause no alerts. The state of the flow is Completed
-with the name Measured. The name is Partial if the application stopped answering or the time was over, and Void if
-there was a deploy during the session.
+with the name Measured. The name is Partial if the application stopped answering or the time limit was reached, and
+Void if there was a deploy during the session.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ async def measure_repeatability(
 ) -> State[tuple[RepeatabilityRun, ...]] | State[None]:
     """Ask cases of ``target``, or of every target, twice. ``cases`` replaces the configured number of cases.
 
-    If a target cannot be asked, the other targets are still asked, and the first error is raised at the end. Raises
+    If a target cannot be asked, all other targets are still asked, and the first error is raised at the end. Raises
     `ConfigError` before any question is asked.
     """
     config = await asyncio.to_thread(load_config, config_path)

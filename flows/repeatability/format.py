@@ -37,7 +37,7 @@ def format_repeatability(figures: Repeatability) -> Iterator[str]:
 def _format_pair_counts(figures: Repeatability) -> str:
     sources = [f"{plural(figures.sessions, 'session')} that asked cases twice"] if figures.sessions else []
     sources += [f"{figures.free_pairs:,} of them from runs on one commit"] if figures.free_pairs else []
-    void = f"; {plural(figures.void_sessions, 'session')} not valid, because there was a deploy in between"
+    void = f"; {plural(figures.void_sessions, 'session')} not valid, because there was a deploy during the session"
     pairs = f"{plural(figures.pairs, 'pair')} of {plural(figures.cases, 'case')}"
     text = ", ".join([pairs, *sources]) if figures.pairs else "no case has two graded answers yet"
     return text + (void if figures.void_sessions else "")
@@ -62,9 +62,9 @@ def format_flip_rate(rate: FlipRate) -> str:
 
 
 def format_chance_failure_rate(figures: Repeatability) -> str:
-    """Format which share of answers fails by chance, among cases that usually pass."""
+    """Format the share of answers that fail by chance, among cases that usually pass."""
     if figures.noise is None:
-        return "noise: no case without a fault has two graded answers"
+        return "noise: no case without a fault has two graded answers yet"
     interval = _format_interval(figures.noise_low, figures.noise_high)
     noise = _format_percent(figures.noise)
     return f"noise: {noise} of the answers to cases without a fault fail (95 % CI {interval})"
@@ -83,7 +83,7 @@ def _format_advice(figures: Repeatability) -> Iterator[str]:
     yield f"  {'asks':<8}{'asked':>6}  {'false FAIL (95 % CI)':<22}{heads}".rstrip()
     yield from (f"  {_format_advice_line(advice, now=number == 0)}" for number, advice in enumerate(figures.advice))
     if not shows:
-        yield "  The suite has no case of severity 3, so there is no effect."
+        yield "  The suite has no severity-3 cases, so there is no effect."
 
 
 def _format_advice_line(advice: RepeatAdvice, *, now: bool) -> str:
@@ -97,7 +97,7 @@ def _format_advice_line(advice: RepeatAdvice, *, now: bool) -> str:
 
 
 def format_repeat_advice(advice: RepeatAdvice) -> str:
-    """Format, in a sentence, the effect of asking severity-3 cases a given number of times."""
+    """Format, as a sentence, the effect of asking severity-3 cases a given number of times."""
     false_fail = advice.false_fail
     times = "once" if false_fail.repeats == 1 else f"{false_fail.repeats} times"
     interval = _format_interval(false_fail.low, false_fail.high)
@@ -134,7 +134,7 @@ def format_session_briefly(session: RepeatabilityRun) -> str:
 def format_repeatability_for_digest(figures: Repeatability) -> str:
     """Format the flip rate and the false-FAIL rate as one line, for the digest."""
     if not figures.rates:
-        return "no pair was graded yet"
+        return "no pair has been graded yet"
     rate = figures.rates[0]
     flips = f"{rate.flips:,} of {plural(rate.pairs, 'pair')} flipped"
     if not figures.advice:

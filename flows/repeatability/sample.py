@@ -24,7 +24,7 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 def sample_cases(
     cases: Sequence[GoldCase], count: int, last_asked: Mapping[str, datetime], rng: Random
 ) -> tuple[GoldCase, ...]:
-    """Select up to ``count`` of ``cases``. Cases that were not asked twice for the longest time come first.
+    """Select up to ``count`` of ``cases``. Cases that have not been asked twice for the longest time come first.
 
     Within a severity, types and languages alternate.
     """
@@ -39,7 +39,7 @@ def sample_cases(
 
 
 def _compute_quotas(available: Mapping[Severity, int], count: int) -> Mapping[Severity, int]:
-    """Compute how many cases of each severity to select, at most as many as exist."""
+    """Compute how many cases of each severity to select. No quota exceeds the number of available cases."""
     quotas = dict.fromkeys(available, 0)
     for _ in range(min(count, sum(available.values()))):
         open_ones = [severity for severity in available if quotas[severity] < available[severity]]
@@ -56,7 +56,7 @@ def _alternate_types_and_languages(
 ) -> Iterator[GoldCase]:
     """Yield cases so that types and languages alternate.
 
-    Among cases with the same type and language, those that were asked longest ago come first.
+    Among cases with the same type and language, the cases that were asked longest ago come first.
     """
     ordered = sorted(cases, key=lambda case: (last_asked.get(case.id, _NEVER), rng.random()))
     groups: defaultdict[tuple[str, str], list[GoldCase]] = defaultdict(list)

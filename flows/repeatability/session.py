@@ -1,4 +1,4 @@
-"""Runs one repeatability session: asks cases twice, and grades the answers like those of a run.
+"""Runs one repeatability session: asks cases twice, and grades the answers like the answers of a run.
 
 The answers are stored separately from runs. The session checks before and after asking which build serves. If there
 was a deploy in between, the session does not count.
@@ -46,7 +46,10 @@ from warehouse.queries.runs import find_baseline_run
 
 ASKINGS_PER_CASE: Final = 2
 CASES_PER_BLOCK: Final = 8
-"""How many cases are asked once before each is asked again, so that some time is between two answers."""
+"""The number of cases that are asked once before each is asked again.
+
+Therefore some time passes between two answers to the same case.
+"""
 
 LOAD_WAIT_S: Final = 60.0
 REPEATABILITY_FOLDER: Final = "repeatability"
@@ -57,7 +60,7 @@ REPEATABILITY_FOLDER: Final = "repeatability"
 class _AskedTwice:
     """The assessments of the session so far, by case, and the versions that the application reported.
 
-    ``away`` is the reason if Lookout stopped asking because the application did not answer.
+    ``away`` is the reason why Lookout stopped asking, if the application did not answer.
     """
 
     assessments: defaultdict[str, list[Assessment]] = field(default_factory=lambda: defaultdict(list))
@@ -195,7 +198,7 @@ class RepeatabilitySession:
 class _Judging:
     """Sends the answers that rules leave open to the judge, if there is a judge.
 
-    The end of the ``async with`` block waits for all verdicts.
+    The ``async with`` block waits at its end for all verdicts.
     """
 
     def __init__(self, context: RepeatabilityContext, asked: _AskedTwice) -> None:
@@ -250,7 +253,10 @@ class _Judging:
 
 
 def _ignore_group(_group: JudgedGroup) -> None:
-    """Do nothing, because the answers of a group with wrong verdicts on known answers are already ungraded."""
+    """Do nothing.
+
+    If the known answers of a group got wrong verdicts, the answers of this group are already ungraded.
+    """
 
 
 async def _find_serving_commit(context: RepeatabilityContext) -> tuple[str | None, str]:
@@ -279,7 +285,7 @@ def _build_repeated_case(case: GoldCase, build: str, assessments: Sequence[Asses
 
 
 def _load_journal(store: Store) -> None:
-    """Load the journal into the warehouse. If another process has locked the file, skip this."""
+    """Load the journal into the warehouse. If another process has locked the file, do nothing."""
     try:
         store.load_pending(LOAD_WAIT_S)
     except WarehouseBusy:
@@ -287,7 +293,7 @@ def _load_journal(store: Store) -> None:
 
 
 def compute_figures(context: RepeatabilityContext, session: RepeatabilityRun | None = None) -> Repeatability:
-    """Compute the figures from all recorded repeats that count and from the repeats of ``session``."""
+    """Compute the figures from all stored repeats that count and from the repeats of ``session``."""
     _load_journal(context.store)
     repeats = load_recorded_repeats(context.store, context.scope)
     if (

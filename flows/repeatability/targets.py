@@ -19,7 +19,7 @@ def list_measured_targets(config: Config, target: str | None) -> list[str]:
 
 
 def explain_why_not_measured(config: Config, target: str) -> str:
-    """Explain why a target's cases are not asked twice. Return an empty text if they are asked twice."""
+    """Explain why a target's cases are not asked twice. Return an empty string if they are asked twice."""
     configured = config.require_target(target)
     if configured.probe.driver == "job":
         return (

@@ -31,7 +31,7 @@ class JudgePlan(Record):
 
 
 def build_judge_plan(settings: JudgeSettings | None, target: Target, environment: Mapping[str, str]) -> JudgePlan:
-    """Build the plan of the judge of ``target``. If a key is missing, the judge is off.
+    """Build the judge plan for ``target``. If a key is missing, the judge is off.
 
     Raises `ConfigError` if a model of the judge has the same family as the target's model, even without a key.
     """
@@ -81,7 +81,7 @@ def build_judge_client(
     """Build the client of one configured model. Raises `ConfigError` if its key is not set."""
     key = environment.get(model.key_variable_or_default)
     if not key:
-        raise ConfigError(f"{model.key_variable_or_default} is not set: the model {model.model} has no key")
+        raise ConfigError(f"{model.key_variable_or_default} is not set, so the model {model.model} has no key")
     match model.provider:
         case JudgeProvider.ANTHROPIC:
             return anthropic_client.AnthropicJudge(

@@ -23,7 +23,7 @@ from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, build_r
 
 
 def format_browser(driver: ChatDriver) -> str | None:
-    """Format the name and version of a driver's browser. ``None`` for a driver without a browser."""
+    """Format the name and version of a driver's browser. Return ``None`` for a driver without a browser."""
     version = driver.chromium.version if isinstance(driver, BrowserDriver) else None
     return f"Chromium {version}" if version else None
 
@@ -53,7 +53,7 @@ def open_driver(
 
 
 def build_scripted_reply_finder(cases: Sequence[GoldCase]) -> FindScriptedAnswer:
-    """Build a function that answers an agent's questions with the texts in ``when_asked`` of these cases."""
+    """Build a function that answers an agent's questions with the texts in ``when_asked`` of ``cases``."""
     scripted = {case.turns: case for case in cases if case.when_asked}
 
     def find_answer(turns: tuple[str, ...], question: str) -> str | None:
@@ -109,5 +109,5 @@ def count_cores() -> int:
 
 
 def build_concurrency_limit(settings: ProbeSettings) -> Pace:
-    """Build the limit on concurrent questions, according to this machine's cores and load."""
+    """Build the limit on concurrent questions from this machine's cores and load."""
     return build_pace(settings, count_cores(), CpuTimes())

@@ -54,7 +54,7 @@ DISTRIBUTION: Final = "lookout-monitor"
 
 @dataclass(frozen=True)
 class TargetContext:
-    """Everything that is needed to ask one target its suite. ``nonce`` returns a random number in hexadecimal."""
+    """Everything that is needed to ask one target its suite. ``nonce`` returns a random hexadecimal number."""
 
     config: Config
     target: Target
@@ -132,7 +132,7 @@ def require_valid_request(request: VerifyRequest) -> None:
 
 
 def build_run_context(request: VerifyRequest, listener: ProgressListener = NO_LISTENER) -> RunContext:
-    """Build the context of the run that ``request`` asks for. If a stopped run can be resumed, use its folder.
+    """Build the context of the run that ``request`` describes. If a stopped run can be resumed, use its folder.
 
     Raises `ConfigError` and `WarehouseUnwritable` before any question is asked.
     """
@@ -184,8 +184,8 @@ def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, su
     def is_same_build(stopped: RunStart) -> bool:
         """Return whether the target serves the build that the stopped run was testing.
 
-        - False if the run began before the data folder was copied, because it belongs to the original folder.
-        - True if the request names a commit, because the run waits until the target serves this commit.
+        - False if the run began before the data folder was copied, because the run belongs to the original folder.
+        - True if the request contains a commit, because the run waits until the target serves this commit.
         - True if the target cannot report its commit.
         - Otherwise, true if the target reports the commit that the stopped run was testing.
         """
@@ -210,7 +210,7 @@ def _hash_asking_settings(config: Config, configured: TargetConfig) -> str:
 
 
 def start_or_connect_to_prefect(config: Config) -> str:
-    """Start or find a Prefect server, configure this process for it, and return the URL of the server's UI.
+    """Start or find a Prefect server, configure this process for the server, and return the URL of the server's UI.
 
     Raises `AssertionError` if ``prefect`` was imported before, because Prefect reads its settings at import and
     would use another server.
@@ -238,7 +238,7 @@ def _open_langsmith(config: Config, environment: Mapping[str, str]) -> OpenPlatf
 def _open_langfuse(config: Config, environment: Mapping[str, str]) -> OpenPlatform:
     settings = config.langfuse
     if settings is None:
-        raise ConfigError('langfuse:DATASET needs the table [langfuse] with project = "NAME", in lookout.toml')
+        raise ConfigError('langfuse:DATASET needs the table [langfuse] with project = "NAME" in lookout.toml')
     return open_langfuse(settings, load_langfuse_keys(settings, environment), utc_now)
 
 

@@ -17,7 +17,7 @@ AGE_KEY_VARIABLE = "LOOKOUT_AGE_KEY"
 
 
 def load_secret(variable: str) -> str:
-    """Load a secret from the environment. Raises `ConfigError` if it is not set."""
+    """Load a secret from the environment. Raises `ConfigError` if the variable is not set."""
     value = os.environ.get(variable)
     if not value:
         raise ConfigError(f"{variable} is not set; set secrets in the environment, never in lookout.toml")

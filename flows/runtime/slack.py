@@ -36,7 +36,7 @@ from warehouse.folder_identity import create_or_check_identity, read_identity
 
 
 class SlackEndpoint(Record):
-    """The Slack URL, the headers and the channel to which Prefect's server posts."""
+    """The Slack URL, the headers and the channel for messages from Prefect's server."""
 
     url: SecretStr
     headers: Mapping[str, SecretStr] = {}
@@ -69,7 +69,7 @@ FALLBACK_VARIABLE = "SLACK_FALLBACK_WEBHOOK_URL"
 def build_delivery_paths(
     config: Config, environment: Mapping[str, str], *, now: Callable[[], datetime]
 ) -> tuple[DeliveryPath, ...]:
-    """Build all delivery paths to Slack. The main path comes first. Without credentials, there are none."""
+    """Build all delivery paths to Slack, with the main path first. Without credentials, there are no paths."""
     alerts = config.alerts
     token, webhook = environment.get(TOKEN_VARIABLE), environment.get(WEBHOOK_VARIABLE)
     paths: list[DeliveryPath] = []
@@ -108,7 +108,7 @@ def write_line_to_stderr(line: str) -> None:
 
 
 def build_alert_sender(config: Config, environment: Mapping[str, str]) -> FallbackSender:
-    """Build the sender of alerts: a Slack bot or webhook, then its fallbacks. Without Slack, the terminal."""
+    """Build the sender of alerts: a Slack bot or webhook, then its fallbacks. Without Slack, use the terminal."""
     return FallbackSender(
         build_delivery_paths(config, environment, now=utc_now)
         or (DeliveryPath("terminal", build_terminal_sender(config)),)
@@ -122,9 +122,9 @@ def build_slack_bot(config: Config) -> SlackBot | None:
 
 
 def build_shared_server(config: Config, environment: Mapping[str, str]) -> SharedServer | None:
-    """Build the client of a Prefect server that other machines can use. ``None`` if no other machine uses it.
+    """Build the client of a shared Prefect server. Return ``None`` if no other machine uses the server.
 
-    A target at a loopback address is a different application on each machine. Therefore its address gets the name
+    A target at a loopback address is a different application on each machine. Therefore the address gets the name
     of the machine as a prefix.
     """
     url = config.prefect.api_url or environment.get("PREFECT_API_URL")
@@ -157,8 +157,8 @@ def build_notifier(
 ) -> Notifier:
     """Build the context for sending the alerts of one run about one target.
 
-    If the data folder has no identity yet, it gets one. Raises `ConfigError` for a copied data folder, because the
-    original folder sends the alerts.
+    If the data folder has no identity yet, this gives the folder an identity. Raises `ConfigError` for a copied
+    data folder, because the original folder sends the alerts.
     """
     if read_identity(config.data_folder) is None:
         with suppress(WarehouseError):  # the next write reports the error of the disk
@@ -204,7 +204,7 @@ def build_recorded_heartbeat(config: Config, target: str) -> Heartbeat:
 
 
 def read_last_ping(config: Config, target: str) -> LastPing | None:
-    """Read the result of the newest heartbeat ping of a target, or ``None`` if there is none."""
+    """Read the result of the newest heartbeat ping of a target. Return ``None`` if there was no ping."""
     try:
         return LastPing.model_validate_json(_build_ping_path(config, target).read_bytes())
     except (OSError, ValidationError):
@@ -216,7 +216,7 @@ def _build_ping_path(config: Config, target: str) -> Path:
 
 
 def build_heartbeat_from_environment(environment: Mapping[str, str], target: str) -> Heartbeat:
-    """Build the external heartbeat of a target from the given environment. It stores no results."""
+    """Build the external heartbeat of a target from the given environment. The heartbeat stores no results."""
     return build_heartbeat(environment.get(HEARTBEAT_VARIABLE), target)
 
 

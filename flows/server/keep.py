@@ -2,7 +2,7 @@
 
 This program starts the server, or uses a server that an earlier command left running. Then
 `flows.server.watch_server` replaces this program in the same process. The process ends when the server stops
-answering, and a supervisor starts this program again. On SIGTERM, the process stops the server.
+answering, and a supervisor starts the program again. On SIGTERM, the process stops the server.
 """
 
 from __future__ import annotations

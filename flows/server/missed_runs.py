@@ -1,6 +1,6 @@
 """Runs only the newest of several missed runs, and lets only one run at a time ask a target.
 
-After an outage, Prefect's server has a late run for each missed time. The late run that starts first cancels the
+After an outage, Prefect's server has a late run for each missed time. The first late run that starts cancels the
 runs that a newer run replaces. If a newer run also replaces the first run, the first run ends in the state
 Cancelled with the name Skipped. The digest lists the skipped runs.
 """
@@ -43,18 +43,18 @@ SKIPPED: Final = "Skipped"
 BUSY: Final = "Busy"
 """The name of a job's state if the job was skipped because another run used the warehouse. This is not a fault."""
 MISSED_AFTER: Final = timedelta(hours=1)
-"""A run that begins this long after its due time counts as missed. Short delays are normal on a busy machine."""
+"""Delay after which a run counts as missed. Short delays are normal on a busy machine."""
 MAX_RUNS: Final = 200
 """Maximum number of runs that are read, which is Prefect's page size."""
 LEASE_S: Final = 60.0
-"""After this time in seconds, a killed run no longer blocks its target. Prefect allows no shorter time."""
+"""Time in seconds after which a killed run no longer blocks its target. Prefect does not allow a shorter time."""
 QUIET_WAIT_S: Final = 5.0
 
 
 async def skip_missed_run(policy: MissedRuns, now: datetime) -> State[None] | None:
-    """Cancel the missed runs of this run's deployment. If this run was missed, too, return the state to end with.
+    """Cancel the missed runs of this run's deployment. If this run was also missed, return its end state.
 
-    Return ``None`` if this run was not missed, or if no deployment started it.
+    Return ``None`` if this run was not missed, or if no deployment started this run.
     """
     if not deployment.id:
         return None
@@ -67,8 +67,8 @@ async def cancel_missed_runs(
 ) -> State[None] | None:
     """Cancel the missed runs of the same deployment as ``run_id``.
 
-    If the run ``run_id`` was missed, too, return the state to end it with, otherwise ``None``. Runs that a person
-    or a deploy started are never skipped.
+    If the run ``run_id`` was also missed, return the state in which it must end, otherwise ``None``. Runs that a
+    person or a deploy started are never skipped.
     """
     own = await client.read_flow_run(run_id)
     if not own.auto_scheduled or own.deployment_id is None or policy is MissedRuns.ALL:
@@ -83,7 +83,7 @@ async def cancel_missed_runs(
 
 
 async def _list_due_runs(client: PrefectClient, deployment_id: UUID, now: datetime) -> list[FlowRun]:
-    """List the scheduled runs that are due, without skipped runs, newest first."""
+    """List the scheduled runs that are due, newest first. Skipped runs are not included."""
     runs = await client.read_flow_runs(
         flow_run_filter=FlowRunFilter(
             deployment_id=FlowRunFilterDeploymentId(any_=[deployment_id]),
@@ -111,8 +111,8 @@ def _is_missed(run: FlowRun, newest: FlowRun, policy: MissedRuns, now: datetime)
 def _build_skipped_state(run: FlowRun, newest: FlowRun, policy: MissedRuns) -> State[None]:
     reason = f'schedules.missed is "{policy.value}"'
     if run.id != newest.id:
-        reason = f"the run that was due at {_format_due_time(newest)} replaces it"
-    return Cancelled(name=SKIPPED, message=f"It was due at {_format_due_time(run)} and was missed; {reason}.")
+        reason = f"the run that was due at {_format_due_time(newest)} replaces this run"
+    return Cancelled(name=SKIPPED, message=f"This run was due at {_format_due_time(run)} and was missed; {reason}.")
 
 
 def _format_due_time(run: FlowRun) -> str:
@@ -122,7 +122,7 @@ def _format_due_time(run: FlowRun) -> str:
 async def list_skipped_runs(target: str, since: datetime, *, tag: str) -> Sequence[tuple[str, datetime]]:
     """List the deployment's name and the due time of each run that was skipped after ``since``, oldest first.
 
-    Includes runs about ``target``, and runs about all targets, of deployments with ``tag``.
+    The list includes runs about ``target``, and runs about all targets, of deployments with ``tag``.
     """
     async with get_client() as client:
         deployments = await client.read_deployments(
@@ -156,7 +156,7 @@ async def hold_target_exclusively(target: str, tag: str, write_line: Callable[[s
     """Let only this run ask ``target`` in the ``with`` block. Wait while another run asks it, on any machine.
 
     ``tag`` separates installations. If the server does not answer, the run continues without waiting, because a
-    limit must not stop a verification. A run that a person starts by a command does not wait.
+    limit must not stop a verification. A run that a person starts with a command does not wait.
     """
     if not deployment.id:
         yield
@@ -168,12 +168,12 @@ async def hold_target_exclusively(target: str, tag: str, write_line: Callable[[s
                 await client.upsert_global_concurrency_limit_by_name(name, 1)
             await _acquire_slot(stack, name, lambda: write_line(f"{target}: waiting for the run that asks it now"))
         except (ConcurrencySlotAcquisitionError, PrefectException, httpx.HTTPError) as error:
-            write_line(f"{target}: asked without the limit of one run at a time ({type(error).__name__})")
+            write_line(f"{target}: continues without the limit of one run at a time ({type(error).__name__})")
         yield
 
 
 async def _acquire_slot(stack: AsyncExitStack, name: str, on_wait: Callable[[], None]) -> None:
-    """Acquire the slot. ``stack`` releases it."""
+    """Acquire the slot ``name``. ``stack`` releases the slot."""
 
     def build_concurrency_slot(timeout_s: float | None) -> AbstractAsyncContextManager[None]:
         return concurrency(

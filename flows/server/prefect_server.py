@@ -28,7 +28,7 @@ from warehouse.data_folder import open_lock_file
 
 POLL_INTERVAL_S = 0.2
 HEALTH_TIMEOUT_S = 10.0
-"""How long a server may take to answer, in seconds.
+"""Timeout for an answer of the server in seconds.
 
 A server on an overloaded machine answers late. If no server runs, the connection is refused at once.
 """
@@ -38,7 +38,7 @@ PORTS_TO_TRY = 50
 PORT_RELEASE_TIMEOUT_S = 3.0
 STOP_TIMEOUT_S = 30.0
 MAX_PORTS_LOST = 3
-"""If other servers take the chosen port first this many times, the start fails."""
+"""Number of times that another server may take the chosen port first. After that, the start fails."""
 PROGRESS_INTERVAL_S = 30.0
 """How often the progress of a slow start is reported, in seconds."""
 LOG = "server.log"
@@ -59,12 +59,12 @@ _WHEN_NOTED = (
 )
 """Code that the server's process runs first. It waits for a byte, which means that the process's pid is stored.
 
-If the parent process is killed before it sends the byte, the pipe ends, and the server's process ends, too.
+If the parent process is killed before it sends the byte, the pipe ends, and the server's process also ends.
 Therefore the pid of every running server is stored.
 """
 
 _children: dict[int, subprocess.Popen[bytes]] = {}
-"""Servers that this process has started. They run longer than this process, which must collect their exit codes."""
+"""Servers that this process has started and that may outlive it. This process must collect their exit codes."""
 
 
 class PrefectUnavailable(MonitorError):
@@ -74,7 +74,7 @@ class PrefectUnavailable(MonitorError):
 
 
 class LocalServer(Record):
-    """A local server. The next run finds the server by a file beside the server's database."""
+    """A local server. The next run finds the server through a file beside the server's database."""
 
     pid: int
     port: int
@@ -116,12 +116,12 @@ def connect_or_start(
     write_line: Callable[[str], None],
     outlives: bool = True,
 ) -> LocalServer | None:
-    """Set the variables in ``environment`` for a server that answers. Return the server if it is a local one.
+    """Set the variables in ``environment`` for a server that answers. Return the server if it is a local server.
 
     A URL in the configuration has the highest priority, then ``PREFECT_API_URL``, then a local server. A configured
-    server that does not answer is an error, because a second, empty server would hide the fault. If a local server
-    is started, ``write_line`` gets a line, and another one every 30 seconds. ``outlives`` is false if the caller
-    stops the server itself.
+    server that does not answer is an error, because a second, empty server would hide the fault. When a local
+    server starts, ``write_line`` is called with a progress line, and again every 30 seconds. ``outlives`` is false
+    if the caller stops the server itself.
     """
     home = home.absolute()
     url = configured_url or environment.get("PREFECT_API_URL")
@@ -132,7 +132,7 @@ def connect_or_start(
     elif not _is_answering(url):
         raise PrefectUnavailable(
             f"no Prefect server answers at {url} (from PREFECT_API_URL or prefect.api_url). Start that server, or "
-            "remove the address: then Lookout starts a local server"
+            "remove the address, so that Lookout starts a local server"
         )
     make_private_folder(home)
     for name, value in build_client_settings(url, home).items():
@@ -145,7 +145,10 @@ def connect_or_start(
 
 
 def find_running_server(home: Path) -> LocalServer | None:
-    """Find the local server of ``home``. ``None`` if it does not run, or if another server uses its port."""
+    """Find the running local server of ``home``.
+
+    Return ``None`` if the server does not run, or if another server uses its port.
+    """
     server = find_server_process(home)
     return server if server and _is_serving(server, home) else None
 
@@ -153,8 +156,9 @@ def find_running_server(home: Path) -> LocalServer | None:
 def is_server_gone(error: BaseException) -> bool:
     """Return whether ``error`` means that Prefect's client cannot reach its server.
 
-    Also true if the server does not know an object, because another data folder's server may now use the port.
-    Connection errors of other services do not reach this function, because their clients raise a `MonitorError`.
+    The result is also true if the server does not know an object, because another data folder's server may now use
+    the port. Connection errors of other services do not reach this function, because their clients raise a
+    `MonitorError`.
     """
     if isinstance(error, httpx.TransportError | TimeoutError):
         return True
@@ -171,9 +175,10 @@ class ServerOnMachine(Record):
 
 
 def list_servers_on_machine() -> tuple[ServerOnMachine, ...]:
-    """List this user's local servers that Lookout started, with their homes. None are found without ``/proc``.
+    """List this user's local servers that Lookout started, with their homes. Without ``/proc``, the list is empty.
 
-    A server is this user's if the user owns its home folder. This matters for root, who can read all processes.
+    A server belongs to this user if the user owns its home folder. This matters for root, who can read all
+    processes.
     """
     servers: list[ServerOnMachine] = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -218,7 +223,10 @@ def measure_memory_mb(server: LocalServer) -> float:
 
 
 def read_last_started_server(home: Path) -> LocalServer | None:
-    """Read which server was last started for ``home``. It may have ended. ``None`` if no server was noted."""
+    """Read which server was last started for ``home``.
+
+    The server may have ended. Return ``None`` without a record.
+    """
     try:
         return LocalServer.model_validate_json(_build_note_path(home).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -226,7 +234,10 @@ def read_last_started_server(home: Path) -> LocalServer | None:
 
 
 def find_server_process(home: Path) -> LocalServer | None:
-    """Find the local server of ``home``, even if it does not answer. ``None`` if its process does not run."""
+    """Find the process of the local server of ``home``, even if the server does not answer.
+
+    Return ``None`` if the process does not run.
+    """
     server = read_last_started_server(home)
     return server if server and _is_alive(server, home) else None
 
@@ -273,9 +284,10 @@ def _has_proc() -> bool:
 
 
 def stop_server(home: Path) -> bool:
-    """Stop the local server of ``home``, after sending this process's last log lines. Return false if none runs.
+    """Stop the local server of ``home``. Return false if no server runs.
 
-    A server that does not answer is stopped too. A server that does not end within 30 s is killed.
+    This process's last log lines are sent first. A server that does not answer is also stopped. A server that does
+    not end within 30 s is killed.
     """
     server = find_server_process(home)
     if server is None or not (_has_proc() or _is_serving(server, home)):
@@ -293,7 +305,10 @@ def stop_server(home: Path) -> bool:
 
 
 def _wait_for_end(server: LocalServer, home: Path, within_s: float) -> bool:
-    """Wait until the server has ended, and return whether it ended in time. Collect a child's exit code."""
+    """Wait until the server has ended, and return whether it ended in time.
+
+    Collect the exit code of a child process.
+    """
     child = _children.get(server.pid)
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
@@ -313,7 +328,7 @@ def _ensure_local_server(
     *,
     outlives: bool,
 ) -> LocalServer:
-    """Return the local server of ``home``. If none answers, stop a server that hangs, and start a new one."""
+    """Return the local server of ``home``. If none answers, stop a server that hangs, and start a new server."""
     make_private_folder(home)  # Prefect does not create parent folders, and warns of it at every start
     with _lock_home(home):
         running = find_running_server(home)
@@ -326,7 +341,7 @@ def _ensure_local_server(
                 if _wait_until_serving(coming, home, start_timeout_s, write_line):
                     return coming
             stop_server(home)  # the server hangs, or its folder was renamed while it uses the old path
-        use = "; later runs use it too; `lookout down` ends it" if outlives else ""
+        use = "; later runs also use it; `lookout down` stops it" if outlives else ""
         write_line(f"Starting a local Prefect server (about 15 s{use}) …")
         with _lock_port_choice(start_timeout_s):
             return _start_server(home, environment, start_timeout_s, write_line)
@@ -393,9 +408,9 @@ def _spawn_server(
 def _wait_until_serving(
     server: LocalServer, home: Path, within_s: float, write_line: Callable[[str], None]
 ) -> bool:
-    """Wait until the server answers. Return whether it does.
+    """Wait until the server answers. Return whether it answered in time.
 
-    Returns false if the server ends or the time is over. Progress is written with ``write_line``.
+    The result is false if the server ends or the time is over. Progress is written with ``write_line``.
     """
     child = _children.get(server.pid)
     began, lines_written = time.monotonic(), 0
@@ -406,7 +421,7 @@ def _wait_until_serving(
             return False
         if so_far_s >= (lines_written + 1) * PROGRESS_INTERVAL_S:
             lines_written = int(so_far_s // PROGRESS_INTERVAL_S)
-            write_line(f"Still starting, {so_far_s:.0f} s so far; a busy machine takes longer …")
+            write_line(f"Still starting after {so_far_s:.0f} s; a busy machine takes longer …")
         # A starting server sends no event, so its port is polled.
         time.sleep(POLL_INTERVAL_S)
     return True
@@ -421,7 +436,7 @@ def _is_answering(api_url: str) -> bool:
 
 
 def _is_serving(server: LocalServer, home: Path) -> bool:
-    """Return whether the server of ``home``, and not another server, answers on its port.
+    """Return whether the server of ``home``, and not another server, answers on the server's port.
 
     A server that does not show its settings is accepted as the right server.
     """
@@ -435,7 +450,7 @@ def _is_serving(server: LocalServer, home: Path) -> bool:
 
 
 def _get_json(api_url: str, path: str) -> object:
-    """Get the server's answer as JSON, or ``None`` if it does not answer."""
+    """Get an answer of the server as JSON. Return ``None`` if the server does not answer."""
     try:
         response = httpx.get(
             f"{api_url.rstrip('/')}/{path}",
@@ -484,8 +499,8 @@ def _lock_port_choice(wait_s: float) -> Generator[None]:
 
     Two data folders on one machine can start servers at the same time. The lock is held until the server listens. A
     server that does not get its port ends late. Until then, the answers of the other server would look like the
-    answers of this server. The lock is the UDP port with the same number, which is freed when this process ends. If
-    another program still uses the UDP port after ``wait_s`` seconds, the start continues without the lock.
+    answers of this server. The lock is the UDP port with the same number, which is released when this process ends.
+    If another program still uses the UDP port after ``wait_s`` seconds, the start continues without the lock.
     """
     end = time.monotonic() + wait_s
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as choosing:
@@ -505,7 +520,7 @@ def _try_bind(candidate: socket.socket, port: int) -> bool:
 
 @contextmanager
 def _lock_home(home: Path) -> Generator[TextIO]:
-    """Hold a lock for the start of a server, so that two runs that start together start only one server."""
+    """Hold a lock for the start of a server, so that two runs that start at the same time start only one server."""
     with open_lock_file(home / "server.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield lock

@@ -1,4 +1,4 @@
-"""Reads which deployments are paused at Prefect, and removes deployments that the configuration lacks."""
+"""Reads which deployments are paused in Prefect, and removes deployments that are not in the configuration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_DEPLOYMENTS: Final = 200
 
 
 async def read_pauses(client: PrefectClient, tag: str) -> Mapping[str, Pause]:
-    """Read the pauses that a person set for deployments with ``tag``. The keys are the deployments' names.
+    """Read which deployments with ``tag`` a person paused. The keys are the deployments' names.
 
     Schedules without Lookout's slug belong to an earlier version, which paused all schedules when it ended. Such
     schedules count as active.

@@ -1,7 +1,7 @@
-"""Registers the planned deployments at Prefect, creates automations that watch them, and executes due runs.
+"""Registers the planned deployments with Prefect, creates automations that watch them, and executes due runs.
 
-Connect to Prefect's server before you import this module. It imports Prefect, which reads its settings at import.
-Prefect's automations watch for missing runs, and for runs whose process is gone:
+Connect to Prefect's server before you import this module, because this module imports Prefect, which reads its
+settings at import. Prefect's automations watch for missing runs, and for runs whose process is gone:
 
     no run of a deployment has completed in time ─────▶ a message
     a run's heartbeats stop before it reports an end ──▶ the run is marked Crashed
@@ -9,7 +9,7 @@ Prefect's automations watch for missing runs, and for runs whose process is gone
     a run could not begin, so it could notify nobody ──▶ a message
 
 Prefect's server sends these messages directly to Slack, because the process of the run may be gone. If the server
-itself dies, it sends nothing. Only the missing pings of the external heartbeat show this.
+itself stops, it sends nothing. Only the missing pings of the external heartbeat show this.
 
 The name of an event contains the *name* of the run's state (``prefect.flow-run.Pass``), which varies. Therefore the
 triggers match the type of the state, which is a label of the event.
@@ -64,16 +64,16 @@ WATCHED_FLOWS: Final = (
     *("verify-deploy", "digest", "load-warehouse", "grade-traffic", "follow-log", "watch-deploys"),
     *("fire-drill", "measure-repeatability"),
 )
-"""The flows whose runs the automations watch. A shared server may also have other flows."""
+"""The flows whose runs the automations watch. A shared server may also have flows of other programs."""
 WATCHERS: Final = (FOLLOW_LOG, WATCH_DEPLOYS)
 NOT_STARTED_MESSAGES: Final = (
     "Flow run encountered an exception: ConfigError*",
     "Flow run encountered an exception: GoldSetError*",
     "Validation of flow parameters failed*",
 )
-"""The state messages of a run that could not begin."""
+"""The state messages of a run that could not start."""
 CRASHED_AFTER_S: Final = 95.0
-"""How long heartbeats may be missing before a run counts as crashed, in seconds.
+"""Time in seconds without heartbeats after which a run counts as crashed.
 
 This is a little more than three heartbeats: `prefect_server.build_client_settings` sets one every 30 s.
 """
@@ -82,9 +82,9 @@ STOPPED_MESSAGES: Final = [
     "Execution was aborted by an interrupt signal.",
     "Execution was aborted by a termination signal.",
 ]
-"""The state messages of a run that a signal ended (see `prefect.states`)."""
+"""The state messages of a run that was ended by a signal (see `prefect.states`)."""
 DUPLICATE_WINDOW: Final = timedelta(hours=1)
-"""Within this period, one message is sent about a run, although a trigger may get an event twice."""
+"""Period in which only one message is sent about a run, although a trigger may get an event twice."""
 RUN_PLACE: Final = '((flow_run | ui_url) or ("prefect flow-run inspect " ~ flow_run.id))'
 """How a message refers to a run: its URL or, if the server has no ``PREFECT_UI_URL``, a command that shows it."""
 RUN_EVENTS: Final = "prefect.flow-run.*"
@@ -123,7 +123,7 @@ async def ensure_automations(
 
     ``tag`` is `PrefectSettings.tag`. If it is not the default, the automations watch only the runs of this
     installation's deployments, and the automations of other installations do not change. Without an ``endpoint``,
-    nobody is notified, but crashed runs are still marked Crashed. An automation that a person has disabled stays
+    no message is sent, but crashed runs are still marked Crashed. An automation that a person has disabled stays
     disabled. Automations of deployments that are no longer expected, and duplicates, are removed.
     """
     watched = _build_flow_matches(flows, tag)
@@ -152,11 +152,11 @@ async def ensure_automations(
 
 
 def build_missing_run_automation(expectation: Expectation, block: UUID, channel: str | None) -> AutomationCore:
-    """Build the automation that sends a message, repeatedly, while no run of a deployment completes in time."""
+    """Build the automation that repeatedly sends a message while no run of a deployment completes in time."""
     hours = expectation.within_s / 3600
     text = (
         f"🛠️ Lookout itself has a fault · no run of {expectation.deployment} has completed for {hours:g} hours. "
-        "Check that its schedule is on and that a worker is running."
+        "Check that its schedule is active and that a worker is running."
     )
     return AutomationCore(
         name=f"no run of {expectation.deployment}",
@@ -176,7 +176,7 @@ def build_missing_run_automation(expectation: Expectation, block: UUID, channel:
 
 
 def build_crashed_run_automation(watched: Watched, block: UUID, channel: str | None) -> AutomationCore:
-    """Build the automation that sends a message for every crashed run, because its process is gone.
+    """Build the automation that sends a message for every crashed run, because the run's process is gone.
 
     For Prefect, a run that was stopped (Ctrl-C, or SIGTERM at a shutdown) is also Crashed. The text of the message
     says so.
@@ -200,11 +200,11 @@ def build_crashed_run_automation(watched: Watched, block: UUID, channel: str | N
 
 
 def build_unstarted_run_automation(watched: Watched, block: UUID, channel: str | None) -> AutomationCore:
-    """Build the automation that sends a message for a run that could not start, for example a wrong parameter.
+    """Build the automation that sends a message for a run that could not start, for example on a wrong parameter.
 
-    Such a run may not know whom to notify. If it knows, it sends a second message. Runs of the watcher's flows are
-    excluded, because the watcher starts them again and again. They are reported only if none completes for a long
-    time.
+    Such a run may not know whom to notify. If it does, it sends a second message. Runs of the watcher's flows are
+    excluded, because the watcher starts them again and again. They are reported only if none of them completes for
+    a long time.
     """
     text = (
         '("🛠️ Lookout itself has a fault · run " ~ flow_run.name ~ " of " ~ flow.name ~ " could not begin, '
@@ -255,7 +255,7 @@ def _build_run_automation(
 def build_abandoned_run_automation(watched: Watched, crashed_after_s: float) -> AutomationCore:
     """Build the automation that marks a run Crashed if its heartbeats stop. Its slot is then free again."""
     return AutomationCore(
-        name="a run sends no heartbeat",
+        name="a run sends no heartbeats",
         description="Marks a run as Crashed if its heartbeats stop.",
         trigger=EventTrigger(
             match=_build_resource_match({"prefect.resource.id": RUN_EVENTS}),
@@ -285,7 +285,7 @@ def _build_run_match(state: StateType) -> ResourceSpecification:
 def _build_flow_matches(flows: Sequence[str], tag: str) -> Watched:
     """Build the conditions that match runs of ``flows``.
 
-    If ``tag`` is not the default, they match only runs of deployments with this tag.
+    If ``tag`` is not the default, the conditions match only runs of deployments with this tag.
     """
     of_flows = _build_resource_match({"prefect.resource.role": "flow", "prefect.resource.name": list(flows)})
     if tag == PREFECT_TAG:
@@ -322,7 +322,10 @@ async def _list_own_automations(client: PrefectClient, start: str) -> dict[str, 
 async def _reconcile_automations(
     client: PrefectClient, wanted: AutomationCore, existing: Sequence[Automation]
 ) -> Change:
-    """Create or update the automation ``wanted``, and delete duplicates. ``existing`` have the same name."""
+    """Create or update the automation ``wanted``, and delete its duplicates in ``existing``.
+
+    All automations in ``existing`` have the same name as ``wanted``.
+    """
     if not existing:
         await client.create_automation(wanted)
         return Change.CREATED
@@ -338,20 +341,20 @@ async def _reconcile_automations(
 
 
 MAX_LONG_RUNS: Final = 4
-"""Maximum number of long runs at a time, besides the watcher's runs.
+"""Maximum number of concurrent long runs, besides the watcher's runs.
 
-The browser of a verification takes about half a gigabyte of memory.
+The browser of a verification run takes about half a gigabyte of memory.
 """
 
 
 async def build_runner_deployment(planned: PlannedDeployment, pause: Pause = NOT_PAUSED) -> RunnerDeployment:
-    """Build Prefect's deployment object. It names the flow's module, because Prefect would pickle a flow object.
+    """Build Prefect's deployment object. It has the name of the flow's module, because Prefect would pickle a flow.
 
-    What a person paused, according to ``pause``, stays paused.
+    The parts that a person paused, according to ``pause``, stay paused.
     """
     flow: Flow[..., Any] = getattr(importlib.import_module(planned.module), planned.function)
     if flow.name != planned.flow:
-        raise AssertionError(f"{planned.module} holds the flow {flow.name!r}, not {planned.flow!r}")
+        raise AssertionError(f"{planned.module} contains the flow {flow.name!r}, not {planned.flow!r}")
     return await flow.ato_deployment(
         name=planned.name,
         schedule=_build_schedule(planned.when, is_active=pause.is_schedule_active),
@@ -392,9 +395,9 @@ async def register_deployments_and_automations(
 ) -> Runner:
     """Register all deployments. Return a runner that executes their due runs until SIGTERM.
 
-    SIGTERM also ends the runs. ``write_line`` gets a line for each deployment: what it does, and when its next run
-    is. A deployment that a person paused stays paused. `skip_missed_run` handles missed runs. With ``config_path``,
-    deployments with ``tag`` that are no longer in the configuration are removed.
+    SIGTERM also ends the runs. ``write_line`` is called for each deployment with a line that describes the
+    deployment and its next run. A deployment that a person paused stays paused. `skip_missed_run` handles missed
+    runs. With ``config_path``, deployments with ``tag`` that are no longer in the configuration are removed.
     """
     runner = _Runner(name=tag, limit=compute_concurrent_run_limit(planned), pause_on_shutdown=False)
     async with get_client() as client:
@@ -451,7 +454,7 @@ class _Runner(Runner):
     """A runner with its own SIGTERM handler. Prefect's handler creates a coroutine that is never awaited."""
 
     def handle_sigterm(self, *args: Any, **kwargs: Any) -> None:
-        """End `start`, which then ends the running runs."""
+        """End `start`, which then ends the active runs."""
         del args, kwargs
         sys.exit(0)
 

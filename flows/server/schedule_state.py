@@ -22,13 +22,13 @@ _ROWS: Final = TypeAdapter(list[dict[str, Any]])
 
 
 class ScheduleState(Record):
-    """A deployment of Lookout at Prefect.
+    """A deployment of Lookout in Prefect.
 
     ``ended`` is the name of the state in which its last run ended, for example Pass. ``broke`` is true if the type
     of this state is not Completed.
 
-    If a person paused the deployment, ``paused_since`` is the time, and ``resume`` is the command that ends the
-    pause.
+    If a person paused the deployment, ``paused_since`` is the time of the pause, and ``resume`` is the command that
+    ends the pause.
     """
 
     name: str
@@ -42,7 +42,10 @@ class ScheduleState(Record):
 
 
 def find_api_url(configured: str | None, home: Path, environment: Mapping[str, str]) -> str | None:
-    """Find the URL of the Prefect API that this installation uses. ``None`` if none is configured or running."""
+    """Find the URL of the Prefect API that this installation uses.
+
+    Return ``None`` if no API is configured and no local server runs.
+    """
     local = find_server_process(home)
     return configured or environment.get("PREFECT_API_URL") or (local.api_url if local else None)
 
@@ -87,7 +90,7 @@ def _query(client: httpx.Client, resource: str, filters: Mapping[str, Any]) -> l
 
 
 def _index_first_runs(runs: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the first run of each deployment. The keys are deployment ids."""
+    """Return the first run of each deployment, by deployment id."""
     first_runs: dict[str, dict[str, Any]] = {}
     for run in runs:
         first_runs.setdefault(run["deployment_id"], run)
@@ -112,7 +115,10 @@ def _build_state(
 
 
 def _find_pause_time(deployment: Mapping[str, Any], inactive: Sequence[Mapping[str, Any]]) -> UtcTime:
-    """Return when a person paused the deployment: the time in its tag or, without this tag, of its last change."""
+    """Find when a person paused the deployment.
+
+    The result is the time in the deployment's tag or, without this tag, the time of the deployment's last change.
+    """
     noted = [tag.removeprefix(PAUSED_TAG) for tag in deployment["tags"] if tag.startswith(PAUSED_TAG)]
     return _TIME.validate_python(noted[0] if noted else max(row["updated"] for row in (deployment, *inactive)))
 

@@ -9,7 +9,8 @@
     load-warehouse, digest  every day                     load-warehouse/load-warehouse, digest/digest
     fire-drill              every week                    fire-drill/fire-drill
 
-Prefect shows parameters to everybody who can open its UI. Therefore they contain names and paths, but no secrets.
+Prefect shows parameters to everyone who can open its UI. Therefore the parameters contain names and paths, but no
+secrets.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from monitors.config.sections import ScheduleSettings, is_due_every_day
 from monitors.records.base import Record, UtcTime
 
 SIGN_OF_LIFE_S: Final = 3600.0
-"""How often, in seconds, a schedule starts each job of the watcher, which shows that the job works.
+"""Interval in seconds at which a schedule starts each job of the watcher, which shows that the job works.
 
 The watcher (`flows.watching`) starts the job earlier if it finds something new.
 """
@@ -42,22 +43,22 @@ UTC_ZONE: Final = "UTC"
 
 
 class Cron(Record):
-    """Run at the times of a cron line in a time zone."""
+    """A schedule that runs at the times of a cron expression in a time zone."""
 
     line: str
     time_zone: str
 
 
 class Every(Record):
-    """Run every ``seconds`` seconds."""
+    """A schedule that runs every ``seconds`` seconds."""
 
     seconds: float
 
 
 class Pause(Record):
-    """What a person paused at Prefect: the deployment, its schedule, or both.
+    """What a person paused in Prefect: the deployment, its schedule, or both.
 
-    ``since`` is when the person paused it. It is ``None`` if nothing is paused.
+    ``since`` is the time of the pause, or ``None`` if nothing is paused.
     """
 
     is_paused: bool = False
@@ -66,7 +67,10 @@ class Pause(Record):
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tag with the time of the pause. Prefect's own time changes at the next registration."""
+        """The tag with the time of the pause.
+
+        The tag is needed, because Prefect's own time changes at the next registration.
+        """
         return (f"{PAUSED_TAG}{self.since:%Y-%m-%dT%H:%M:%SZ}",) if self.since is not None else ()
 
 
@@ -102,14 +106,14 @@ _PURPOSES: Final = {
         "plants a wrong answer on its own page without asking a bot; sends one message to test the alert path"
     ),
 }
-"""What each flow does, in words for the owner of the bot."""
+"""The purpose of each flow, in words for the owner of the bot."""
 
 
 class PlannedDeployment(Record):
     """A planned deployment: the ``flow``, its schedule and its parameters.
 
     The flow's function has the flow's name with ``_`` instead of ``-``. People are notified if no run completes for
-    ``late_after_s`` seconds. ``late_after_s`` is ``None`` without a schedule, and for a cron line that is not
+    ``late_after_s`` seconds. ``late_after_s`` is ``None`` without a schedule, and for a cron expression that is not
     daily.
     """
 
@@ -120,7 +124,10 @@ class PlannedDeployment(Record):
     tags: tuple[str, ...] = ()
     late_after_s: float | None = None
     tag: str
-    """The tag of this installation's deployments (`PrefectSettings.tag`). A shared server also has others."""
+    """The tag of this installation's deployments (`PrefectSettings.tag`).
+
+    A shared server also has other deployments.
+    """
 
     @property
     def module(self) -> str:
@@ -134,9 +141,9 @@ class PlannedDeployment(Record):
 
     @property
     def run_limit(self) -> int | None:
-        """Maximum number of runs at a time, or ``None`` without a limit.
+        """Maximum number of concurrent runs, or ``None`` without a limit.
 
-        If several scheduled runs of a target are late, only one starts, and it skips the others.
+        If several scheduled runs of a target are late, only one run starts, and it skips all other late runs.
         """
         is_of_target = any(tag.startswith("target:") for tag in self.tags)
         return 1 if is_of_target and isinstance(self.when, Cron) else None
@@ -147,7 +154,7 @@ class PlannedDeployment(Record):
 
     @property
     def purpose(self) -> str:
-        """What the deployment does. It says whether it asks the bot, and whether it may send alerts."""
+        """The purpose of the deployment, including whether it asks the bot and whether it may send alerts."""
         request = self.parameters.get("request", self.parameters)
         return _PURPOSES[self.flow].format(target=request.get("target", "the deployed target"))
 
@@ -168,7 +175,7 @@ def plan_deployments(
     """Plan all deployments of a configuration, in a fixed order.
 
     Runs load the configuration from the absolute ``config_path``. Each name occurs only once. If
-    ``deploys.deployment`` names a nightly deployment, this deployment also verifies deploys.
+    ``deploys.deployment`` is the name of a nightly deployment, this deployment also verifies deploys.
     """
     config_parameter = {"config_path": str(config_path)}
     planned = (
@@ -186,7 +193,8 @@ def plan_deployments(
 def _plan_after_deploys(config: Config) -> PlannedDeployment:
     """Plan the verification that a deploy starts.
 
-    Its name is the one in ``deploys.deployment``, unless this setting names a deployment of another flow.
+    The deployment has the name in ``deploys.deployment``, unless this setting refers to a deployment of another
+    flow.
     """
     flow, _, name = config.deploys.deployment.partition("/")
     own = config.prefect.add_prefix(VERIFY)
@@ -288,7 +296,7 @@ def _plan_maintenance_and_digest(
 
 
 def _plan_drill(config: Config, where: Mapping[str, str], settings: ScheduleSettings) -> PlannedDeployment:
-    """Plan the drill. Without a schedule, only `lookout drill` starts it."""
+    """Plan the drill. Without a schedule, only `lookout drill` starts the drill."""
     cron = config.drill.cron if config.drill.enabled else ""
     return PlannedDeployment(
         name=config.prefect.add_prefix(DRILL),

@@ -1,4 +1,4 @@
-"""The runner of an installation. It registers the deployments of the configuration, and executes their runs.
+"""Runs the runner of an installation, which registers the configured deployments and executes their runs.
 
 Prefect is imported only after its server is known, because Prefect reads its settings at import.
 """
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from prefect.runner import Runner
 
 MOVED_POLL_S: Final = 10.0
-"""How often, in seconds, the runner checks whether the local server has moved to another port."""
+"""Interval in seconds at which the runner checks whether the local server has moved to another port."""
 START_POLL_S: Final = 0.5
 
 
 class RunnerEnded(MonitorError):
-    """Raised if the runner no longer executes runs."""
+    """Raised if the runner has stopped executing runs."""
 
 
 def change_to_own_folder(config: Config) -> None:
@@ -50,7 +50,7 @@ def has_local_server(config: Config) -> bool:
 
 
 async def prepare_runner(config: Config, config_path: Path, *, is_local: bool, only_deploys: bool) -> Runner:
-    """Connect to Prefect's server and register the deployments. Return their runner, which is not started yet.
+    """Connect to Prefect's server and register the deployments. Return their runner without starting it.
 
     With ``is_local``, wait for the local server, which another process starts. With ``only_deploys``, register only
     the deployment that verifies deploys. Raises `MonitorError`, and errors of Prefect's client.
@@ -111,7 +111,7 @@ async def run_runner(
 
 
 async def _send_alerts_again_at_start(config: Config) -> None:
-    """Send the alerts that were only printed so far, if there is now a delivery path to people."""
+    """Send the alerts that so far were only printed, if there is now a delivery path to people."""
     try:
         for target in await asyncio.to_thread(list_targets_with_open_incidents, open_store(config)):
             await send_undelivered_alerts_again(build_notifier_without_run(config, target, Capability.UP))

@@ -1,8 +1,8 @@
 """Watch a running local Prefect server: ``python -m flows.server.watch_server HOME PID PORT``.
 
-When the server answers, this program replaces `flows.server.keep` in the same process. It imports only a small part
-of the standard library, because it runs as long as the server does. If the server stops answering, this program
-kills the server and ends with exit code 4. On SIGTERM, it stops the server and ends with exit code 0.
+When the server answers, this program replaces `flows.server.keep` in the same process. The program imports only a
+small part of the standard library, because it runs as long as the server does. If the server stops answering, this
+program kills the server and ends with exit code 4. On SIGTERM, it stops the server and ends with exit code 0.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from types import FrameType
 
 POLL_S = 2.0
 POLLS_PER_REQUEST = 5
-"""One of this many polls sends a request to the server, which costs processor time.
+"""Number of polls for each request to the server, because a request costs processor time.
 
-The other polls only test whether the server's process exists.
+All other polls only test whether the server's process exists.
 """
 MAX_SILENT_REQUESTS = 3
-"""After this many requests in a row without an answer, the server is killed."""
+"""Number of consecutive requests without an answer after which the server is killed."""
 REQUEST_TIMEOUT_S = 10.0
 """Timeout of a request in seconds. A server on an overloaded machine answers late."""
 STOP_TIMEOUT_S = 30.0
@@ -36,7 +36,7 @@ class _StopRequested(BaseException):
 
 
 def main() -> int:
-    """Watch the server until it is gone or SIGTERM arrives. Return the exit code."""
+    """Watch the server until the server has ended or SIGTERM arrives. Return the exit code."""
     home, pid, port = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     try:
         signal.signal(signal.SIGTERM, _request_stop)
@@ -49,7 +49,7 @@ def main() -> int:
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(home, "server.json"))  # noqa: PTH108, PTH118 - pathlib takes memory
         return 0
-    sys.stderr.write(f"Prefect's server at http://127.0.0.1:{port}/api does not answer any more\n")
+    sys.stderr.write(f"Prefect's server at http://127.0.0.1:{port}/api no longer answers\n")
     _signal_group(pid, signal.SIGKILL)
     return BROKEN_EXIT_CODE
 
@@ -59,7 +59,7 @@ def _request_stop(_number: int, _frame: FrameType | None) -> None:
 
 
 def _wait_until_server_fails(pid: int, port: int) -> None:
-    """Return when the server's process has ended or no longer answers."""
+    """Wait until the server's process has ended or the server no longer answers."""
     silent_requests, polls = 0, 0
     while silent_requests < MAX_SILENT_REQUESTS:
         # Only a child process sends an event when it ends, so the process is polled.
@@ -96,7 +96,7 @@ def is_server_process(pid: int, port: int) -> bool:
 
 
 def is_server_healthy(port: int) -> bool:
-    """Return whether the server answers its health route."""
+    """Return whether the server answers requests to its health route."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=REQUEST_TIMEOUT_S) as connection:
             connection.sendall(HEALTH_REQUEST)
@@ -106,7 +106,7 @@ def is_server_healthy(port: int) -> bool:
 
 
 def _stop_server(pid: int, port: int) -> None:
-    """End the server with SIGTERM. If that takes too long, use SIGKILL."""
+    """Stop the server with SIGTERM. If the server does not end in time, use SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         _signal_group(pid, number)
         end = time.monotonic() + STOP_TIMEOUT_S

@@ -1,7 +1,7 @@
-"""Builds and sends the alerts of a run: about severe failures while it runs, and about everything at its end.
+"""Builds and sends the alerts of a run: about severe failures during the run, and about everything at its end.
 
-The first severity-3 failure sends an alert immediately. Later failures are collected and added to its message. At
-the end, one line says what is new, what was known before, and whether people were notified.
+The first severity-3 failure sends an alert immediately. Later failures are collected and added to the same message.
+At the end, one line says what is new, what was known before, and whether people were notified.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from warehouse.queries.incidents import RunMessage, list_delayed_messages_before
 from warehouse.queries.runs import find_last_run_with_answers
 
 COLLECT_S: Final = 60.0
-"""How long, in seconds, failures are collected after an alert. Then they are sent as one message."""
+"""Time in seconds during which failures are collected after an alert. They are then sent as one message."""
 
 
 class EarlyAlerts:
-    """Sends alerts about severe failures in a background task, so that asking need not wait for Slack.
+    """Sends alerts about severe failures in a background task, so that asking does not wait for Slack.
 
     At the end of the ``async with`` block, the collected failures are sent. An error becomes a fault of the run,
     which is reported at the end of the run.
@@ -82,7 +82,7 @@ class EarlyAlerts:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop collecting, wait for the current message, and send the failures collected since then."""
+        """Stop collecting, wait for the current message, and send the failures collected since that message."""
         del kind, error, trace
         finishing = asyncio.create_task(self._send_remaining_alerts())
         try:
@@ -134,7 +134,7 @@ EXPLAINING_KINDS = frozenset(
 
 
 def build_run_observations(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
-    """Build all observations of a run: failed cases, the failed gate, outages and faults of Lookout."""
+    """Build all observations of a run: failed cases, the failed gate, outages and internal faults of Lookout."""
     context, observed_in = run.context, build_observation_context(run)
     observations = list(
         build_severe_failure_observations(
@@ -181,7 +181,7 @@ def build_run_observations(run: LiveRun, report: RunReport) -> tuple[Observation
 
 
 def _find_notified_case_ids(run: LiveRun) -> frozenset[str]:
-    """Find the cases that earlier alerts named. The alert about the gate then shows other cases first."""
+    """Find the cases in earlier alerts. The alert about the gate then shows other cases first."""
     try:
         open_incidents = run.context.store.list_open_incidents(run.context.target.name)
     except WarehouseError:
@@ -195,8 +195,8 @@ def format_flaky_notes(report: RunReport) -> Mapping[str, str]:
 
 
 def _format_nothing_graded(run: LiveRun) -> str:
-    """Format the fault of a run that graded no answer."""
-    reason = next((r.assessment.reason for r in run.results), "no question has an answer")
+    """Format the fault for a run that graded no answers."""
+    reason = next((r.assessment.reason for r in run.results), "no question was answered")
     return (
         f"The run graded none of its {plural(len(run.results), 'result')}. First reason: {reason.rstrip('.')}. "
         "Lookout does not monitor this target until this is fixed."
@@ -204,7 +204,7 @@ def _format_nothing_graded(run: LiveRun) -> str:
 
 
 def _format_too_little_graded(run: LiveRun, report: RunReport) -> str:
-    """Format why a complete run is INCONCLUSIVE, if too few answers are graded. Otherwise return an empty text."""
+    """Format why a complete run is INCONCLUSIVE if too few answers are graded. Otherwise return an empty string."""
     reason = next(
         (candidate for candidate in report.reasons if candidate.kind is ReasonKind.COVERAGE and candidate.case_ids),
         None,
@@ -219,7 +219,7 @@ def _format_too_little_graded(run: LiveRun, report: RunReport) -> str:
     why = shorten(f"{ungraded[0].case.id}: {ungraded[0].assessment.reason}", _MAX_DETAIL_CHARACTERS).rstrip(".")
     return (
         f"Neither PASS nor FAIL: {reason.text}. The ungraded answers may be right or wrong.{judge} The first "
-        f"ungraded case is {why}. For all, run `lookout report {run.context.run_id}`."
+        f"ungraded case is {why}. To list all cases, run `lookout report {run.context.run_id}`."
     )
 
 
@@ -279,7 +279,7 @@ def _format_detail_with_cause(run: LiveRun, cause: str, detail: str) -> str:
 
 
 def _explain_missing_answers_by_settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
-    """Return whether a change of lookout.toml probably caused the missing answers. Also return a text about it.
+    """Return whether a change of lookout.toml probably caused the missing answers, and a text that explains it.
 
     A change is the probable cause if the target's settings differ from those of the last run with answers.
     """
@@ -301,14 +301,14 @@ def _explain_missing_answers_by_settings(run: LiveRun, report: RunReport) -> tup
         )
     if report.snapshot.settings == last_run.snapshot.settings:
         return False, (
-            f"With the same settings the run of {last_run.finished_at:%Y-%m-%d %H:%M} UTC had answers, so the "
+            f"With the same settings, the run of {last_run.finished_at:%Y-%m-%d %H:%M} UTC had answers, so the "
             "application may have changed."
         )
     return False, ""
 
 
 def _find_api_path(run: LiveRun) -> str:
-    """Return the URL path of the target's API. Return an empty text if the target has no JSON or SSE API."""
+    """Find the URL path of the target's API. Return an empty string if the target has no JSON or SSE API."""
     probe = run.context.configured.probe
     if probe.driver not in {"json", "sse"}:
         return ""
@@ -316,7 +316,7 @@ def _find_api_path(run: LiveRun) -> str:
 
 
 def _build_not_ready_observation(error: ProbeError, at: ObservationContext) -> Observation:
-    """Build the observation of a target that was not ready: a failed deploy, or else a fault of Lookout."""
+    """Build the observation of a target that was not ready: a failed deploy, or else an internal fault."""
     if error.blame is Blame.APP:
         return build_failed_deploy_observation(at, detail=str(error))
     return build_monitor_fault_observation(at, fault_name=type(error).__name__, detail=str(error))
@@ -390,19 +390,19 @@ DELIVERY_WORDS: Final = {
     "printed": "only printed here: Slack is not configured, so no person was notified",
     "sent": "sent now",
 }
-"""What is printed for each delivery status of messages, worst first."""
+"""The text that is printed for each delivery status of messages, worst first."""
 EARLIER_WORDS: Final = {
     "waiting": "not sent yet: Slack did not accept it; Lookout tries again",
     "sent": "sent now, late",
 }
-"""What is printed for each delivery status of messages from before the run, worst first."""
+"""The text that is printed for each delivery status of messages from before the run, worst first."""
 
 
 def describe_notifications(notifier: Notifier, observations: Sequence[Observation], since: datetime) -> str:
     """Describe which alerts were sent, for example ``1 new, sent now; 2 already known``.
 
-    Messages of earlier runs are included if they wait or were sent now. ``since`` is when the run began. If the
-    warehouse cannot be read, the text says so.
+    Messages of earlier runs are included if they still wait or were sent now. ``since`` is the start of the run. If
+    the warehouse cannot be read, the text says so.
     """
     try:
         messages = list_run_messages(notifier.store, notifier.run_id)

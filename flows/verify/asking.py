@@ -39,7 +39,7 @@ from monitors.records.runs import CaseResult
 async def prepare_run(
     request: VerifyRequest, listener: ProgressListener, *, unreported: tuple[type[Exception], ...]
 ) -> LiveRun:
-    """Load configuration and suite, open the journal, and load the answers of a stopped run.
+    """Load the configuration and the suite, open the journal, and load the answers of a stopped run.
 
     Errors of the types ``unreported`` cause no alert, because the person who started the run sees them.
     """
@@ -88,14 +88,14 @@ async def ask_until_deadline(run: LiveRun) -> None:
 
 def _format_deadline_reached(run: LiveRun, limit_s: float) -> str:
     return (
-        f"Lookout stopped asking after {limit_s:g} s: {plural(len(run.results), 'answer')} arrived, and the other "
+        f"Lookout stopped asking after {limit_s:g} s: {plural(len(run.results), 'answer')} arrived, and all other "
         "cases were not asked. If the suite needs more time, raise watchdog.run_deadline_s in lookout.toml."
         + (f" {limited[0].upper()}{limited[1:]}." if (limited := run.describe_request_limit()) else "")
     )
 
 
 async def wait_for_deploy(run: LiveRun) -> bool:
-    """Wait until the target serves the commit to verify. Return whether it does.
+    """Wait until the target serves the commit to verify. Return whether the target serves the commit.
 
     If the target does not serve the commit in time, the error is stored in ``run.not_ready``. A target that does
     not report its version counts as ready.
@@ -123,7 +123,7 @@ async def wait_until_app_recovers(run: LiveRun) -> None:
     Raises `ProbeError` if the application does not recover in time. The run then stops.
     """
     settings, listener = run.context.configured.probe, run.context.listener
-    listener.on_stage("waiting for the app to come back")
+    listener.on_stage("waiting for the app to recover")
     try:
         await wait_until_target_serves_again(
             run.context.target,
@@ -139,9 +139,9 @@ async def wait_until_app_recovers(run: LiveRun) -> None:
 async def ask_unanswered_cases(
     run: LiveRun, *, on_result: Callable[[CaseResult], None], ends_at: float | None = None
 ) -> None:
-    """Ask the cases without an answer, most severe first, several at a time, and grade the answers.
+    """Ask the cases without an answer, most severe first and several at a time, and grade the answers.
 
-    ``ends_at`` is the deadline in the time of the event loop. Each result is stored before ``on_result`` is called.
+    ``ends_at`` is the deadline as a time of the event loop. Each result is stored before ``on_result`` is called.
     """
     context = run.context
     settings = context.configured.probe
@@ -213,7 +213,7 @@ class _AnswerGrader:
         return assess_case(case, exchange, grades).outcome is not CaseOutcome.CORRECT
 
     async def save(self, case: GoldCase, result: ProbeResult) -> None:
-        """Store and report a result. If the judge must grade it, queue it for the judge instead."""
+        """Store and report a result. If the judge must grade the answer, queue the answer for the judge instead."""
         grades = self._graded.pop((case.id, result.repeat), ())
         assessment = assess_case(case, result, grades if isinstance(result, Exchange) else ())
         if isinstance(result, Exchange) and self._judges.is_needed(assessment):

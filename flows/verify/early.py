@@ -4,7 +4,7 @@
               └──▶ start the server ─▶ import Prefect ─▶ verify_deploy ┘
 
 Every result is stored in the journal immediately. If no server starts, asking stops, and alerts are sent about the
-severe failures so far and about the missing server. The same command then resumes the run.
+severe failures so far and about the missing server. If the same command is started again, it resumes the run.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ async def _ask_in_background(run: LiveRun) -> AsyncGenerator[asyncio.Task[None]]
     """Ask in a background task, which is cancelled at the end of the ``with`` block.
 
     Lookout's owners are notified if no server starts, or if the server is lost before the run is complete. If
-    asking fails too, the error from asking is raised.
+    asking also fails, the error from asking is raised.
     """
     with run.context.run_folder:
         run.asking = asking = asyncio.create_task(ask_until_deadline(run))
@@ -101,7 +101,7 @@ def _show_server_wait(asking: asyncio.Task[None], listener: ProgressListener) ->
 
 
 async def _run_in_daemon_thread(work: Callable[[], Result]) -> Result:
-    """Run ``work`` in a daemon thread, so that Ctrl-C ends the process at once."""
+    """Run ``work`` in a daemon thread, so that Ctrl-C ends the process immediately."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Result] = loop.create_future()
 
@@ -128,7 +128,7 @@ async def _run_in_daemon_thread(work: Callable[[], Result]) -> Result:
 
 @contextmanager
 def _cancel_on_sigterm() -> Generator[None]:
-    """Cancel the current task on SIGTERM, as Ctrl-C does. Inside a flow, Prefect does this."""
+    """Cancel the current task on SIGTERM, as on Ctrl-C. Inside a flow, Prefect does this."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     if task is None:
         raise AssertionError("internal error: the coroutine must run in a task")

@@ -1,8 +1,8 @@
 """Builds the rows of an experiment on a platform from a run's results: inputs, outputs and scores, redacted.
 
-If a case was asked several times, its worst answer counts, and each of its rows gets an equal part of the case's
-points. The average of ``lookout_earned``, divided by the average of ``lookout_weight``, is the run's weighted
-score.
+If a case was asked several times, the worst answer counts, and each row of the case gets an equal part of the
+case's points. The average of ``lookout_earned``, divided by the average of ``lookout_weight``, is the run's
+weighted score.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class CaseWeights:
     def build_point_scores(self, case_id: str) -> Iterator[Score]:
         """Yield the earned and the possible points as shares of the largest weight.
 
-        Yield nothing for an ungraded case.
+        Yield no scores for an ungraded case.
         """
         worst = self._worst.get(case_id)
         if worst is None:
@@ -64,7 +64,7 @@ class CaseWeights:
 def build_experiment_rows(
     results: Iterable[CaseResult], examples: Mapping[str, str], weights: CaseWeights, redact: Redact
 ) -> Iterator[ExperimentRow]:
-    """Yield a row for each result of a case with an example. ``examples`` maps case ids to example ids."""
+    """Yield a row for each result whose case has an example. ``examples`` maps case ids to example ids."""
     for result in results:
         example_id = examples.get(result.case.id)
         if example_id is not None:
@@ -121,7 +121,7 @@ def _build_metadata(assessment: Assessment) -> Json:
 
 
 def _build_scores(result: CaseResult) -> Iterator[Score]:
-    """Yield the scores of one answer. A score that is unknown has no value."""
+    """Yield the scores of one answer. An unknown score has no value."""
     assessment = result.assessment
     match assessment.outcome:
         case CaseOutcome.CORRECT:
@@ -140,7 +140,7 @@ def _build_scores(result: CaseResult) -> Iterator[Score]:
 
 
 def _build_usefulness_scores(result: CaseResult, safe: Redact) -> Iterator[Score]:
-    """Yield the rating, and for each of its criteria 1 or 0 with the quote and the reason."""
+    """Yield the rating, and a score of 1 or 0 for each of its criteria, with the quote and the reason."""
     grade = find_rating_grade(result.assessment)
     if grade is None or grade.rubric is None:
         return

@@ -1,8 +1,8 @@
 """Writes a run as an experiment to a platform such as LangSmith.
 
-The experiment is opened while the run asks, so that alerts and reports can link to it. It is written after the
-alerts are sent, so that verdict and alerts do not wait for the platform. Errors of the platform become a warning of
-the run. A resumed run writes no row twice, because all ids depend on run, case and repeat.
+The experiment is opened while the run asks, so that alerts and reports can link to it. The rows are written after
+the alerts are sent, so that verdict and alerts do not wait for the platform. Errors of the platform become a
+warning of the run. A resumed run writes no row twice, because all ids depend on run, case and repeat.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from monitors.platforms.settings import DatasetAddress, parse_dataset_address
 from monitors.records.runs import RunExperiment, RunReport
 
 OPEN_TIMEOUT_S: Final = 120.0
-"""How long loading the dataset and opening the experiment may take, in seconds from the start of the run."""
+"""Timeout for loading the dataset and opening the experiment, in seconds from the start of the run."""
 WRITE_TIMEOUT_S: Final = 600.0
-"""Timeout of writing all rows, in seconds. 500 rows with 5 scores need 3,000 requests."""
+"""Timeout for writing all rows, in seconds. 500 rows with 5 scores need 3,000 requests."""
 ROWS_PER_BATCH: Final = 50
-"""How many rows are written together."""
+"""The number of rows that are written together."""
 
 
 class _PlatformExperiment(NamedTuple):
@@ -41,13 +41,13 @@ class _PlatformExperiment(NamedTuple):
 
 
 class ExperimentWriter:
-    """Writes the experiment of one run. Errors of the platform are not raised, see `RunExperiment.problem`."""
+    """Writes the experiment of one run. Errors of the platform are not raised; see `RunExperiment.problem`."""
 
     def __init__(self, run: LiveRun, address: DatasetAddress, opening: asyncio.Task[_PlatformExperiment]) -> None:
         self._run, self._address, self._opening = run, address, opening
 
     def describe(self) -> RunExperiment | None:
-        """Return the description of the experiment. ``None`` if the platform has not answered yet."""
+        """Return the description of the experiment. Return ``None`` if the platform has not answered yet."""
         if not self._opening.done() or self._opening.cancelled():
             return None
         error = self._opening.exception()
@@ -90,7 +90,7 @@ class ExperimentWriter:
 
 @asynccontextmanager
 async def open_experiment(run: LiveRun) -> AsyncGenerator[ExperimentWriter | None]:
-    """Open the run's experiment in the background. Yields ``None`` if the target has no dataset."""
+    """Open the run's experiment in the background. Yield ``None`` if the target has no dataset."""
     written = run.context.configured.experiments
     if written is None:
         yield None
@@ -132,7 +132,7 @@ async def _open_on_platform(run: LiveRun, address: DatasetAddress, stack: AsyncE
 
 
 async def _load_examples(datasets: Datasets, dataset: Dataset, cases: frozenset[str]) -> Mapping[str, str]:
-    """Load the example id of each of these cases. The keys are case ids."""
+    """Load the example ids of ``cases``, by case id."""
     examples: dict[str, str] = {}
     async with aclosing(datasets.pull(dataset)) as entries:
         async for entry in entries:

@@ -3,9 +3,9 @@
     prepare ─▶ ask_and_grade ─▶ evaluate_run ─▶ record ─▶ notify_people ─▶ post_results_to_pull_requests
             ─▶ recheck_and_update_messages ─▶ write_experiment ─▶ publish
 
-The run waits until the application serves the deployed commit. Otherwise it could grade an older build. Each result
-is stored at once. The first severity-3 failure sends an alert at once. The state of the flow is Completed with the
-name Pass, Fail or Inconclusive. The state Failed means that Lookout itself has a fault.
+The run waits until the application serves the deployed commit. Otherwise the run could grade an older build. Each
+result is stored immediately. The first severity-3 failure sends an alert immediately. The state of the flow is
+Completed with the name Pass, Fail or Inconclusive. The state Failed means that Lookout itself has a fault.
 """
 
 from __future__ import annotations
@@ -72,12 +72,15 @@ from warehouse.journal.rows import RunRow
 
 NAME: Final = "verify-deploy"
 LOAD_WAIT_S = 30.0
-"""Maximum wait for another process that uses the warehouse, in seconds. Then the next run loads the journal."""
+"""Maximum wait for another process that uses the warehouse, in seconds.
+
+After that, the next run loads the journal.
+"""
 
 
 @flow(name=NAME, description=__doc__)
 async def verify_deploy(request: VerifyRequest) -> State[RunReport] | State[None]:
-    """Verify one target. Return a state that is named after the verdict; its data is the report.
+    """Verify one target. Return a state that is named after the verdict. The state's data is the report.
 
     A missed scheduled run ends as Skipped if a newer run replaces it. The run of a deploy ends as Superseded if a
     newer commit was reported before the run started, and the application does not report which commit it serves.
@@ -164,7 +167,7 @@ async def _run_verification(request: VerifyRequest, begun: LiveRun | None) -> St
 @task(name="prepare", cache_policy=NO_CACHE)
 @redact_errors
 async def prepare_unless_begun(request: VerifyRequest, begun: LiveRun | None) -> LiveRun:
-    """Return the run that this process started before the server was ready, or else prepare a new run."""
+    """Return the run that this process started before the server was ready. Otherwise, prepare a new run."""
     if begun is not None:
         return begun
     listener = RunLog(request.target, write_line_to_stderr) if deployment.id else NO_LISTENER
@@ -172,7 +175,10 @@ async def prepare_unless_begun(request: VerifyRequest, begun: LiveRun | None) ->
 
 
 def _select_errors_shown_to_caller() -> tuple[type[Exception], ...]:
-    """Return the error types that the person who started the run sees. None if a deployment started the run."""
+    """Return the error types that the person who started the run sees.
+
+    Return no types if a deployment started the run.
+    """
     return () if deployment.id else (ConfigError,)
 
 
@@ -238,7 +244,7 @@ async def _store_run(run: LiveRun, report: RunReport) -> ReportPaths:
 
 
 def _load_journal(run: LiveRun) -> None:
-    """Load the journal into the warehouse. If another process has locked the file, skip this.
+    """Load the journal into the warehouse. If another process has locked the file, do nothing.
 
     A damaged file is rebuilt from the journal, and Lookout's owners are notified.
     """
@@ -270,7 +276,8 @@ def _write_reports(run: LiveRun, report: RunReport) -> ReportPaths:
 def _read_previous_report_and_incidents(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]:
     """Read the report of the previous run and the open incidents.
 
-    Without a comparable previous run, the report is ``None``. If the warehouse cannot be read, both are missing.
+    Without a comparable previous run, the report is ``None``. If the warehouse cannot be read, report and incidents
+    are both missing.
     """
     store, target = run.context.store, run.context.target.name
     try:
@@ -300,7 +307,7 @@ async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> 
 
 
 async def _add_summary_to_messages(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
-    """Add the summary of the run, and the recheck if there is one, to the messages that the run sent."""
+    """Add the summary of the run, and the recheck if there was one, to the messages that the run sent."""
     patterns, recheck = run.context.configured.graders.account_patterns, report.recheck
     format_recheck = None
     if recheck is not None:
@@ -332,7 +339,7 @@ async def recheck_and_update_messages(run: LiveRun, report: RunReport) -> RunRep
 @task(name="write the experiment", cache_policy=NO_CACHE)
 @redact_errors
 async def write_experiment(run: LiveRun, report: RunReport, experiment: ExperimentWriter | None) -> RunReport:
-    """Write the run as an experiment to the target's platform. If this changes the reports, write them again."""
+    """Write the run as an experiment to the target's platform. Write the reports again if this changes them."""
     if experiment is None:
         return report
     run.context.listener.on_stage("writing the experiment")

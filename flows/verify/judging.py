@@ -1,7 +1,7 @@
-"""Grades the answers that rules cannot grade, or that the judge must confirm, as `[judge] scope` says.
+"""Grades the answers that rules cannot grade, or that the judge must confirm according to `[judge] scope`.
 
-Answers are queued for the judge while the run continues to ask. The judge grades them in groups, but severity-3
-cases do not wait for a full group. Without a judge, these answers stay ungraded, with a reason.
+Answers are queued for the judge while the run continues to ask. The judge grades the answers in groups, but
+severity-3 cases do not wait for a full group. Without a judge, these answers stay ungraded, with a reason.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ OnRuling = Callable[[PendingAnswer, Ruling], Awaitable[None]]
 
 
 class JudgeQueue:
-    """Asks the judge in a background task, so that asking the application need not wait for a provider.
+    """Asks the judge in a background task, so that asking the application does not wait for a provider.
 
     A group is sent if it is full, if it contains an ungraded severe case, or if the queue is closed. The groups
-    also contain known answers (canaries), made from ``canary_cases``, that test the judge. The end of the ``async
-    with`` block waits for all verdicts. After an exception, it does not wait, because a resumed run asks the judge
-    again.
+    also contain known answers (canaries), made from ``canary_cases``, that test the judge. The ``async with`` block
+    waits at its end for all verdicts. After an exception, the block does not wait, because a resumed run asks the
+    judge again.
     """
 
     def __init__(
@@ -209,7 +209,10 @@ class JudgeStage:
             self._store_judging_in_run()
 
     async def grade_or_queue_answer(self, case: GoldCase, exchange: Exchange, grades: Sequence[Grade]) -> None:
-        """Grade an answer by a rule, or queue it for the judge. Without a judge, leave it ungraded."""
+        """Grade an answer by a rule, or queue the answer for the judge.
+
+        Without a judge, leave the answer ungraded.
+        """
         assessment = assess_case(case, exchange, [grade for grade in grades if grade.grader != JUDGE])
         by_rule = (
             grade_trivial_answer_as_failed(case, exchange) if is_judge_required_for_ungraded(assessment) else None
@@ -324,5 +327,5 @@ def add_or_replace_grade(grades: Sequence[Grade], added: Judged | Abstained) -> 
 def _format_void_alert(voids: Sequence[JudgedGroup]) -> str:
     first = next(group.canaries for group in voids if group.canaries is not None)
     grades = sum(len(group.rulings) for group in voids)
-    more = f" This happened in {len(voids)} batches of this run." if len(voids) > 1 else ""
+    more = f" The same happened in {len(voids)} batches of this run." if len(voids) > 1 else ""
     return first.format_void_alert(grades) + more

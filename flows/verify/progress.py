@@ -10,24 +10,27 @@ from monitors.records.runs import CaseResult
 
 
 class ProgressListener(Protocol):
-    """Receives the progress of a run. It must not block. An exception in it ends the run."""
+    """Receives the progress of a run. A listener must not block. An exception in a listener ends the run."""
 
     def on_planned(self, run_id: str, cases: int, resumed: int) -> None:
-        """Handle the plan: the run will have ``cases`` results, and ``resumed`` of them come from a stopped run."""
+        """Handle the plan of the run.
+
+        The run will have ``cases`` results; ``resumed`` of them come from a stopped run.
+        """
         ...
 
     def on_result(self, result: CaseResult) -> None:
-        """Handle one more result."""
+        """Handle a new result."""
         ...
 
     def on_stage(self, name: str) -> None:
-        """Handle the start of a stage, described in a few words."""
+        """Handle the start of a stage. ``name`` describes the stage in a few words."""
         ...
 
     def on_ended(self, text: str, report: str) -> None:
         """Handle the end of the run.
 
-        ``text`` has the verdict and the notifications. ``report`` is the path of the report.
+        ``text`` contains the verdict and the notifications. ``report`` is the path of the report.
         """
         ...
 
@@ -61,7 +64,7 @@ class RunLog:
         self._write(f"{self._target}: run {run_id} starts, {plural(cases, 'question')}{answered_before}")
 
     def on_result(self, result: CaseResult) -> None:
-        """Do nothing, because a line for each result would hide the other lines."""
+        """Do nothing, because a line for each result would hide all other lines."""
         del result
 
     def on_stage(self, name: str) -> None:
@@ -74,4 +77,4 @@ class RunLog:
 
 
 NO_LISTENER: Final[ProgressListener] = _SilentListener()
-"""A listener that does nothing with the progress."""
+"""A listener that ignores the progress."""

@@ -1,6 +1,6 @@
 """Publishes a run in Prefect's UI: a summary, a table of failures, and links.
 
-A run does not need Prefect's UI: it continues without the server.
+A run does not need Prefect's UI, and continues without the server.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from monitors.records.runs import CaseResult, RunReport
 from monitors.reports.write import ReportPaths
 
 MAX_ROWS: Final = 100
-"""Maximum number of rows in the table of failures. The file results.json has all failures."""
+"""Maximum number of rows in the table of failures. The file results.json contains all failures."""
 
 STEP_PERCENT: Final = 5.0
-"""Minimum progress between two updates, in percent. Each update costs a request of about 10 ms."""
+"""Minimum progress between two updates, in percent. Each update takes a request of about 10 ms."""
 
 
 async def publish_artifacts(
@@ -47,7 +47,7 @@ async def publish_artifacts(
 
 
 class ProgressPage:
-    """Shows the run's progress in Prefect's UI, in steps. It must be used in a task run."""
+    """Shows the run's progress in Prefect's UI, in steps. Use it in a task run."""
 
     def __init__(self, name: str) -> None:
         self._key = f"{build_artifact_key(name)}-progress"

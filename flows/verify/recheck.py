@@ -1,8 +1,8 @@
-"""Asks severe failed cases again after the verdict, at the target and at the previous build of the application.
+"""Rechecks severe failed cases after the verdict, at the target and at the application's previous build.
 
 The alerts have already been sent. The results do not change the verdict, a rate or the next baseline. Each result
-is stored before the next question, so that a resumed run asks no question twice. Errors are described in the
-report.
+is stored before the next question is asked, so that a resumed run asks no question twice. The report describes
+errors.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ RECOVERY_DEADLINE_S: Final = 5.0
 """Maximum wait, in seconds, until the application is ready again after a whole suite."""
 POLL_S: Final = 1.0
 RECHECK_FOLDER: Final = "recheck"
-"""Name of the folder inside the run's folder for files that a driver writes while it asks again."""
+"""Name of the folder inside the run's folder for files that a driver writes during the recheck."""
 JOB_DRIVER: Final = "job"
 AGENT_TEXT: Final = "each question would start a new job of the agent"
 APP_DOWN_TEXT: Final = "the application stopped answering before the end of the run"
@@ -56,11 +56,14 @@ APP_DOWN_TEXT: Final = "the application stopped answering before the end of the 
 MAX_BUILD_CHARACTERS: Final = 120
 
 OnOpen = Callable[[CaseResult], bool]
-"""A function that gets an answer that rules left ungraded. It returns whether the judge will grade the answer."""
+"""A function that is called with an answer that rules left ungraded.
+
+It returns whether the judge will grade the answer.
+"""
 
 
 async def recheck_failures(run: LiveRun, *, hub_token: str | None) -> Recheck | None:
-    """Ask the severe failed cases again, as ``[recheck]`` allows. Return ``None`` if there are no such cases.
+    """Recheck the severe failed cases, according to ``[recheck]``. Return ``None`` if there are no such cases.
 
     ``hub_token`` gives access to a private Space. Errors of the application, of its previous build and of the judge
     are part of the result, and are not raised.
@@ -71,7 +74,7 @@ async def recheck_failures(run: LiveRun, *, hub_token: str | None) -> Recheck | 
         return None
     if why := _explain_why_not_rechecked(run):
         return Recheck(left_out=len(failed), problem=why)
-    run.context.listener.on_stage("asking failed cases again")
+    run.context.listener.on_stage("rechecking failed cases")
     address, previous = _find_previous_build(run)
     places = 1 if address is None else 2
     plan = plan_recheck(failed, times=settings.times, max_questions=settings.max_questions, places=places)
@@ -88,7 +91,7 @@ async def recheck_failures(run: LiveRun, *, hub_token: str | None) -> Recheck | 
 
 
 def _explain_why_not_rechecked(run: LiveRun) -> str:
-    """Explain why no case of this run is asked again. Return an empty text if cases are asked again."""
+    """Explain why no case of this run is rechecked. Return an empty string if cases are rechecked."""
     if run.context.configured.probe.driver == JOB_DRIVER:
         return AGENT_TEXT
     silent = (answer.result for answer in run.results if isinstance(answer.result, NoAnswer))
@@ -97,9 +100,9 @@ def _explain_why_not_rechecked(run: LiveRun) -> str:
 
 
 def _find_previous_build(run: LiveRun) -> tuple[str | None, PreviousBuild | None]:
-    """Return the address of the previous build and a record of this build, or ``None`` if not configured.
+    """Return the address and a record of the previous build, or ``None`` if no previous build is configured.
 
-    If there is no address, the record has the reason.
+    If there is no address, the record contains the reason.
     """
     context = run.context
     template = context.configured.previous_url
@@ -117,7 +120,7 @@ def _find_previous_build(run: LiveRun) -> tuple[str | None, PreviousBuild | None
 class Rechecker:
     """Asks one run's failed cases again and counts the results, including results before the run was resumed.
 
-    If some questions were not asked, ``problem`` is the reason.
+    ``problem`` is the reason why some questions were not asked.
     """
 
     def __init__(
@@ -157,7 +160,7 @@ class Rechecker:
             self._previous = await self._ask_previous_build(address, self._previous)
 
     async def _ask_target_and_explain_gap(self) -> str:
-        """Ask at the target. Return the reason if some questions were not asked, or else an empty text."""
+        """Ask at the target. Return the reason if some questions were not asked, or else an empty string."""
         target, own_commit = self._run.context.target, self._run.commit
         async with self._open_asker(target.address) as asker:
             serving = await self._find_serving_commit(asker, target)
@@ -166,7 +169,7 @@ class Rechecker:
             return await self._ask_unanswered_and_explain_gap(asker, RecheckPlace.TARGET)
 
     async def _ask_previous_build(self, address: str, previous: PreviousBuild) -> PreviousBuild:
-        """Ask the previous build. Return a record of it, with a problem if there was one."""
+        """Ask the previous build. Return a record of the previous build, with a problem if there was one."""
         problem, serving = "", None
         try:
             async with self._open_asker(address) as asker:
@@ -205,7 +208,7 @@ class Rechecker:
         )
 
     async def _find_serving_commit(self, asker: CaseAsker, target: Target) -> str | None:
-        """Find the commit that an address serves. ``None`` if unknown.
+        """Find the commit that an address serves. Return ``None`` if the commit is unknown.
 
         Raises `ProbeError` if there is no answer.
         """
@@ -222,7 +225,7 @@ class Rechecker:
     async def _ask_unanswered_and_explain_gap(self, asker: CaseAsker, place: RecheckPlace) -> str:
         """Ask the remaining questions at one place.
 
-        Return the reason if some were not asked, or else an empty text.
+        Return the reason if some questions were not asked, or else an empty string.
         """
         asked = {(case.case_id, case.repeat) for case in self._answers if case.place is place}
         questions = [
@@ -253,8 +256,8 @@ class Rechecker:
     async def _open_judging(self, place: RecheckPlace) -> AsyncGenerator[OnOpen]:
         """Open the judge within the run's budget, for cases that the judge failed.
 
-        Yield a function that queues an answer for the judge. It returns false for an answer that the judge does not
-        grade.
+        Yield a function that queues an answer for the judge. The function returns false for an answer that the
+        judge does not grade.
         """
         context, settings = self._run.context, self._run.context.judge.settings
         if not self._by_judge or settings is None or context.judge.why_off:
@@ -328,7 +331,7 @@ def _list_failed_by_judge(run: LiveRun) -> Iterator[str]:
 
 
 def _load_earlier_answers(run: LiveRun) -> list[RecheckAnswer]:
-    """Load the results of asking again from before the run was resumed."""
+    """Load the recheck results from before the run was resumed."""
     context = run.context
     if not context.run_folder.resumed:
         return []

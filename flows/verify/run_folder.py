@@ -1,6 +1,6 @@
-"""The folder of a verification run. It stores how the run started, so that another process can resume the run.
+"""The folder of a verification run, with the data that another process needs to resume the run.
 
-The request of a run contains no secrets, because Prefect stores and shows it.
+The request of a run contains no secrets, because Prefect stores and shows the request.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NO_BASELINE: Final = "none"
 class VerifyRequest(BaseModel):
     """A request to verify one target. It contains the configuration, or the path of a lookout.toml.
 
-    ``commit`` is the deploy to verify, if it is known. ``fresh`` starts a new run even if another run could be
+    ``commit`` is the deploy to verify, if known. ``fresh`` starts a new run even if an earlier run could be
     resumed. The results of a staging target are posted to ``pull_request``. ``baseline`` is the run to compare
     with: a run's id, the path of a results.json, ``none``, or ``auto`` for the last accepted run of the target
     branch. ``change`` is the change that a CI job checks.
@@ -49,7 +49,7 @@ class VerifyRequest(BaseModel):
     @model_validator(mode="after")
     def _has_one_configuration(self) -> Self:
         if (self.config_path is None) == (self.config is None):
-            raise ValueError("give either `config_path` or `config`")
+            raise ValueError("set either `config_path` or `config`")
         return self
 
 
@@ -61,10 +61,13 @@ ALIVE_FILE = "run.alive"
 Other processes test this lock, not `LOCK_FILE`.
 """
 DONE_FILE = "done"
-"""Name of a file that is written last, after reports and alerts. If it is missing, a later run sends the alerts."""
+"""Name of the file that is written last, after reports and alerts.
+
+If it is missing, a later run sends the alerts.
+"""
 
 RESUME_WITHIN = timedelta(hours=1)
-"""How long after its start a stopped run can be resumed. Later, its answers are too old."""
+"""Maximum time after its start in which a stopped run can be resumed. After this time, its answers are too old."""
 
 
 class RunStart(Record):
@@ -73,7 +76,7 @@ class RunStart(Record):
     Two runs ask the same questions if target, suite, commit, head of the change and settings are the same.
     ``settings_sha256`` is the hash of the settings that affect answers and grades. ``serving`` is the commit that
     the target served, if known. The results are posted to ``pull_request``, even if another process finishes the
-    run. ``planned`` is the number of results with repeats, or ``None`` if an older Lookout wrote the file.
+    run. ``planned`` is the number of results with repeats, or ``None`` if an older Lookout version wrote the file.
     """
 
     run_id: Identifier
@@ -163,7 +166,7 @@ def is_run_complete(folder: Path) -> bool:
 
 
 def has_live_process(folder: Path) -> bool:
-    """Return whether a running process works on the run in ``folder``."""
+    """Return whether an active process works on the run in ``folder``."""
     try:
         with (folder / ALIVE_FILE).open(encoding="utf-8") as alive:
             fcntl.flock(alive, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -177,10 +180,10 @@ def has_live_process(folder: Path) -> bool:
 def find_run_to_resume(
     runs: Path, wanted: RunStart, is_same_build: Callable[[RunStart], bool] = lambda _: True
 ) -> RunFolder | None:
-    """Find and lock the newest stopped run with the same questions. ``None`` if no run can be resumed.
+    """Find and lock the newest stopped run with the same questions. Return ``None`` if no run can be resumed.
 
-    ``is_same_build`` returns whether the target still serves the build of that run. A run is skipped if another
-    process works on it, or if a finished run of the target is newer.
+    ``is_same_build`` returns whether the target still serves the build of the stopped run. A run is skipped if
+    another process works on it, or if a finished run of the target is newer.
     """
     for start_file in sorted(runs.glob(f"*/{START_FILE}"), reverse=True):
         start = read_start(start_file.parent)
@@ -211,14 +214,14 @@ def _lock_folder(folder: Path, data_folder: Path) -> TextIO | None:
 
 
 def _lock_alive_file(folder: Path, data_folder: Path) -> TextIO:
-    """Lock the alive file. This waits only for a check by `has_live_process`."""
+    """Lock the alive file. Only a check by `has_live_process` can delay this."""
     alive = open_lock_handle(folder / ALIVE_FILE, within=data_folder)
     fcntl.flock(alive, fcntl.LOCK_EX)
     return alive
 
 
 def read_start(folder: Path) -> RunStart | None:
-    """Read how the run in ``folder`` started. ``None`` if the file is missing or damaged."""
+    """Read how the run in ``folder`` started. Return ``None`` if the file is missing or damaged."""
     try:
         return RunStart.model_validate_json((folder / START_FILE).read_text(encoding="utf-8"))
     except (OSError, ValidationError):

@@ -1,7 +1,7 @@
-"""The state of a running verification. Results are compressed in memory, so that a large suite needs little memory.
+"""The state of an active verification run.
 
-This module also finds the run's baseline, which is a named run or the last accepted run. Runs with different judges
-are not compared.
+Results are compressed in memory, so that a large suite needs little memory. This module also finds the run's
+baseline, which is a named run or the last accepted run. Runs with different judges are not compared.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from warehouse.queries.runs import find_baseline_run
 
 _RESULT: Final[TypeAdapter[ProbeResult]] = TypeAdapter(ProbeResult)
 COMPRESSION_LEVEL: Final = 1
-"""Level of compression.
+"""Compression level of the results.
 
 A result takes 18 kB as objects, 3 kB as JSON and 1.2 kB compressed. Compressing and decompressing take 0.1 ms each.
 """
@@ -46,14 +46,14 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 MAX_UNPACKED: Final = 500
-"""How many results are also cached uncompressed, because a run reads each result about forty times."""
+"""The number of results that are also cached uncompressed, because a run reads each result about forty times."""
 
 
 class PackedResults(Sequence[CaseResult]):
     """Compressed results by case and repeat, in the order in which they arrived.
 
-    Each access decompresses a result, so iterate instead of building a list. Results can be added during an
-    iteration, but the iteration does not include them.
+    Each access decompresses a result, so iterate instead of building a list. Results that are added during an
+    iteration are not part of the iteration.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class PackedResults(Sequence[CaseResult]):
         self._unpacked: dict[_PackedResult, CaseResult] = {}
 
     def put(self, result: CaseResult) -> None:
-        """Store a result. It replaces an earlier result of the same case and repeat."""
+        """Store a result. It replaces an earlier result for the same case and repeat."""
         key = result.case.id, result.result.repeat
         if key in self._packed:
             self._unpacked.pop(self._packed[key], None)
@@ -119,7 +119,7 @@ _NAMES: Final[dict[frozenset[str], set[str]]] = {}
 
 
 def _share_field_names(record: Model) -> Model:
-    """Let a record share its sets of field names with other records, which halves its size in memory.
+    """Let a record share its sets of field names with other records, which halves the record's size in memory.
 
     This is safe because records are frozen.
     """
@@ -133,7 +133,7 @@ def _share_field_names(record: Model) -> Model:
 
 
 OnStep = Callable[[int, int], Awaitable[None]]
-"""A function that is called after each final result. It gets the numbers of final and of planned results."""
+"""A function that is called after each final result with the numbers of final and of planned results."""
 
 
 async def _ignore_step(done: int, planned: int) -> None:
@@ -166,7 +166,7 @@ class LiveRun:
 
     @property
     def planned(self) -> int:
-        """The number of results that the run will have, including repeats."""
+        """The number of results of the complete run, including repeats."""
         repeats = self.context.configured.probe.repeats_severity_3
         return sum(1 for _ in iterate_questions_by_severity(self.context.suite.cases, repeats_severity_3=repeats))
 
@@ -186,7 +186,7 @@ class LiveRun:
         return self.context.start.commit or self.serving or self.context.start.serving
 
     def describe_request_limit(self) -> str:
-        """Describe how the run followed the application's request limit. Return an empty text without a limit."""
+        """Describe how the run followed the application's request limit. Return an empty string without a limit."""
         return self.limit.describe_waits() if self.limit else ""
 
     def load_earlier_results(self) -> None:
@@ -220,7 +220,7 @@ class LiveRun:
 
     @property
     def graded(self) -> int:
-        """How many answers were graded right or wrong."""
+        """The number of answers that were graded right or wrong."""
         graded_outcomes = (CaseOutcome.CORRECT, CaseOutcome.FAILED)
         return sum(isinstance(r.result, Exchange) and r.assessment.outcome in graded_outcomes for r in self.results)
 
@@ -253,7 +253,7 @@ RESULTS_FILE: Final = "results.json"
 
 
 def find_baseline(run: LiveRun) -> Baseline | None:
-    """Find the baseline of a graded run. ``None`` if there is none or the warehouse cannot be read.
+    """Find the baseline of a graded run. Return ``None`` without a baseline, or if the warehouse cannot be read.
 
     Raises `ConfigError` if a named baseline does not exist.
     """
@@ -287,7 +287,7 @@ def load_named_baseline(name: str, runs: Path) -> Baseline | None:
     file = next((place for place in paths if place.is_file()), None)
     if file is None:
         raise ConfigError(
-            f"--baseline {name} is not a file and not a finished run in {runs}; accepted: {AUTO} (the last "
+            f"--baseline {name} is neither a file nor a finished run in {runs}; accepted: {AUTO} (the last "
             f"accepted run), {NO_BASELINE}, a run's id, the path of its {RESULTS_FILE}"
         )
     return build_baseline(*read_results(file))
@@ -297,9 +297,9 @@ JUDGE_CHANGED = "JudgeChanged"
 
 
 def mark_run_if_judge_changed(run: LiveRun) -> None:
-    """Mark the run and add a fault to it if its judge is not the judge of the previous run.
+    """Mark the run and add a fault to it if its judge differs from the judge of the previous run.
 
-    Such runs are not compared. A run without a judge's grades can be compared with any run.
+    Such runs are not compared. A run without judge grades can be compared with any run.
     """
     if run.judging is None or not run.judging.lineages:
         return

@@ -1,7 +1,7 @@
 """Reads the progress of runs without a report, for the site.
 
-It reads the start file and the journal segments, and tests whether a process works on the run. It changes nothing,
-and the run never waits for it.
+This module reads the start file and the journal segments, and tests whether a process works on the run. It changes
+nothing, and the run never waits for it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from warehouse.journal.segments import Segment, parse_segment_id, parse_time
 LISTED_FOR: Final = timedelta(hours=24)
 """Maximum age of a run in the list, counted from its start."""
 CACHE_FOR: Final = timedelta(seconds=1)
-"""How long a list of runs is cached."""
+"""Time for which a list of runs is cached."""
 MAX_RUNS: Final = 16
 _TIME_PREFIX: Final = "%Y%m%dT%H%M%SZ"
 
@@ -38,11 +38,11 @@ class RunState(StrEnum):
     GOING_ON = "going on"
     STOPPED = "stopped"
     DONE = "done"
-    """The report is stored, but it is not loaded into the warehouse yet."""
+    """The report is stored, but not yet loaded into the warehouse."""
 
 
 class SevereFailure(Record):
-    """A severity-3 failure in a run without a report. ``asked`` and ``reason`` are not masked yet."""
+    """A severity-3 failure in a run without a report. ``asked`` and ``reason`` are not yet masked."""
 
     case_id: str
     repeat: int
@@ -85,12 +85,12 @@ class RunProgress(Record):
 
     @property
     def graded(self) -> int:
-        """How many answers were graded right or wrong."""
+        """The number of answers that were graded right or wrong."""
         return self.outcomes.get(CaseOutcome.CORRECT, 0) + self.failed
 
     @property
     def failed(self) -> int:
-        """How many answers were wrong so far."""
+        """The number of wrong answers so far."""
         return self.outcomes.get(CaseOutcome.FAILED, 0)
 
 
@@ -150,7 +150,7 @@ class RunWatch:
         self._guard = Lock()
 
     def list_recent_unfinished_runs(self, now: datetime) -> tuple[RunProgress, ...]:
-        """List recent runs that have no report. Runs that go on come first, then the newest.
+        """List recent runs that have no report. Active runs come first, then the newest runs.
 
         Raises `WarehouseUnwritable` if the journal cannot be reached.
         """
@@ -160,7 +160,7 @@ class RunWatch:
             return self._listed[1]
 
     def load_progress(self, run_id: str) -> RunProgress | None:
-        """Load the progress of a run of any age. ``None`` if the run is unknown."""
+        """Load the progress of a run of any age. Return ``None`` if the run is unknown."""
         if "/" in run_id or run_id.startswith("."):
             return None
         with self._guard:

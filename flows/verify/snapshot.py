@@ -1,4 +1,4 @@
-"""Builds the snapshot of a run: its commit, settings, graders and judges. It also finds the last accepted run."""
+"""Builds the snapshot of a run: its commit, settings, graders and judges. Also finds the last accepted run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def build_run_snapshot(run: LiveRun) -> RunSnapshot:
 
 
 def hash_verdict_settings(context: RunContext) -> Mapping[str, str]:
-    """Hash each part of the configuration that affects the verdict. The keys are names in lookout.toml."""
+    """Hash each part of the configuration that affects the verdict. The keys are names from lookout.toml."""
     parts: Mapping[str, BaseModel | str] = {
         GATE_PART: context.config.gate,
         "target": context.target,
@@ -58,7 +58,7 @@ def hash_verdict_settings(context: RunContext) -> Mapping[str, str]:
 
 
 def hash_grading_settings(configured: TargetConfig, judge: JudgePlan) -> Mapping[str, str]:
-    """Hash each part of the configuration that affects grades. The keys are names in lookout.toml."""
+    """Hash each part of the configuration that affects grades. The keys are names from lookout.toml."""
     parts: Mapping[str, BaseModel | str | None] = {
         "graders": configured.graders,
         "domains": ",".join(configured.domains),
@@ -73,14 +73,14 @@ def _hash_part(part: BaseModel | str) -> str:
 
 
 def should_report_changes(report: RunReport) -> bool:
-    """Return whether the report should list changes. A run that passed does not list them."""
+    """Return whether the report should list changes. The report of a run that passed does not list changes."""
     return report.verdict is not Verdict.PASS
 
 
 def find_last_accepted_report(run: LiveRun, baseline: Baseline | None) -> RunReport | None:
     """Find the last accepted run, which is the baseline if the baseline passed.
 
-    If the request names a baseline that did not pass, or ``none``, find the newest accepted run.
+    If the requested baseline did not pass, or is ``none``, find the newest accepted run.
     """
     context = run.context
     if baseline is not None and baseline.report.verdict is Verdict.PASS:

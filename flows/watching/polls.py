@@ -18,14 +18,14 @@ from monitors.storage import write_atomically
 FILE_NAME: Final = "watching.json"
 WRITE_EVERY_S: Final = 10.0
 MAX_MISSED_POLLS: Final = 3
-WATCH_TO_DO: Final = "Start `lookout up`; if it runs, the lines of `service` in its log show why"
+WATCH_TO_DO: Final = "Start `lookout up`; if it is running, the `service` lines in its log show why"
 
 
 class WatchPoll(Record):
     """The last successful poll of a log, a source or the deployed commits.
 
-    ``name`` says for people what is polled, every ``every_s`` seconds. ``target`` is ``None`` for a poll about all
-    targets.
+    ``name`` describes for people what is polled. ``every_s`` is the interval in seconds. ``target`` is ``None`` for
+    a poll about all targets.
     """
 
     name: str
@@ -38,7 +38,7 @@ class WatchPoll(Record):
         return self.at + timedelta(seconds=self.every_s)
 
     def is_late(self, now: datetime) -> bool:
-        """Return whether three polls are missing. The file may be `WRITE_EVERY_S` seconds old."""
+        """Return whether three polls are missing. The file may be up to `WRITE_EVERY_S` seconds old."""
         return now - self.at > timedelta(seconds=MAX_MISSED_POLLS * self.every_s + 2 * WRITE_EVERY_S)
 
 
@@ -51,7 +51,7 @@ def write_polls(data_folder: Path, polls: Sequence[WatchPoll]) -> None:
 
 
 def read_polls(data_folder: Path) -> tuple[WatchPoll, ...]:
-    """Read the last polls. Empty if nothing was watched yet."""
+    """Read the last polls. The result is empty if nothing has been watched yet."""
     try:
         return _POLLS.validate_json((data_folder / FILE_NAME).read_bytes())
     except (OSError, ValidationError):
@@ -65,7 +65,7 @@ def list_late_polls(data_folder: Path, now: datetime, target: str | None = None)
 
 
 def format_late_polls(late: Sequence[WatchPoll]) -> str:
-    """Format which polls are late, and when the last poll was."""
+    """Format which polls are late and the time of each last poll."""
     return "; ".join(
         f"{poll.name} was last polled at {poll.at:%Y-%m-%d %H:%M} UTC instead of every {poll.every_s:g} s"
         for poll in late

@@ -1,4 +1,4 @@
-"""Watches hallucination logs, Spaces, deploys and live traffic in one process. Only new things start a Prefect run.
+"""Watches hallucination logs, Spaces, deploys and live traffic in one process. Only new data starts a Prefect run.
 
     each log, every poll_s ─▶ did a file change since a run read it? ─▶ yes: start a run that reads the log
     each target, every minute ─▶ does it run a new commit? ─▶ yes: start the run that verifies the commit
@@ -7,11 +7,12 @@
 
 Only a run of `flows.hallucination_log` moves the read position of a log. The watcher records what a run has read
 only when that run has completed. Therefore, after a killed run or a killed watcher, another run reads the same
-entries. Without Prefect's server, the watcher reads the log itself. If a person paused a deployment at Prefect, the
+entries. Without Prefect's server, the watcher itself reads the log. If a person paused a deployment in Prefect, the
 watcher does not start it. Live traffic is graded at night. The watcher only checks that the traffic sources can be
-read, also while the nightly runs are paused.
+read, even while the nightly runs are paused.
 
-Connect to Prefect's server before you import this module. It imports Prefect, which reads its settings at import.
+Connect to Prefect's server before you import this module, because this module imports Prefect, which reads its
+settings at import.
 """
 
 from __future__ import annotations
@@ -53,23 +54,23 @@ from monitors.sources.traffic.source import TrafficSource
 EVERY_MINUTE_S: Final = 60.0
 EVERY_HOUR_S: Final = 3600.0
 COMPARE_EVERY_S: Final = 3.0
-"""How often, in seconds, the watcher compares what was polled.
+"""Interval in seconds at which the watcher compares the poll results.
 
 The comparison costs nothing: only a difference, or a run that has not ended, causes a request to Prefect.
 """
 FOLLOW_FOR_S: Final = 20.0
-"""A run ends if no entry arrived for this time, in seconds. By default, this allows one more poll."""
+"""Time in seconds without a new entry after which a run ends. By default, this allows one more poll."""
 MAX_RUN_S: Final = MAX_FOLLOW_S + 300.0
-"""How long the watcher waits for the end of a run, in seconds."""
+"""Maximum time in seconds that the watcher waits for the end of a run."""
 UNKNOWN_RUN_S: Final = 60.0
-"""How long the watcher waits for the end of a run, in seconds, if Prefect does not answer."""
+"""Maximum time in seconds that the watcher waits for the end of a run if Prefect does not answer."""
 READABLE_TEXT: Final = "Lookout can read the traffic sources again."
 DEPLOYS: Final = "the deployed commits"
 SUBJECT: Final = "watching"
 """Replaces the target's name in messages about watching."""
 
 LogFilesState = tuple[tuple[str, int, int], ...] | None
-"""Name, size, and time of change in nanoseconds of each file of a log. ``None`` if the log cannot be read."""
+"""Name, size, and modification time in nanoseconds of each file of a log. ``None`` if the log cannot be read."""
 
 
 class FollowRun(NamedTuple):
@@ -95,8 +96,8 @@ class WatchedLog:
     def has_unread_entries(self) -> bool:
         """Return whether the files may have entries that no run has read.
 
-        True if the files changed since a run read them, or if no run has read them since the watcher started. False
-        if the newest poll was compared already.
+        The result is true if the files changed since a run read them, or if no run has read them since the watcher
+        started. The result is false if the newest poll has already been compared.
         """
         return not self.is_compared and not (self.is_read and self.files == self.read_files)
 
@@ -121,7 +122,10 @@ class WatchedLog:
 
 @dataclass
 class WatchedSource:
-    """A source of a target's live traffic, and how its newest checks ended. ``settings`` have only this source."""
+    """A source of a target's live traffic, and the results of the source's newest checks.
+
+    ``settings`` contains only this source.
+    """
 
     name: str
     target: str
@@ -131,7 +135,10 @@ class WatchedSource:
     error: str = ""
 
     async def check(self, now: datetime) -> None:
-        """Check that the source can be read, and raise its error if not. The source is built for each check."""
+        """Check that the source can be read.
+
+        Raises the source's error if not. The source is built for each check.
+        """
 
         def build() -> TrafficSource:
             from flows.nightly.context import build_traffic_sources  # this import loads the judge and the graders
@@ -178,13 +185,16 @@ class Watcher:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What is watched, in words for people."""
+        """The names of everything that is watched, in words for people."""
         logs = (f"the log of {name}" for name in self._logs)
         deploys = () if self._poller is None else (DEPLOYS,)
         return (*logs, *deploys, *(source.name for source in self._sources))
 
     async def run(self) -> None:
-        """Watch until cancelled, or return at once if there is nothing to watch. Errors do not end the watcher."""
+        """Watch until cancelled, or return immediately if there is nothing to watch.
+
+        Errors do not end the watcher.
+        """
         if not self.names:
             return
         self._polls = await asyncio.to_thread(self._read_polls)
@@ -240,13 +250,13 @@ class Watcher:
             return
         check = await poll_and_start_runs(self._poller, self._config_path)
         for run_id in check.runs:
-            self._write_line(f"a deploy was found: Prefect's run {run_id} verifies it")
+            self._write_line(f"found a deploy; Prefect's run {run_id} verifies it")
         for error in check.failed:
             self._write_line(f"a deploy waits for its run: {error}")
         self._record_poll(DEPLOYS, self._now(), EVERY_MINUTE_S)
 
     async def _check_source(self, source: WatchedSource) -> None:
-        """Check that a traffic source can be read. Send an alert after three failed checks in a row."""
+        """Check that a traffic source can be read. Send an alert after three consecutive failed checks."""
         now = self._now()
         try:
             await source.check(now)
@@ -276,7 +286,7 @@ class Watcher:
     async def _is_paused(self, flow: str) -> bool:
         """Return whether a person paused the deployment of ``flow``.
 
-        If Prefect does not answer, the last state counts.
+        If Prefect does not answer, return the last known state.
         """
         name = self._planned[flow].full_name
         with suppress(RunNotMade), convert_prefect_errors(name):  # the last state counts
@@ -285,7 +295,7 @@ class Watcher:
         return self._paused.get(flow, False)
 
     async def _start_run_for_changed_logs(self) -> None:
-        """Start a run for the logs with news, unless a run that has not ended reads them."""
+        """Start a run for the changed logs, unless a run that has not ended reads them."""
         if self._runs:
             await self._remove_ended_runs()
         covered = {target for run in self._runs for target in run.files}
@@ -305,14 +315,14 @@ class Watcher:
         try:
             run = await self._start_follow_run(files)
         except RunNotMade as error:
-            self._write_line(f"{error}; the watcher reads the logs itself")
+            self._write_line(f"{error}; the watcher itself reads the logs")
             await asyncio.gather(*(self._read_log(self._logs[name], files[name]) for name in names))
         else:
             self._runs.append(run)
             self._write_line(f"the log of {', '.join(names)} has changed: Prefect's run {run.id} reads it")
 
     async def _start_follow_run(self, files: dict[str, LogFilesState]) -> FollowRun:
-        """Create the run that reads the logs of ``files``, which belong to one target or to all.
+        """Create the run that reads the logs of ``files``, which belong to one target or to all targets.
 
         Raises `RunNotMade`.
         """
@@ -354,7 +364,7 @@ class Watcher:
 
 
 async def _read_final_state(client: PrefectClient, run: FollowRun) -> State | None:
-    """Return the state in which a run ended. ``None`` if it has not ended."""
+    """Return the state in which a run ended. Return ``None`` if the run has not ended."""
     try:
         state = (await client.read_flow_run(UUID(run.id))).state
     except ObjectNotFound:

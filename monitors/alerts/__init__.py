@@ -1,1 +1,1 @@
-"""Alerting: redacted observations, incident life cycle, messages, delivery."""
+"""Builds redacted observations, tracks incidents, builds alert messages and delivers them."""

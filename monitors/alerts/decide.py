@@ -1,11 +1,11 @@
-"""Decide how each incident changes, and which alerts to send.
+"""Decides how each incident changes, and which alerts to send.
 
     (nothing) ──seen──▶ OPEN ◀──worse── ACKNOWLEDGED
                         │  └──a person──▶   │
                         └──sent and gone────┴──▶ RESOLVED ──seen──▶ OPEN, reason `regressed`
 
 The decision uses only the stored incidents, the new observations and the time. The caller stores the changed
-incidents and the alerts in one transaction. From then on, an alert counts as sent. Another step delivers it.
+incidents and the alerts in one transaction. From then on, an alert counts as sent. A later step delivers the alert.
 
 Some alerts are withheld:
 
@@ -13,9 +13,9 @@ Some alerts are withheld:
 - An outage mutes alerts about the application's quality. An outage then sends one alert instead of fifty.
 
 While an incident's alert is withheld, the incident's ``last_notified_at`` is ``None``. When the incident is no
-longer muted, the next observation of it sends the alert.
+longer muted, its next observation sends the alert.
 
-Some alerts reached nobody. They are sent again later:
+Some alerts did not reach a person. They are sent again later:
 
 - An alert that was only printed is sent with the reason `open_before`.
 - An alert that Slack refused is sent with the reason `open_before` if its incident is open and has severity 3.
@@ -48,15 +48,15 @@ from monitors.records.incidents import (
 from monitors.records.operator_actions import Silence
 
 MUTING_KINDS: Final = frozenset({IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE})
-"""While an incident of such a kind is open, alerts about the application's quality are muted."""
+"""Kinds of incidents that mute alerts about the application's quality while an incident of such a kind is open."""
 
 MUTABLE_KINDS: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
-"""Kinds of incidents that an outage mutes. It does not mute grave failures (`GRAVE_KINDS`)."""
+"""Kinds of incidents that an outage mutes. An outage does not mute grave failures (`GRAVE_KINDS`)."""
 
 EVENT_KINDS: Final = frozenset({IncidentKind.HALLUCINATION, IncidentKind.DRILL})
-"""Kinds of incidents that happen once. They send one alert, no reminder and no recovery alert.
+"""Kinds of incidents that are single events. They send one alert, no reminder and no recovery alert.
 
-They are closed after ``event_open_h``.
+Such incidents are closed after ``event_open_h``.
 """
 
 
@@ -83,7 +83,7 @@ def decide_alerts(
 
     - ``previous`` maps fingerprints to incidents. It must contain all unresolved incidents of the target, and every
       incident with the fingerprint of an observation.
-    - ``scope`` is ``None`` while the run is not finished. No incident is resolved then.
+    - ``scope`` is ``None`` while the run is not finished. In this case, no incident is resolved.
     - ``undelivered`` maps fingerprints of open incidents to alerts that were only printed.
     - ``refused`` maps fingerprints of incidents to alerts that Slack refused.
     - While a run is ``under_way``, the alerts in ``undelivered`` and ``refused`` are not sent, because the end of
@@ -197,11 +197,11 @@ def decide_alerts(
 def find_notify_reason(
     before: Incident | None, after: Incident, observation: Observation, *, now: datetime, settings: AlertSettings
 ) -> NotifyReason | None:
-    """Return why an alert about an incident must be sent. ``None`` if there is no reason.
+    """Return why an alert about an incident must be sent. Return ``None`` if there is no reason.
 
     ``before`` and ``after`` are the incident before and after the observation. Only reminders depend on the clock.
-    A reminder is also due if the last alert is far in the future: then the clock was set back, and reminders would
-    otherwise stop.
+    A reminder is also due if the last alert is far in the future, because the clock was then set back, and
+    reminders would otherwise stop.
     """
     if after.is_resolved:
         return None
@@ -223,10 +223,10 @@ def find_notify_reason(
 
 
 def _choose_reason_for_undelivered_alert(incident: Incident, *, is_refused: bool) -> NotifyReason:
-    """Return the reason for an alert that reached nobody.
+    """Return the reason for sending an alert that did not reach a person.
 
-    It is ``MISSED`` if Slack refused the alert, except for an open incident of severity 3. Otherwise it is
-    ``OPEN_BEFORE``.
+    The reason is ``MISSED`` if Slack refused the alert, except for an open incident of severity 3. Otherwise, the
+    reason is ``OPEN_BEFORE``.
     """
     is_grave = incident.severity is Severity.CRITICAL and not incident.is_resolved
     return NotifyReason.MISSED if is_refused and not is_grave else NotifyReason.OPEN_BEFORE
@@ -235,8 +235,8 @@ def _choose_reason_for_undelivered_alert(incident: Incident, *, is_refused: bool
 def _place_in_thread_of_first_alert(incident: Incident, previous: Mapping[str, Incident]) -> Incident:
     """Put ``incident`` in the thread of the same run's first alert of this kind, if there is such an alert.
 
-    A grave failure joins only the thread of a grave failure, because a leak must not be hidden below a wrong
-    number.
+    A grave failure is only added to the thread of another grave failure, because a leak must not be hidden below a
+    wrong number.
     """
     for first in previous.values():
         if (
@@ -253,7 +253,10 @@ def _place_in_thread_of_first_alert(incident: Incident, previous: Mapping[str, I
 
 
 def _remove_passed_cases(observation: Observation, scope: ResolutionScope | None) -> Observation | None:
-    """Return ``observation`` without the cases that passed in the run of ``scope``. ``None`` if no case is left."""
+    """Return ``observation`` without the cases that passed in the run of ``scope``.
+
+    Return ``None`` if no case is left.
+    """
     right = scope.passed if scope is not None else frozenset[str]()
     if right.isdisjoint(observation.failed_cases):
         return observation
@@ -261,5 +264,5 @@ def _remove_passed_cases(observation: Observation, scope: ResolutionScope | None
     if not still_failing:
         return None
     return observation.remove_cases(
-        right, redact(f"Still failing, or not graded since: {format_ids(still_failing)}.")
+        right, redact(f"Cases that still fail or have not been graded since: {format_ids(still_failing)}.")
     )

@@ -11,7 +11,7 @@ from monitors.records.base import Identifier, Record, UtcTime
 from monitors.records.incidents import Incident, IncidentState, Link, Redacted
 
 MAX_INCIDENTS_LISTED = 10
-"""Maximum number of open incidents that the digest lists. Further incidents are only counted."""
+"""Maximum number of open incidents that the digest lists. All further incidents are only counted."""
 
 
 class DigestFigure(Record):
@@ -24,12 +24,12 @@ class DigestFigure(Record):
 class Digest(Record):
     """The content of the nightly digest.
 
-    The digest is due at ``due_at``. It is built again at each attempt to send it.
+    The digest is due at ``due_at``. Each attempt to send the digest builds it again.
 
     - ``incidents`` are the incidents that are open now.
     - ``recovered`` is the number of incidents that were resolved since the last digest.
     - ``note`` is a remark about the nightly run, for example that the budget was used up.
-    - ``unknown`` names in two or three words what the run could not check. If ``unknown`` is not empty, a digest
+    - ``unknown`` states in two or three words what the run could not check. If ``unknown`` is not empty, a digest
       without open incidents is not good news.
     """
 
@@ -67,7 +67,7 @@ def format_digest_headline(digest: Digest) -> str:
 
 
 def format_worst_open_incidents(digest: Digest) -> tuple[str, ...]:
-    """Return one line per open incident, worst first. The last line counts the incidents that are not listed."""
+    """Format one line per open incident, worst first. The last line counts the incidents that are not listed."""
     unresolved = digest.open_incidents
     lines = [_format_open_incident(incident, digest.made_at) for incident in unresolved[:MAX_INCIDENTS_LISTED]]
     if len(unresolved) > MAX_INCIDENTS_LISTED:

@@ -1,4 +1,4 @@
-"""Groups alert items into messages. Five hundred new failures of one kind become one message.
+"""Groups alert items into messages. For example, 500 new failures of one kind become one message.
 
 Each message also gets references: the alerts of its cases, the run that saw the incident, and the evidence.
 """
@@ -31,7 +31,7 @@ from monitors.records.incidents import (
 ID_CHARACTERS: Final = 8
 """Length of the random part of an alert's id.
 
-8 base-32 characters are 40 bits. With 10,000 alerts a year, the probability that two of them get the same id is
+8 base-32 characters are 40 bits. With 10,000 alerts a year, the probability that two alerts get the same id is
 below 1 in 20,000.
 """
 
@@ -48,11 +48,12 @@ def group_items_into_alerts(
 
     - New and returned failures of one kind share a message.
     - Reminders, worse failures and recoveries go to the thread of their incident.
-    - Alerts that reached nobody before become summaries: one about the application and one about the monitor.
+    - Alerts that did not reach a person before become summaries: one about the application and one about the
+      monitor.
 
-    The id of a message is computed from the run and the content. If two workers have the same items, they therefore
-    build messages with the same ids. Within a message, the worst items come first. Among equally severe items, new
-    ones come first.
+    The id of a message is computed from the run and the content. Therefore two workers with the same items build
+    messages with the same ids. Within a message, the worst items come first. Among equally severe items, new items
+    come first.
     """
     groups: dict[tuple[IncidentKind | None, NotifyReason, str, str, bool], list[AlertItem]] = {}
     for item in items:
@@ -96,9 +97,9 @@ def add_links_and_case_alerts(
 ) -> tuple[Alert, ...]:
     """Return the messages with references: to the alerts of a gate's cases, to an earlier run, and to the evidence.
 
-    ``undelivered`` maps fingerprints of open incidents to alerts that reached nobody. ``sent`` maps fingerprints of
-    open incidents to the ids of their last alerts. ``evidence`` is the folder on this machine with the run's
-    evidence.
+    ``undelivered`` maps fingerprints of open incidents to alerts that did not reach a person. ``sent`` maps
+    fingerprints of open incidents to the ids of their last alerts. ``evidence`` is the folder on this machine with
+    the run's evidence.
     """
     alert_ids = {**sent, **{key: alert.id for alert in alerts for key in alert.fingerprints}}
     referring: list[Alert] = []

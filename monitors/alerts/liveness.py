@@ -1,12 +1,13 @@
 """Pings an external watchdog, and detects a log that has been silent for too long.
 
-Lookout pings the watchdog when a run starts, when a run has graded something, and when a run fails. The watchdog
+Lookout pings the watchdog when a run starts, when a run has graded an answer, and when a run fails. The watchdog
 sends an alert if the pings stop. Any service that accepts the pings of healthchecks works: ``URL/start``, ``URL``
 and ``URL/fail``. Each ping has a ``rid``, a UUID that all pings of one run share. A broken watchdog never stops a
-run. The address is a secret. aiohttp sends the pings, because httpx would write the address to its log.
+run. The address is a secret. The pings are sent with aiohttp, because httpx would write the address to its log.
 
-If a log is silent, the process that writes it may be dead. Lookout compares the silence with the longest recent
-pause between two entries of the same log. A silent night or weekend counts as normal after it has occurred once.
+If a log is silent, the process that writes the log may be dead. Lookout compares the silence with the longest
+recent pause between two entries of the same log. A silent night or weekend counts as normal after it has occurred
+once.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from monitors.plural import plural
 from monitors.records.base import Record, UtcTime
 
 TIMEOUT_S: Final = 5.0
-"""Timeout of one ping in seconds. A run waits at most this long for a watchdog that does not answer."""
+"""Timeout of one ping in seconds: the maximum time that a run waits for a watchdog that does not answer."""
 MAX_BODY_CHARACTERS: Final = 1_000
 TARGET_PLACEHOLDER: Final = "{target}"
-"""Part of a heartbeat's address that Lookout replaces with the target's name. It is optional."""
+"""The optional part of a heartbeat's address that Lookout replaces with the target's name."""
 PING_ID_NAMESPACE: Final = uuid.UUID("8c5f7e0e-6f0b-5f5e-9d0a-4a1a5be6c3d1")
 """Namespace for ``rid``. It is fixed, because a run must always have the same ``rid``."""
 
@@ -40,7 +41,7 @@ class Beat(StrEnum):
 
     STARTED = "/start"
     PROVED = ""
-    """The run graded something. This ping is never sent after a run without grades."""
+    """The run has graded an answer. This ping is never sent after a run without grades."""
     FAILED = "/fail"
 
 
@@ -68,7 +69,7 @@ class Heartbeat:
         return self._url is not None
 
     async def ping(self, beat: Beat, *, run_id: str, note: str = "") -> bool:
-        """Send one ping with ``note`` as its body. Return False if it did not arrive.
+        """Send one ping with ``note`` as its body. Return False if the ping did not arrive.
 
         This never raises an error.
         """
@@ -108,7 +109,10 @@ def build_heartbeat(
 
 
 def choose_final_ping(*, graded: int, broke: bool) -> Beat | None:
-    """Return the ping for a finished run. ``None`` sends no ping: the run did not break, but graded nothing."""
+    """Return the ping for a finished run. Return ``None`` to send no ping.
+
+    No ping is sent if the run did not break, but graded nothing.
+    """
     if broke:
         return Beat.FAILED
     return Beat.PROVED if graded else None
@@ -118,7 +122,7 @@ LOG_SILENT = "LogSilent"
 LOG_MISSING = "LogMissing"
 LOG_GAP = "LogGap"
 LOG_UNREADABLE = "LogUnreadable"
-"""The name of the fault that a log cannot be read: its source does not answer, or permission is missing."""
+"""The name of the fault if a log cannot be read: its source does not answer, or permission is missing."""
 LOG_LINES_UNREADABLE = "LogLinesUnreadable"
 
 LOG_FAULTS = frozenset({LOG_SILENT, LOG_MISSING, LOG_GAP, LOG_UNREADABLE, LOG_LINES_UNREADABLE})
@@ -137,7 +141,7 @@ class LogSilence(Record):
 def find_log_silence(
     entries_at: Sequence[datetime], now: datetime, settings: WatchdogSettings
 ) -> LogSilence | None:
-    """Return the silence of a log at ``now``. ``None`` if it is not too long.
+    """Return the silence of a log at ``now``. Return ``None`` if the log has not been silent for too long.
 
     ``entries_at`` are the times of the log's entries in any order. A time after ``now`` counts as ``now``. The
     silence is too long if it is longer than ``log_silence_floor_h`` and longer than ``log_silence_factor`` times
@@ -158,7 +162,7 @@ def find_log_silence(
 
 
 def name_and_describe_log_silence(silence: LogSilence) -> tuple[str, str]:
-    """Return the name of the fault and its text.
+    """Return the name and the text of the fault for a silent log.
 
     The text does not blame the application, because the application may be healthy.
     """

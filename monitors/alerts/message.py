@@ -1,6 +1,6 @@
-"""Builds the text of an alert. It is the same for Slack, the terminal and the preview.
+"""Builds the text of an alert. The text is the same for Slack, the terminal and the preview.
 
-The first line names the fault, the severity and the target, because a lock screen shows only one line.
+The first line contains the fault, the severity and the target, because a lock screen shows only one line.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ MAX_ONE_LINE_CHARACTERS: Final = 400
 MAX_QUOTE_CHARACTERS: Final = 90
 """Maximum length of the question and of the answer in the one-line text, in characters.
 
-With this length, both fit on a smartwatch.
+With this length, question and answer both fit on a smartwatch.
 """
 MAX_REASON_IN_LINE: Final = 2 * MAX_QUOTE_CHARACTERS
 MAX_BRIEF_CHARACTERS: Final = 50
@@ -101,7 +101,7 @@ LOG_LABELS: Final = ("Asked", "Unsupported", "Blocked")
 
 
 class MessageSection(Record):
-    """One failure in words. Texts that are empty are not shown. ``excerpts`` are pairs of a label and a text."""
+    """The description of one failure. Empty texts are not shown. ``excerpts`` are pairs of a label and a text."""
 
     heading: str
     case_id: str = ""
@@ -143,7 +143,7 @@ class Message(Record):
     is_over: bool = False
     address: str = ""
     case_ids: tuple[str, ...] = ()
-    """The ids of all cases that the message may name."""
+    """The ids of all cases that the message may contain."""
 
     @property
     def has_one_failure(self) -> bool:
@@ -152,9 +152,9 @@ class Message(Record):
 
 
 def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None) -> Message:
-    """Build the message of ``alert``. It counts failures beyond ``group_limit``, but does not describe them.
+    """Build the message of ``alert``. Failures beyond ``group_limit`` are counted, but not described.
 
-    ``site_url`` is the public address of the site. Without it, links lead to files on this machine.
+    ``site_url`` is the public address of the site. Without this address, links lead to files on this machine.
     """
     items = sort_one_of_each_kind_first(alert.items)
     shown, unshown = items[:group_limit], items[group_limit:]
@@ -263,7 +263,10 @@ def format_headline(alert: Alert) -> str:
 
 
 def _find_only_case_id(alert: Alert) -> str:
-    """Return the id of the only failed case. Empty if the message is about several faults or about traffic."""
+    """Return the id of the only failed case, or an empty string.
+
+    The result is empty if the message is about several faults or about traffic.
+    """
     only, *rest = alert.items
     is_named = only.incident.kind is IncidentKind.CASE_FAILURE and not rest and not _is_about_traffic(only)
     return remove_invisible_characters(only.incident.case_id or "") if is_named else ""
@@ -277,7 +280,7 @@ def _is_about_traffic(item: AlertItem) -> bool:
 def _format_fault_counts(items: Sequence[AlertItem], limit: int | None = None) -> str:
     """Format at most ``limit`` faults with their counts: ``2 × Wrong fact stated, Source not cited``.
 
-    Grave faults come first, then the most frequent.
+    Grave faults come first, then the most frequent faults.
     """
     tally = Counter(format_fault(item.incident) for item in items)
     grave = {format_fault(item.incident) for item in items if item.incident.failure_kind in GRAVE_KINDS}
@@ -287,7 +290,7 @@ def _format_fault_counts(items: Sequence[AlertItem], limit: int | None = None) -
 
 
 def sort_one_of_each_kind_first(items: Sequence[AlertItem]) -> tuple[AlertItem, ...]:
-    """Sort the items. The first few then show as many kinds of faults as possible.
+    """Sort the items so that the first few items show as many kinds of faults as possible.
 
     Open incidents come first. Among them, the first failure of each grave kind comes first, then the first failure
     of each other kind, then the second failures, and so on.
@@ -382,7 +385,10 @@ def _build_example_section(case: FailedCase) -> MessageSection:
 
 
 def _format_since_or_duration(alert: Alert) -> str:
-    """Return since when and since which deploy the fault exists. For a recovery, return how long it lasted."""
+    """Format since when and since which deploy the fault exists.
+
+    For a recovery, format how long the fault lasted.
+    """
     first, incidents = alert.items[0], [item.incident for item in alert.items]
     only, is_alone = incidents[0], len(incidents) == 1
 
@@ -441,7 +447,7 @@ def _format_deploy(commit: str | None) -> str:
 
 
 def _format_alert_in_one_line(alert: Alert, *, title: str, why_sent: str, since: str) -> str:
-    """Return the whole alert as one line, for a lock screen or a watch. The alert's id at the end is never cut."""
+    """Format the whole alert as one line, for a lock screen or a watch. The alert's id at the end is never cut."""
     is_over, ending = alert.is_over, f" · {alert.id}"
     observation = sort_one_of_each_kind_first(alert.items)[0].observation
     if is_over and len(alert.items) > 1:  # the incidents that have ended, and their cases
@@ -498,11 +504,11 @@ def _shorten(text: str, limit: int | None = MAX_QUOTE_CHARACTERS) -> str:
 
 
 NIGHT_LABEL: Final = "Night"
-"""Label of the link to a nightly run's report. Messages about a nightly run are recognised by this label."""
+"""Label of the link to a nightly run's report. This label identifies messages about a nightly run."""
 
 
 def _build_site_and_web_links(alert: Alert, site_url: str) -> tuple[Link, ...]:
-    """Build links to the site's pages about the incident and the run. The alert's other web links follow."""
+    """Build links to the site's pages about the incident and the run, followed by the alert's other web links."""
     base, first = site_url.rstrip("/"), alert.items[0].incident
     is_alone = len(set(alert.fingerprints)) == 1
     incidents = f"/{first.fingerprint}" if is_alone else f"?{urlencode({'target': alert.target})}"
@@ -564,10 +570,10 @@ def format_operator_mark(mark: OperatorMark, alert: Alert, *, slack: bool) -> st
 def is_action_available(kind: ActionKind, item: AlertItem, marks: Sequence[OperatorMark]) -> bool:
     """Return whether a message offers this action about ``item``. Each action can be done only once.
 
-    - Acknowledge: the incident is not resolved, and nobody has marked it as a false alarm or resolved it.
-    - False alarm: the incident is about an answer.
+    - Acknowledge: if the incident is not resolved, and no person has marked it as a false alarm or resolved it.
+    - False alarm: if the incident is about an answer.
     - Add to gold: see `can_become_gold_case`.
-    - Resolve: never, because messages have no button for it.
+    - Resolve: never, because messages have no button for this action.
     """
     done = {mark.kind for mark in marks if item.incident.fingerprint in mark.fingerprints}
     if kind in done:
@@ -597,5 +603,5 @@ def format_duration(duration: timedelta) -> str:
 
 
 def shorten_commit(commit: str) -> str:
-    """Return the first characters of a commit hash. They are enough to find the commit."""
+    """Return the first characters of a commit hash, which are enough to find the commit."""
     return commit[:COMMIT_CHARACTERS]

@@ -33,7 +33,7 @@ from monitors.records.runs import CaseResult, ReasonKind, RunReport
 def compute_fingerprint(target: str, kind: IncidentKind, *parts: str) -> Sha256:
     """Return the SHA-256 that identifies a fault. It depends on target, kind and ``parts``, such as the case id.
 
-    ``parts`` must not contain the run, the commit or the words of an answer, because the same fault must have the
+    ``parts`` must not contain the run, the commit or the text of an answer, because the same fault must have the
     same fingerprint in every run.
     """
     canonical = f"[{', '.join(map(encode_basestring_ascii, (target, kind.value, *parts)))}]"  # as json.dumps has it
@@ -84,7 +84,7 @@ def build_failed_gate_observation(
 ) -> Observation:
     """Build the observation of a run with the verdict FAIL.
 
-    The severity is 3 if a case of severity 3 failed. Otherwise it is 2. ``failed`` is the result of
+    The severity is 3 if a case of severity 3 failed, and otherwise 2. ``failed`` is the result of
     `summarise_failed_cases_for_gate`.
     """
     decisive = [reason for reason in report.reasons if reason.decisive]
@@ -108,7 +108,7 @@ def build_failed_gate_observation(
 
 
 def build_void_judge_observation(at: ObservationContext, *, detail: str) -> Observation:
-    """Build the observation that the judge graded known answers wrong. The judge's grades then do not count."""
+    """Build the observation that the judge graded known answers wrong, so that its grades do not count."""
     return _build_observation(at, IncidentKind.JUDGE_VOID, Severity.MAJOR, Blame.PROVIDER, detail)
 
 
@@ -132,7 +132,7 @@ def build_drift_observation(
 def build_monitor_fault_observation(
     at: ObservationContext, *, fault_name: str, detail: str, title: str = ""
 ) -> Observation:
-    """Build the observation of a fault of Lookout itself.
+    """Build the observation of an internal fault of Lookout.
 
     ``fault_name`` identifies the fault, for example ``hung_run``. ``title`` is the first line of the message if it
     is more precise than "Lookout itself has a fault".
@@ -213,7 +213,7 @@ def _build_observation(
     policy_row: str | None = None,
     origin: Origin = Origin.PROBE,
 ) -> Observation:
-    """Build an observation that is not about a case. ``parts`` distinguish faults of the same kind."""
+    """Build an observation that is not about a case. ``parts`` distinguishes faults of the same kind."""
     cases = failed or FailedCases()
     return Observation(
         fingerprint=compute_fingerprint(at.target, kind, *parts),
@@ -262,11 +262,11 @@ def build_severe_failure_observations(
     account_patterns: Sequence[str] = (),
     flaky: Mapping[str, str] | None = None,
 ) -> tuple[Observation, ...]:
-    """Build an observation for each failed case of severity ``settings.alert_severity`` or more.
+    """Build an observation for each failed case of severity ``settings.alert_severity`` or higher.
 
     A case counts as failed if the application caused the failure, or if the rules pass the answer and a judge fails
     it. If a case was asked several times, the worst result counts. Texts are redacted and shortened. ``flaky`` maps
-    the ids of flaky cases to texts about them.
+    the ids of flaky cases to texts about these cases.
     """
     worst: dict[str, Observation] = {}
     for result in results:
@@ -320,10 +320,10 @@ def summarise_failed_cases_for_gate(
     account_patterns: Sequence[str] = (),
     named_before: Collection[str] = (),
 ) -> FailedCases:
-    """Select the failed cases for a gate's message: some with their texts, the others only with their ids.
+    """Select the failed cases for a gate's message: some with their texts, all others only with their ids.
 
     The message shows the texts of at most ``settings.group_limit`` cases. Cases with their own alert are not among
-    them, and new cases come first. ``named_before`` are the ids of cases that an earlier message named.
+    these cases, and new cases come first. ``named_before`` contains the ids of the cases in earlier messages.
     """
     failures = [
         r for r in results if r.assessment.outcome is CaseOutcome.FAILED and r.assessment.blame is Blame.APP
@@ -373,14 +373,14 @@ def _needs_own_alert(assessment: Assessment, settings: AlertSettings) -> bool:
 
 
 DISPUTED: Final = "disputed"
-"""Used in a fingerprint instead of the failure kind, if the rules pass an answer and a judge fails it."""
+"""Replaces the failure kind in a fingerprint if the rules pass an answer and a judge fails it."""
 
 
 EMPTY_REPORT: Final = "(empty)"
 _KINDS_ANYWHERE_IN_REPORT: Final = frozenset(
     {FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION, FailureKind.ERROR_LEAK}
 )
-"""Failure kinds that can occur anywhere in an agent's report. Other kinds are about its root cause."""
+"""Failure kinds that can occur anywhere in an agent's report. All other kinds are about the report's root cause."""
 
 
 class _Excerpts(NamedTuple):
@@ -392,7 +392,7 @@ class _Excerpts(NamedTuple):
 def _build_excerpts(
     result: CaseResult, kind: FailureKind | None, limit: int, account_patterns: Sequence[str]
 ) -> _Excerpts:
-    """Return the question, the expected answer and the answer, redacted and shortened.
+    """Return excerpts of the question, the expected answer and the answer, redacted and shortened.
 
     The excerpt of the answer shows the evidence of the failure. For an agent's report on an issue, the texts are
     the issue, the reference and the root cause in the report.

@@ -1,7 +1,7 @@
-"""Computes the effects of operators' actions: acknowledge, mark as a false alarm, draft a gold case, resolve.
+"""Computes the effects of operator actions: acknowledge, mark as a false alarm, draft a gold case, resolve.
 
 This module stores nothing. A drafted gold case is redacted and proposes a severity. A person accepts or rejects
-it.
+the draft.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def build_operator_action(
 def can_become_gold_case(item: AlertItem) -> bool:
     """Return whether a gold case can be drafted from the item.
 
-    True if the item is about an answer and has the question of a real user. False for a question that a probe
-    asked, because it is already a gold case.
+    The result is true if the item is about an answer and has the question of a real user. It is false for a
+    question that a probe asked, because this question is already a gold case.
     """
     observation = item.observation
     return (
@@ -97,7 +97,10 @@ def draft_gold_case(
     )
 
     def redact_and_cut(text: str) -> Redacted:
-        """Redact a text before it is cut. A cut could leave half an account number, which no pattern matches."""
+        """Redact a text, then cut it.
+
+        Cutting first could leave half an account number, which no pattern matches.
+        """
         redacted = redact(text[: MAX_TEXT_CHARACTERS + CONTEXT_MARGIN_CHARACTERS], account_patterns=patterns)
         return redact(redacted[:MAX_TEXT_CHARACTERS], account_patterns=patterns)
 
@@ -140,16 +143,16 @@ def _propose_severity(item: AlertItem) -> tuple[Severity, str]:
 
 UNKNOWN_TEXT = "This message is not in this warehouse. Another installation sent it."
 ACTION_FINGERPRINT_CHARACTERS = 12
-"""How many hexadecimal digits of a fingerprint an id contains after the action's own id. They are 48 bits."""
+"""Number of hexadecimal digits of a fingerprint in an id, after the action's own id. They are 48 bits."""
 
 AccountPatterns = Callable[[str], Sequence[str]]
-"""Maps a target's name to its patterns of account numbers, which redaction uses."""
+"""Maps a target's name to the target's patterns of account numbers, which are used for redaction."""
 
 
 def compute_action_changes(
     context: ActionContext, *, now: datetime, settings: AlertSettings, account_patterns: AccountPatterns
 ) -> ActionChanges:
-    """Return what ``context.action`` changes. This does not store anything.
+    """Return the changes of ``context.action``, without storing them.
 
     If the action changes nothing, the outcome contains the reason.
     """
@@ -170,7 +173,7 @@ def compute_action_changes(
 
 
 def _select_incidents(context: ActionContext) -> tuple[Incident, ...]:
-    """Select the incidents that a button's message shows or that a command names."""
+    """Select the incidents that are shown in a button's message or named in a command."""
     if context.action.alert_id is None:
         return context.incidents
     shown = {item.incident.fingerprint for item in context.items}
@@ -208,7 +211,7 @@ def _resolve_and_silence_false_alarms(
 ) -> ActionChanges:
     """Return the changes that label the findings as wrong, and that resolve and silence their incidents.
 
-    The silences end after ``settings.false_alarm_quiet_h``. By then, the grader or the case should be fixed.
+    The silences end after ``settings.false_alarm_quiet_h``. The grader or the case should be fixed before then.
     """
     action = context.action
     silenced = {item.incident.fingerprint: item for item in context.items}
@@ -269,8 +272,8 @@ def _draft_gold_cases(context: ActionContext, now: datetime, account_patterns: A
 def _format_no_action_needed(incidents: Sequence[Incident]) -> str:
     resolved = [incident.resolved_at for incident in incidents if incident.is_resolved and incident.resolved_at]
     if len(resolved) == len(incidents):
-        return f"No action needed: it was resolved at {max(resolved):%Y-%m-%d %H:%M} UTC."
-    return "No action needed: it is already acknowledged."
+        return f"No action needed: the incident was resolved at {max(resolved):%Y-%m-%d %H:%M} UTC."
+    return "No action needed: the incident is already acknowledged."
 
 
 def _build_outcome(

@@ -30,13 +30,13 @@ link with another text.
 _LOOK_ALIKES: Final = str.maketrans({"`": "ˋ", "*": "∗", "~": "∼"})
 """Replacements for Slack's formatting characters.
 
-They look the same but format nothing. Slack has no escape for these characters.
+The replacements look the same but format nothing. Slack has no escape for the originals.
 """
 
 _ITALIC: Final = re.compile(r"(?<!\w)_|_(?!\w)")
 _EMOJI: Final = re.compile(r":(?=[a-zA-Z0-9_+'-]+:)")
 _GROUP_MENTION: Final = re.compile(r"@(?=channel|here|everyone|group)", re.IGNORECASE)
-"""Mentions that would notify a whole channel, if the workspace converts names to mentions."""
+"""Mentions that would notify a whole channel if the workspace converts names to mentions."""
 _NEEDED_JOINERS: Final = frozenset({"\u200c", "\u200d"})
 """Invisible joiners that the correct spelling of Hindi needs."""
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co"})
@@ -60,7 +60,7 @@ def _is_visible(character: str) -> bool:
 
 
 def escape_for_slack(text: str) -> str:
-    """Escape Slack's three control characters. Use it for Lookout's own words."""
+    """Escape Slack's three control characters in Lookout's own texts."""
     for character, entity in _ENTITIES:
         text = text.replace(character, entity)
     return text
@@ -74,7 +74,7 @@ def disable_slack_markup(text: str) -> str:
 
 
 _ADDRESS_MARK: Final = "⟦x⟧"
-"""Replaces a configured address while the rest of the text is made safe."""
+"""Replaces a configured address while all other text is made safe."""
 _PLAIN_ADDRESS: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+")
 _PLAIN_ID: Final = re.compile(r"[\w@:+.-]+")
 
@@ -112,7 +112,7 @@ class Redaction(NamedTuple):
     text: Redacted
     found: tuple[Disclosure, ...]
     unread: Unread | None = None
-    """The middle of a text with more than a million characters. It is not checked, so it is removed."""
+    """The middle of a text with more than a million characters. It is removed, because it is not checked."""
 
 
 def redact(
@@ -125,7 +125,7 @@ def redact(
 def redact_with_findings(
     text: str, *, account_patterns: Sequence[str] = (), strict: bool = False, suite: KnownValues | None = None
 ) -> Redaction:
-    """Mask all personal data and secrets, including uncertain ones. Return the masked values too.
+    """Mask all personal data and secrets, including uncertain matches. Also return the masked values.
 
     - ``account_patterns`` are regular expressions for the target's own account numbers.
     - ``strict`` also masks the contacts of companies. Use it for text that the public reads.
@@ -149,7 +149,7 @@ def build_redactor(
 
 
 def collect_suite_values(cases: Iterable[GoldCase]) -> KnownValues:
-    """Return the texts of the cases: their questions, and the right answers of cases that expect an answer."""
+    """Collect the texts of the cases: their questions, and the right answers of cases that expect an answer."""
     return KnownValues(
         text
         for case in cases
@@ -165,7 +165,7 @@ With this limit, an excerpt of a hostile answer of several megabytes takes only 
 CONTEXT_MARGIN_CHARACTERS: Final = 1_000
 """Number of characters next to a cut that are removed after redaction.
 
-They may contain half an account number, which redaction does not recognise.
+These characters may contain half an account number, which redaction does not recognise.
 """
 
 _SPACE: Final = re.compile(r"\s+")
@@ -182,7 +182,7 @@ def make_excerpt(
     """Return at most ``limit`` characters of ``text`` as one line. The text is redacted before it is cut.
 
     ``evidence_at`` is the position of the evidence in ``text``. If an excerpt from the beginning would not show the
-    evidence, the excerpt consists of the text around the evidence.
+    evidence, the excerpt shows the text around the evidence.
     """
     flat = _SPACE.sub(" ", text).strip()
     point = len(_SPACE.sub(" ", text[:evidence_at]).lstrip()) if evidence_at else 0
@@ -216,7 +216,7 @@ def make_excerpt_with_unmasked_address(
 
 
 def redact_except_hosts(text: str, addresses: Iterable[str]) -> Redacted:
-    """Redact the text, but not the hosts of these ``addresses``, because the reader has typed them."""
+    """Redact the text, but not the hosts of ``addresses``, because the reader has typed these addresses."""
     marks: dict[str, str] = {}
     for number, address in enumerate(sorted(map(parse_origin, addresses), key=len, reverse=True)):
         if _PLAIN_ADDRESS.fullmatch(address) and address in text:
@@ -229,7 +229,7 @@ def redact_except_hosts(text: str, addresses: Iterable[str]) -> Redacted:
 
 
 def parse_origin(address: str) -> str:
-    """Return ``http://host:port`` of an address. Empty for any other text."""
+    """Return the ``http://host:port`` of an address. Return an empty string for any other text."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.scheme and parts.netloc else ""
 

@@ -1,4 +1,4 @@
-"""Resolves incidents after a run, and writes the text of the recovery message.
+"""Resolves incidents after a run, and formats the text of the recovery message.
 
 A run resolves an incident only if the run could have seen the fault and did not see it.
 """
@@ -21,7 +21,7 @@ GRADED_OUTCOMES = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 
 
 MAX_CLOCK_LEAD: Final = timedelta(minutes=10)
-"""Maximum time by which a fault that another run saw can be later than the end of this run.
+"""Maximum time after the end of this run at which another run can have seen a fault.
 
 If a fault has an even later time, this time is wrong, because the clock was set back. The fault is then resolved.
 """
@@ -47,9 +47,9 @@ class ResolutionScope(Record):
     """Hashes of the right answers of the cases that passed (`GoldCase.question_and_answer_sha256`)."""
     cleared: frozenset[IncidentKind] = frozenset()
     owner: Capability = Capability.VERIFY
-    """The part of Lookout that ran. It cannot resolve faults of Lookout that another part reported."""
+    """The part of Lookout that ran. It cannot resolve internal faults that another part reported."""
     text: str | None = None
-    """The text of the recovery message, if the usual words do not fit."""
+    """The text of the recovery message, if the usual text does not fit."""
     reason: NotifyReason = NotifyReason.RECOVERED
 
     def narrow_to(
@@ -77,13 +77,13 @@ class ResolutionScope(Record):
         )
 
     def can_resolve(self, incident: Incident) -> bool:
-        """Return whether this run proves that the fault has ended. The caller checks that the run did not see it.
+        """Return whether this run proves that the fault has ended.
 
-        True if the incident's case was graded, or if its kind of fault is in ``cleared``. False in any of these
-        cases:
+        The caller checks that the run did not see the fault. The result is true if the incident's case was graded,
+        or if the incident's kind is in ``cleared``. The result is false in any of these cases:
 
         - The incident is already resolved, or is about another target.
-        - The incident is a fault of Lookout that another part of Lookout reported.
+        - The incident is an internal fault that another part of Lookout reported.
         - Another run has seen the fault since this run began.
         """
         if incident.target != self.target or incident.is_resolved:
@@ -110,8 +110,8 @@ def build_resolution_scope(
 ) -> ResolutionScope:
     """Build the scope of a finished run.
 
-    One answer of the application also clears ``APP_DOWN`` and ``DEPLOY_FAILURE``. The caller passes other proved
-    kinds in ``cleared``: for example, ``GATE_FAIL`` after the verdict PASS.
+    One answer of the application also clears ``APP_DOWN`` and ``DEPLOY_FAILURE``. The caller passes all other
+    cleared kinds in ``cleared``, for example ``GATE_FAIL`` after the verdict PASS.
     """
     answered = any(isinstance(result.result, Exchange) for result in results)
     cleared_by_answer = {IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE} if answered else set[IncidentKind]()
@@ -136,9 +136,9 @@ def build_resolution_scope(
 CLEARED_WORDS: Final[dict[IncidentKind, str]] = {
     IncidentKind.CASE_FAILURE: "Asked again: the fault did not occur.",
     IncidentKind.HALLUCINATION: "Closed: the fault did not occur again.",
-    IncidentKind.DEPLOY_FAILURE: "The deploy serves again.",
+    IncidentKind.DEPLOY_FAILURE: "The deploy is served again.",
     IncidentKind.APP_DOWN: "The application answers again.",
-    IncidentKind.DRIFT: "The drift test finds no drift any more.",
+    IncidentKind.DRIFT: "The drift test no longer finds a drift.",
     IncidentKind.JUDGE_VOID: "The judge grades the known answers correctly again.",
     IncidentKind.MONITOR_FAULT: "A run ended without this fault.",
     IncidentKind.DRILL: "The drill is over.",
@@ -147,18 +147,15 @@ CLEARED_WORDS: Final[dict[IncidentKind, str]] = {
 
 ANSWERS_AGAIN: Final = "The application answered the questions of this run."
 """The reason for a recovery after an outage that Lookout's own settings may have caused."""
-LEFT_SUITE: Final = (
-    "The suite no longer has this case, so Lookout does not ask it any more. The fault may still be there."
-)
+LEFT_SUITE: Final = "The suite no longer has this case, so Lookout no longer asks it. The fault may still exist."
 
 TARGET_REMOVED: Final = (
-    "The configuration no longer has this target, so Lookout does not check it any more. The fault may still be "
-    "there."
+    "The configuration no longer has this target, so Lookout no longer checks it. The fault may still exist."
 )
 
 
 def build_recovery(incident: Incident, scope: ResolutionScope) -> AlertItem:
-    """Build the recovery item of ``incident``. The caller decides whether it sends an alert."""
+    """Build the recovery item of ``incident``. The caller decides whether the item sends an alert."""
     observation = Observation(
         fingerprint=incident.fingerprint,
         kind=incident.kind,
@@ -199,7 +196,7 @@ def _format_recovery_reason(incident: Incident, scope: ResolutionScope) -> str:
         if _has_changed_gold(incident, incident.case_id, scope):
             return ANOTHER_GOLD
         return "Asked again: the answer is now correct."
-    return CLEARED_WORDS[incident.kind] + " The case still fails in another way."
+    return CLEARED_WORDS[incident.kind] + " The case still fails for another reason."
 
 
 ANOTHER_GOLD: Final = (

@@ -18,7 +18,7 @@ class AlertSender(Protocol):
 
     @property
     def notifies(self) -> bool:
-        """Return whether messages reach people. Printed messages do not."""
+        """Return whether messages reach people. Printed messages do not reach people."""
         ...
 
     async def send(
@@ -27,8 +27,8 @@ class AlertSender(Protocol):
         """Deliver ``alert``.
 
         With ``thread`` and ``channel``, the message is a reply in that thread. Without them, the alert's incidents
-        determine the place. If ``again`` is true, the message of an earlier attempt may have arrived. A sender that
-        can search for this message does so first.
+        determine the channel. If ``again`` is true, the message of an earlier attempt may have arrived. A sender
+        that can search for the earlier message does so first.
         """
         ...
 
@@ -48,7 +48,7 @@ class AlertSender(Protocol):
 def choose_channel(alert: Alert, settings: AlertSettings) -> str | None:
     """Return the configured channel for ``alert``.
 
-    An alert about a failed drill goes to the monitor's owners, like faults of the monitor.
+    An alert about a failed drill goes to the monitor's owners, like an alert about a fault of the monitor.
     """
     is_failed_drill = alert.kind is IncidentKind.DRILL and alert.severity is not Severity.MINOR
     if alert.kind in ABOUT_THE_MONITOR or is_failed_drill:
@@ -63,16 +63,16 @@ ARRIVED_BEFORE: Final = "found: an earlier try had arrived"
 
 
 class DeliveryPath(NamedTuple):
-    """A way to deliver messages: its name for people, and its sender."""
+    """A delivery path for messages: its name for people, and its sender."""
 
     name: str
     sender: AlertSender
 
 
 class FallbackSender:
-    """Tries several channels in order. It uses the next channel only if a channel permanently refuses the message.
+    """Tries several channels in order. The next channel is used only if a channel permanently refuses the message.
 
-    After a temporary error, the message is stored and tried again in the same channel. Threads exist only in the
+    After a temporary error, the message is stored and retried in the same channel. Threads exist only in the
     first channel.
     """
 
@@ -89,7 +89,10 @@ class FallbackSender:
     async def send(
         self, alert: Alert, *, thread: str | None = None, channel: str | None = None, again: bool = False
     ) -> Receipt:
-        """See `AlertSender.send`. Raises `NotifyRejected` with all reasons if every path refuses the message."""
+        """Deliver ``alert`` as `AlertSender.send` does.
+
+        Raises `NotifyRejected` with all reasons if every path refuses it.
+        """
         refusals: list[str] = []
         for number, path in enumerate(self._paths):
             place = (thread, channel) if number == 0 else (None, None)
@@ -103,7 +106,10 @@ class FallbackSender:
         raise NotifyRejected("; ".join(refusals))
 
     async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
-        """See `AlertSender.send_digest`. If a channel refuses the digest permanently, the next channel gets it."""
+        """Deliver the digest as `AlertSender.send_digest` does.
+
+        If a channel permanently refuses the digest, the next channel is used.
+        """
         refusals: list[str] = []
         for path in self._paths:
             try:
@@ -115,7 +121,7 @@ class FallbackSender:
         raise NotifyRejected("; ".join(refusals))
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
-        """See `AlertSender.update`. Only messages of the first path can be edited."""
+        """Replace a message as `AlertSender.update` does. Only messages of the first path can be edited."""
         await self._paths[0].sender.update(alert, channel=channel, ts=ts)
 
 

@@ -26,17 +26,17 @@ class WatchdogSettings(BaseModel):
 
     run_deadline_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=4 * 3600.0,
-        description="Longest time in seconds that a run may ask questions. Then Lookout stops the run, evaluates "
-        "the answers so far, and sends one message to the monitor's owners.",
+        description="Maximum time in seconds for which a run may ask questions. Lookout then stops the run, "
+        "evaluates the answers so far, and sends one message to the monitor's owners.",
     )
     stop_grace_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=600.0,
-        description="Seconds after the deadline for evaluating, storing and alerting. A process that is not done "
-        "by then sends an alert and exits.",
+        description="Seconds after the deadline for evaluating, storing and alerting. A process that has not "
+        "finished by then sends an alert and exits.",
     )
     missing_run_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=26.0,
-        description="Hours without a finished run of a scheduled deployment after which Prefect sends an alert. "
+        description="Hours after which Prefect sends an alert if a scheduled deployment has no finished run. "
         "The default is two hours more than a day, so that a nightly run may be late.",
     )
     log_silence_factor: Annotated[float, Field(ge=1, allow_inf_nan=False)] = Field(
@@ -46,11 +46,11 @@ class WatchdogSettings(BaseModel):
     )
     log_silence_entries: Annotated[int, Field(ge=2)] = Field(
         default=20,
-        description="Number of entries that a log must have before Lookout reports its silence.",
+        description="Minimum number of entries in a log before Lookout reports its silence.",
     )
     log_silence_floor_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=6.0,
-        description="Lookout never reports a silence of fewer hours than this, even if the log is usually busy.",
+        description="Minimum silence in hours that Lookout reports, even if the log is usually busy.",
     )
 
 
@@ -89,21 +89,22 @@ class AlertSettings(BaseModel):
     slack_buttons: bool = Field(
         default=False,
         description="Add the buttons Acknowledge, False alarm and Add to gold to each alert that a bot token "
-        "sends. Slack must be able to reach the receiver of clicks (lookout slack-actions) from the internet.",
+        "sends. Slack must be able to reach the receiver of button clicks (lookout slack-actions) from the "
+        "internet.",
     )
     site_url: HttpUrl | None = Field(
         default=None,
         description='Public address of the site, such as "https://lookout.example.com". Alerts on Slack then link '
-        "to the incident and the run. Without it, they name files of this machine.",
+        "to the incident and the run. Without this address, alerts contain paths of files on this machine.",
     )
     alert_severity: Severity = Field(
         default=Severity.CRITICAL,
-        description="Minimum severity (1, 2 or 3) of failures with their own alert. Failures below it appear only "
-        "in the gate's summary.",
+        description="Minimum severity (1, 2 or 3) of failures with their own alert. Less severe failures appear "
+        "only in the gate's summary.",
     )
     reminder_interval_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=23.0,
-        description="Hours after which Lookout sends a reminder about a fault that is still there. The default is "
+        description="Hours after which Lookout sends a reminder about a fault that still exists. The default is "
         "one hour less than a day, so that every nightly run sends a reminder.",
     )
     event_open_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
@@ -118,7 +119,9 @@ class AlertSettings(BaseModel):
     )
     group_limit: Annotated[int, Field(ge=1, le=10)] = Field(
         default=3,
-        description="Number of failures that one message shows in full, 1 to 10. The others are only counted.",
+        description=(
+            "Number of failures that one message shows in full, 1 to 10. All other failures are only counted."
+        ),
     )
     excerpt_characters: Annotated[int, Field(ge=40, le=1000)] = Field(
         default=280,
@@ -131,8 +134,9 @@ class AlertSettings(BaseModel):
     )
     send_retries: Annotated[int, Field(ge=0, le=10)] = Field(
         default=2,
-        description="Retries within one delivery if Slack limits the rate, answers 500 or 503, or cannot be "
-        "reached. A message that still fails is stored for the next delivery.",
+        description="Maximum number of retries within one delivery if Slack rate-limits the request (HTTP 429), "
+        "answers with HTTP 500 or 503, or cannot be reached. A message that still fails is stored for the next "
+        "delivery.",
     )
 
     def choose_monitor_channel(self) -> str | None:
@@ -148,14 +152,14 @@ CONFIGURED_AUTHOR: Final = "lookout.toml"
 class SilenceSettings(BaseModel):
     """A ``[[silences]]`` table of ``lookout.toml``: a recurring silence.
 
-    It mutes an incident only if the incident matches all of ``target``, ``case``, ``failure`` and ``kind`` that are
-    set.
+    A silence mutes an incident only if the incident matches all of ``target``, ``case``, ``failure`` and ``kind``
+    that are set.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     every: WeeklyWindowText = Field(
-        description='days and times on the clock of `zone`, such as "Sunday 02:00-04:00", '
+        description='days and times in the time zone `zone`, such as "Sunday 02:00-04:00", '
         '"Mon-Fri, Sun 22:00-06:00" or "day 01:00-01:30"'
     )
     zone: ZoneName = Field(description="the full name of the time zone, such as Europe/Berlin, or UTC")
@@ -168,11 +172,11 @@ class SilenceSettings(BaseModel):
     @model_validator(mode="after")
     def _require_matcher(self) -> Self:
         if not (self.target or self.case or self.failure or self.kind):
-            raise ValueError("name a target, case, failure or kind; a silence cannot silence everything")
+            raise ValueError("set target, case, failure or kind, because a silence cannot mute everything")
         return self
 
     def build_silence(self) -> Silence:
-        """Build the silence. The id depends on what the silence mutes and when, but not on the reason."""
+        """Build the silence. Its id depends on what the silence mutes and when, but not on the reason."""
         digest = hashlib.sha256(self.model_dump_json(exclude={"reason"}).encode()).hexdigest()
         return Silence(
             id=f"{CONFIGURED_PREFIX}{digest[:8]}",

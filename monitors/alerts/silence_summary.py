@@ -26,9 +26,9 @@ from monitors.records.recurrence import Period
 def build_silence_summary(
     incidents: Sequence[Incident], silence: Silence, period: Period, *, now: datetime, production: bool
 ) -> tuple[Alert, ...]:
-    """Build one message about the ``incidents`` of a target, and one about incidents of Lookout itself.
+    """Build one message about the ``incidents`` of a target, and one message about internal incidents of Lookout.
 
-    The messages contain the silence and its period instead of a run id. Every process therefore builds the same
+    The messages contain the silence and its period instead of a run id. Therefore every process builds the same
     message ids.
     """
     times = f"from {format_utc(period.starts_at)} to {format_utc(period.ends_at)}"

@@ -30,7 +30,7 @@ _LABEL_WIDTH = 15
 
 
 def build_terminal_panel(alert: Alert, settings: AlertSettings) -> RenderableType:
-    """Build a framed message for a rich console. It has the same words as the Slack message."""
+    """Build a framed message for a rich console. The words are the same as in the Slack message."""
     content = build_message(alert, group_limit=settings.group_limit)
     colour = "green" if content.is_over else _COLOURS[alert.severity]
     return Panel(
@@ -114,13 +114,13 @@ class TerminalSender:
 
     @property
     def notifies(self) -> bool:
-        """Return False, because a terminal does not notify anybody on call."""
+        """Return False, because printed text does not notify an on-call engineer."""
         return False
 
     async def send(
         self, alert: Alert, *, thread: str | None = None, channel: str | None = None, again: bool = False
     ) -> Receipt:
-        """Print ``alert``. The other arguments are ignored, because a terminal has no threads and no channels."""
+        """Print ``alert``. All other arguments are ignored, because a terminal has no threads and no channels."""
         del thread, channel, again
         if self._console.is_terminal:
             self._console.print(build_terminal_panel(alert, self._settings))

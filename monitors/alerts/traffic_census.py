@@ -1,10 +1,10 @@
 """Reports incidents from the traffic census, which counts what rules find in all conversations of a night.
 
-Each kind of finding is one incident with a rate. One disclosure, one error shown as an answer, or one message
-without an answer is a failure. Refusals and answers in another language occur in any application, so they are an
-incident only if they increase a lot. An increase is large if the odds at least doubled, and if Fisher's exact test
-rejects the hypothesis that the rate is the same as before (R. A. Fisher, "Statistical Methods for Research
-Workers", 1934, § 21.02).
+Each kind of finding is one incident with a rate. A single disclosure, a single error shown as an answer, or a
+single message without an answer is a failure. Refusals and answers in another language occur in any application.
+Therefore they are an incident only if they increase a lot. An increase is large if the odds at least doubled, and
+if Fisher's exact test rejects the hypothesis that the rate is the same as before (R. A. Fisher, "Statistical
+Methods for Research Workers", 1934, § 21.02).
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ MAX_CHANCE: Final = 0.001
 MAX_END_CHANCE: Final = 0.05
 """Maximum p-value of a decrease that ends an incident."""
 MIN_QUIET_NIGHTS: Final = 7
-"""After this many nights without a finding, an incident has ended, even if its rate was too low for a test."""
+"""Number of nights without a finding after which an incident has ended, even if its rate was too low for a test."""
 MAX_REASON_CHARACTERS: Final = 500
 _MIN_ONE_DECIMAL: Final = 0.0005
 """Minimum share that is shown with one decimal. One decimal would show a smaller share as 0.0."""
 
 
 class CensusCount(NamedTuple):
-    """How many of the graded conversations show a kind of finding."""
+    """The number of graded conversations, and how many of them have a kind of finding."""
 
     found: int
     graded: int
@@ -74,7 +74,7 @@ class NightlyCensus(Record):
     whole: bool = True
 
     def find_rate(self, kind: CensusKind) -> CensusRate | None:
-        """Return the rate of one kind. ``None`` if no conversation was graded for it."""
+        """Return the rate of one kind. Return ``None`` if no conversation was graded for this kind."""
         return next((rate for rate in self.rates if rate.kind is kind and rate.graded), None)
 
 
@@ -94,7 +94,7 @@ class Ending(NamedTuple):
 
 def format_rate(rate: CensusRate) -> str:
     """Format a rate: ``140 of 552 (25.4 %)``."""
-    return str(_build_count(rate)) if rate.graded else "unknown: no conversation could be graded for it"
+    return str(_build_count(rate)) if rate.graded else "unknown: no conversation could be graded for this kind"
 
 
 def format_percent(share: float) -> str:
@@ -151,7 +151,7 @@ def build_census_observations(
 def find_ended_census_incidents(
     tonight: NightlyCensus, earlier: Sequence[NightlyCensus], open_incidents: Sequence[Incident]
 ) -> Iterator[Ending]:
-    """Yield the incidents that have ended, with the reason. None if a source was not read completely."""
+    """Yield the incidents that have ended, with the reason. Yield none if a source was not read completely."""
     open_cases = {incident.case_id for incident in open_incidents}
     for kind in CensusKind:
         rate, case = tonight.find_rate(kind), build_census_case_id(kind)
@@ -193,7 +193,7 @@ def compute_increase_p_value(before: CensusCount, now: CensusCount) -> float:
 
 
 def sum_counts_since_rate_change(nightly_runs: Sequence[CensusCount]) -> CensusCount | None:
-    """Return the sum of the counts since the rate last changed a lot. ``nightly_runs`` are sorted, oldest first."""
+    """Sum the counts since the rate last changed a lot. ``nightly_runs`` are sorted, oldest first."""
     level: CensusCount | None = None
     for nightly in nightly_runs:
         has_changed = (
@@ -210,7 +210,7 @@ class _UsualLevel(NamedTuple):
 
 
 def _compute_usual_level(nightly_runs: Sequence[CensusCount]) -> _UsualLevel:
-    """Return the usual level. Nights that are far above the nights before them are excluded."""
+    """Compute the usual level. Nights that are far above the nights before them are excluded."""
     level = _UsualLevel()
     for nightly in nightly_runs:
         if level.usual is None:
@@ -268,7 +268,10 @@ def _format_reason(rate: CensusRate, before: CensusCount | None, example: Census
 
 
 def _explain_end_by_no_findings(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
-    """Return why the incident has ended. Empty if it goes on, or if the absence of findings may be chance."""
+    """Explain why the incident has ended. Return an empty string if it has not ended.
+
+    The result is also empty if the absence of findings may be chance.
+    """
     if rate.found:
         return ""
     without, last_found = [_build_count(rate)], None

@@ -1,4 +1,4 @@
-"""The words for kinds, severities and reasons, which all messages share."""
+"""The texts for kinds, severities and reasons, which all messages share."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KIND_TO_DO: Final[dict[IncidentKind, str]] = {
     IncidentKind.CASE_FAILURE: "Open the report. Then roll back the deploy, or acknowledge the alert.",
     IncidentKind.HALLUCINATION: "Find the document that is missing or outdated. Users ask about this topic.",
     IncidentKind.DEPLOY_FAILURE: (
-        "Read the build's log. If the application does not run now, deploy the last commit that worked."
+        "Read the build's log. If the application is not running now, deploy the last commit that worked."
     ),
     IncidentKind.APP_DOWN: (
         "Open the application by hand. Until it answers again, Lookout cannot check its answers."
@@ -92,7 +92,7 @@ GRAVE_KINDS = frozenset({FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION})
 
 
 def format_fault(incident: Incident) -> str:
-    """Format a fault in a few words: the kind of failure, the incident's own title or the kind of incident."""
+    """Format a fault in a few words: the failure kind, the incident's own title or the incident kind."""
     if incident.kind is IncidentKind.CASE_FAILURE:
         return FAILURE_TITLES[incident.failure_kind] if incident.failure_kind else incident.title
     return incident.title if has_own_title(incident) else KIND_WORDS[incident.kind]
@@ -108,7 +108,10 @@ def has_own_title(incident: Incident) -> bool:
 
 
 def format_to_do(item: AlertItem) -> str:
-    """Return the advice for ``item``. Empty if there is no general advice for its kind of fault."""
+    """Return the advice for ``item``.
+
+    Return an empty string if there is no general advice for the kind of fault.
+    """
     incident = item.incident
     if incident.kind is IncidentKind.CASE_FAILURE:
         if incident.failure_kind:
@@ -118,7 +121,7 @@ def format_to_do(item: AlertItem) -> str:
 
 
 def format_doubt(observation: Observation) -> str:
-    """Return why the failure is not certain. Empty if it is certain."""
+    """Return why the failure is not certain. Return an empty string if the failure is certain."""
     if not observation.unconfirmed:
         return ""
     return (

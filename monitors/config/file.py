@@ -1,4 +1,4 @@
-"""Load lookout.toml as a `Config`. Every error names the wrong key and the accepted values.
+"""Loads lookout.toml as a `Config`. Every error contains the wrong key and the accepted values.
 
 The file contains no secrets: tokens and keys come from the environment or from Prefect blocks.
 """
@@ -60,25 +60,26 @@ class TargetConfig(BaseModel):
 
     url: HttpUrl | None = Field(default=None, description="the page to open")
     space: SpaceId | None = Field(
-        default=None, description="a Hugging Face Space as owner/name, instead of url or in addition to it"
+        default=None, description="a Hugging Face Space in the form owner/name, instead of url or in addition to it"
     )
     previous_url: HttpUrl | None = Field(
         default=None,
-        description="address of the previous build, which Lookout also asks the severe failed cases. {commit} is "
+        description="address of the previous build, where Lookout also asks the severe failed cases. {commit} is "
         "replaced with the commit of the last accepted run",
     )
     environment: Environment = Field(
-        default=Environment.STAGING, description="staging, or production if it has real users; alerts name it"
+        default=Environment.STAGING,
+        description=("staging, or production if the application has real users; alerts show this value"),
     )
     model_family: str | None = Field(
         default=None,
         description="family of the model that answers (claude, gpt, llama, …); a judge must be of another family",
     )
-    suite: Path = Field(description="the gold questions, JSON lines; relative to this file")
+    suite: Path = Field(description="the file with the gold questions in JSON Lines format; relative to this file")
     domains: tuple[str, ...] = Field(
         default=DEFAULT_DOMAINS,
-        description="the app's domain packs, by name, or your own folder, as ./my_domain, relative to this file; "
-        "[] for none",
+        description="the app's domain packs, by name, or the path of your own folder, such as ./my_domain, "
+        "relative to this file; [] for none",
     )
     probe: ProbeSettings = Field(default=ProbeSettings(), description="how to ask")
     login: LoginSettings | None = Field(
@@ -108,8 +109,8 @@ class TargetConfig(BaseModel):
     )
     experiments: str | None = Field(
         default=None,
-        description="a dataset of a platform, as langsmith:DATASET or langfuse:DATASET: each run of the suite "
-        "appears there as an experiment; default: no experiments",
+        description="a dataset of a platform, in the form langsmith:DATASET or langfuse:DATASET, where each "
+        "run of the suite appears as an experiment; default: no experiments",
     )
 
     @property
@@ -180,12 +181,14 @@ class PrefectSettings(BaseModel):
 
     api_url: HttpUrl | None = Field(
         default=None,
-        description="address of a Prefect server's API (http://host:4200/api); without one a local server is used",
+        description=(
+            "address of a Prefect server's API (http://host:4200/api); without an address, a local server is used"
+        ),
     )
     start_timeout_s: float = Field(
         default=300,
         gt=0,
-        description="longest time in seconds for the start of a local server; it needs 15 s on an idle machine",
+        description="maximum time in seconds for the start of a local server, which takes 15 s on an idle machine",
     )
     prefix: str = Field(
         default="",
@@ -220,14 +223,14 @@ class Config(BaseModel):
         default=Path(".lookout"), description="the folder for journal, warehouse and runs; relative to this file"
     )
     targets: dict[Identifier, TargetConfig] = Field(min_length=1, description="the monitored applications, by name")
-    gate: GateSettings = Field(default=GateSettings(), description="the requirements for a run")
+    gate: GateSettings = Field(default=GateSettings(), description="the requirements that a run must meet")
     judge: JudgeSettings | None = Field(
         default=None,
-        description="the model that judges the answers that rules cannot grade; without this table there is no "
+        description="the model that judges the answers that rules cannot grade; without this table, there is no "
         "judge",
     )
     recheck: RecheckSettings = Field(
-        default=RecheckSettings(), description="asking failed cases again after the verdict"
+        default=RecheckSettings(), description="how failed cases are asked again after the verdict"
     )
     review: ReviewSettings = Field(
         default=ReviewSettings(), description="the share of graded answers that people review"
@@ -235,7 +238,7 @@ class Config(BaseModel):
     reports: ReportsSettings = Field(default=ReportsSettings(), description="the size limits of the reports")
     alerts: AlertSettings = Field(default=AlertSettings(), description="where Lookout sends alerts, and how often")
     silences: tuple[SilenceSettings, ...] = Field(
-        default=(), description="recurring silences: windows of each week without alerts about what they name"
+        default=(), description="recurring silences: periods of each week without alerts about matching incidents"
     )
     watchdog: WatchdogSettings = Field(default=WatchdogSettings(), description="alerts about the monitor itself")
     warehouse: WarehouseSettings = Field(
@@ -248,7 +251,7 @@ class Config(BaseModel):
         default=DeploySettings(), description="which deploys start a verification, and who may report them"
     )
     github: GitHubSettings = Field(
-        default=GitHubSettings(), description="how results get onto the pull requests of deploys"
+        default=GitHubSettings(), description="how results are posted to the pull requests of deploys"
     )
     langsmith: LangSmithSettings | None = Field(
         default=None,
@@ -282,8 +285,8 @@ class Config(BaseModel):
         is_own = flow == "verify-deploy" and "deployment" in self.deploys.model_fields_set
         if is_own and not name.startswith(start):
             raise ValueError(
-                f"deploys.deployment: with prefect.prefix = {self.prefect.prefix!r}, the name of a deployment of "
-                f"verify-deploy begins with {start!r}: verify-deploy/{start}{name}, or remove the key"
+                f"deploys.deployment: with prefect.prefix = {self.prefect.prefix!r}, the name of a verify-deploy "
+                f"deployment must begin with {start!r}: set verify-deploy/{start}{name}, or remove the key"
             )
         return self
 
@@ -307,17 +310,20 @@ class Config(BaseModel):
     def find_tracing_settings_with_defaults(self, target: str) -> TracingSettings | None:
         """Return a target's tracing settings, or ``None`` if the target has no table ``langsmith``.
 
-        Values that this table lacks come from the table `[langsmith]`.
+        Values that are missing in this table come from the table `[langsmith]`.
         """
         own = self.require_target(target).langsmith
         return None if own is None else own.merge_defaults(self.langsmith)
 
     def with_target(self, name: str, target: TargetConfig) -> Self:
-        """Return the configuration with ``target`` under this name."""
+        """Return the configuration with ``target`` under the name ``name``."""
         return self.model_copy(update={"targets": {**self.targets, name: target}})
 
     def with_gate_without_github_posts(self, gate: GateSettings) -> Self:
-        """Return the configuration with the gate of a CI job. The job posts the results to GitHub, not the run."""
+        """Return the configuration with the gate of a CI job.
+
+        The job itself posts the results to GitHub, not the run.
+        """
         silent = self.github.model_copy(update={"post_results": False})
         return self.model_copy(update={"gate": gate, "github": silent})
 
@@ -329,9 +335,9 @@ class Config(BaseModel):
         return self.model_copy(update={"alerts": self.alerts.model_copy(update={"slack_monitor_channel": None})})
 
     def require_target(self, name: str) -> TargetConfig:
-        """Return the target of this name.
+        """Return the target with this name.
 
-        If it does not exist, raise a `ConfigError` that lists the existing names.
+        If the target does not exist, raise a `ConfigError` that lists the existing names.
         """
         target_config = self.targets.get(name)
         if target_config is None:
@@ -343,7 +349,7 @@ class Config(BaseModel):
 
 
 def build_target_record(name: str, configured: TargetConfig) -> Target:
-    """Build the target's record. The record of each run contains it."""
+    """Build the target's record, which is contained in the record of each run."""
     return Target(
         name=name,
         url=configured.url,
@@ -356,7 +362,7 @@ def build_target_record(name: str, configured: TargetConfig) -> Target:
 def load_config(path: Path) -> Config:
     """Read and check a configuration file.
 
-    A `ConfigError` names the file, the key, the value and what is accepted.
+    A `ConfigError` contains the file, the key, the value and what is accepted.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")  # some editors on Windows put a byte-order mark before it
@@ -398,7 +404,7 @@ def _check_domains(target: TargetConfig, place: str) -> None:
 def parse_config(values: Mapping[str, Any], source: str, *, renamed_keys: Path = RENAMED_KEYS) -> Config:
     """Parse the values of a configuration. Raises `ConfigError` with all wrong keys at once.
 
-    ``source`` names the file in errors. ``renamed_keys`` is the file with the old names of keys.
+    ``source`` is the name of the file in errors. ``renamed_keys`` is the file with the old names of keys.
     """
     try:
         return Config.model_validate(values)
@@ -412,9 +418,9 @@ def parse_config(values: Mapping[str, Any], source: str, *, renamed_keys: Path =
 
 
 def _list_errors_without_followups(error: ValidationError, renamed: Mapping[str, str]) -> list[ErrorDetails]:
-    """List the errors, without errors that only follow from another error. One mistake then gives one line.
+    """List the errors, without errors that only follow from another error. Each mistake then gives one line.
 
-    - A missing key is not listed if a misspelled or renamed key explains why it is missing.
+    - A missing key is not listed if a misspelled or renamed key explains why the key is missing.
     - A list that is too short is not listed if its items have errors.
     """
     errors = error.errors()

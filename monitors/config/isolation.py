@@ -1,4 +1,4 @@
-"""Refuse a run that would use production's project, address or key.
+"""Refuses a run that would use production's project, address or key.
 
 In such a run, the questions of the suite would count as questions of production's users.
 
@@ -24,8 +24,8 @@ from monitors.sources.traffic.settings import LangSmithTraffic
 def refuse_production_settings(config: Config, target: str, environment: Mapping[str, str]) -> None:
     """Raise a `ConfigError` if a run of ``target`` would share a project, an address or a key with production.
 
-    The error lists all of them. Keys are compared by their values in ``environment``. No message shows these
-    values.
+    The error lists all of these conflicts. Keys are compared by their values in ``environment``. No message shows
+    these values.
     """
     tracing, experiments = (
         config.find_tracing_settings_with_defaults(target),
@@ -51,9 +51,9 @@ def refuse_production_settings(config: Config, target: str, environment: Mapping
 
 
 def iterate_production_conflicts(settings: LangSmithSettings, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield a text for each value that is the same for the target and for production: the project and the key.
+    """Yield a text for each value that the target shares with production: the project and the key.
 
-    The settings name production's project and key.
+    Production's project and key are in ``settings``.
     """
     own_project = (_parse_host_and_port(settings.api_url), settings.project)
     where = settings.production_api_url or settings.api_url
@@ -77,13 +77,13 @@ def iterate_judge_key_conflicts(judge: JudgeSettings | None, environment: Mappin
             own_key = environment.get(variable)
             if named == variable or (own_key and environment.get(named) == own_key):
                 same = "is" if named == variable else f"has the same value as {named},"
-                yield f"{variable}, the key of judge {model.model}, {same} the production key: set another"
+                yield f"{variable}, the key of judge {model.model}, {same} the production key: set a different key"
 
 
 def find_experiment_settings(config: Config, target: str) -> LangSmithSettings | None:
     """Return the settings of the LangSmith workspace for a target's experiments.
 
-    Returns ``None`` if the target writes no experiments to LangSmith.
+    Return ``None`` if the target writes no experiments to LangSmith.
     """
     written = config.require_target(target).experiments
     if written is None or parse_dataset_address(written).scheme is not PlatformScheme.LANGSMITH:
@@ -140,9 +140,14 @@ def _iterate_traffic_source_conflicts(
     )
     for place, source in _list_production_sources(config):
         if settings.project is not None and (_parse_host_and_port(source.api_url), source.project) == own_project:
-            yield f"langsmith.project is {settings.project!r}, from which {place} reads production: set another"
+            yield (
+                f"langsmith.project is {settings.project!r}, from which {place} reads production: "
+                "set a different project"
+            )
         if own_key and environment.get(source.key_env) == own_key:
-            yield f"{place} reads production with the key {settings.key_env} (langsmith.key_env): set another"
+            yield (
+                f"{place} reads production with the key {settings.key_env} (langsmith.key_env): set a different key"
+            )
 
 
 def _list_production_targets(config: Config) -> list[str]:
@@ -163,7 +168,7 @@ def _list_production_sources(config: Config) -> Iterator[tuple[str, LangSmithTra
 
 
 def _parse_host_and_port(address: str) -> str:
-    """Return ``host:port`` of an address. It is in lower case, because case does not matter in host names."""
+    """Return the ``host:port`` of an address in lower case, because case does not matter in host names."""
     parts = urlsplit(address)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
     return f"{(parts.hostname or '').lower()}:{port}"

@@ -19,7 +19,7 @@ OFF: Final = ""
 """The cron line of a job that never runs."""
 
 _BOUNDS: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
-"""The smallest and largest value of minute, hour, day, month and weekday. Sunday is 0."""
+"""The smallest and largest value of each cron field: minute, hour, day, month and weekday (Sunday is 0)."""
 _PART: Final = re.compile(r"(?:\*|([0-9]{1,2})(?:-([0-9]{1,2}))?)(?:/([0-9]{1,2}))?", re.ASCII)
 _EVERY_DAY: Final = ["*", "*", "*"]
 
@@ -65,16 +65,19 @@ def is_due_every_day(cron: str) -> bool:
 
 
 class MissedRuns(StrEnum):
-    """Which of the scheduled runs that were missed while no worker ran are started later."""
+    """The policy for scheduled runs that were missed while no worker ran."""
 
     ONE_EACH = "newest"
-    """For each deployment, only the newest of its missed runs."""
+    """Start only the newest missed run of each deployment."""
     SKIP = "skip"
     ALL = "all"
 
 
 class ScheduleSettings(BaseModel):
-    """The ``[schedules]`` table of ``lookout.toml``. Each target's traffic has its own hour."""
+    """The ``[schedules]`` table of ``lookout.toml``.
+
+    The hour of each target's nightly traffic run is set in ``[targets.NAME.traffic]``.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -105,8 +108,9 @@ class ScheduleSettings(BaseModel):
     )
     time_zone: str | None = Field(
         default=None,
-        description="zone of these cron lines, such as Asia/Kolkata; default: UTC, or the zone of the traffic for "
-        "a target with live traffic",
+        description="time zone of the cron lines in this table, such as Asia/Kolkata; default: UTC, or for a "
+        "target with live "
+        "traffic, the time zone of the traffic",
     )
 
     @field_validator("time_zone")
@@ -131,36 +135,42 @@ class DrillSettings(BaseModel):
     )
     cron: CronLine = Field(
         default="30 9 * * 1",
-        description="time of the drill, as a cron line in the zone of [schedules]; default: Mondays at 09:30",
+        description="cron schedule for the drill, in the time zone of [schedules]; default: Mondays at 09:30",
     )
     missing_after_days: float = Field(
         default=8,
         gt=0,
         description="days without a drill after which Lookout sends an alert, because the schedule or the worker "
-        "may not run",
+        "may not be running",
     )
     receiver_url: str | None = Field(
         default=None,
         pattern=r"^https?://[^\s/]+$",
-        description="address of the receiver of deploys; default: the receiver of `lookout up` on this machine",
+        description="address of the deploy receiver; default: the deploy receiver of `lookout up` on this machine",
     )
     worker_wait_s: float = Field(
-        default=120, gt=0, description="longest time that `lookout drill` waits for a worker to start the drill"
+        default=120,
+        gt=0,
+        description="maximum number of seconds that `lookout drill` waits for a worker to start the drill",
     )
 
 
 class RepeatabilitySettings(BaseModel):
-    """`[targets.NAME.repeatability]`: how many cases are asked twice each night. The answers change no score."""
+    """The ``[targets.NAME.repeatability]`` table: how many cases are asked twice each night.
+
+    The answers do not change any score.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     cases: Annotated[int, Field(ge=0, le=1000)] = Field(
         default=24,
-        description="number of cases that a session asks twice, most of them of severity 3; sessions rotate "
-        "through all cases. 0: never ask this target twice",
+        description="number of cases that a session asks twice, most of them of severity 3; successive sessions "
+        "rotate "
+        "through all cases; 0 turns this off for the target",
     )
     limit_s: Annotated[float, Field(gt=0)] = Field(
-        default=1800, description="seconds after which a session asks no more cases"
+        default=1800, description="seconds after which a session stops asking cases"
     )
 
 
@@ -181,7 +191,7 @@ class DeploySender(StrEnum):
 
 
 class GitHubEvent(StrEnum):
-    """The events of GitHub that can announce a deploy."""
+    """The GitHub events that can report a deploy."""
 
     DEPLOYMENT_STATUS = "deployment_status"
     WORKFLOW_RUN = "workflow_run"
@@ -189,19 +199,21 @@ class GitHubEvent(StrEnum):
 
 
 class FirstPoll(StrEnum):
-    """What happens with the commit that the first poll of a target finds."""
+    """The action for the commit that the first poll of a target finds."""
 
     NOTE = "note"
     VERIFY = "verify"
 
 
 class TriggerSettings(BaseModel):
-    """`[[deploys.triggers]]`: a target, and the reports of a sender that start a verification of this target."""
+    """A ``[[deploys.triggers]]`` table: a target, and the webhook reports that start its verification."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     provider: DeploySender = Field(description="the sender: github, huggingface or standard (Standard Webhooks)")
-    repository: RepositoryName = Field(description="the name at the sender: owner/name of a repository or Space")
+    repository: RepositoryName = Field(
+        description="the name of the repository or Space at the sender, as owner/name"
+    )
     target: Identifier = Field(description="the target to verify, one of [targets]")
     event: Identifier | None = Field(
         default=None,
@@ -221,13 +233,16 @@ class TriggerSettings(BaseModel):
 
     @property
     def event_name(self) -> str | None:
-        """The name of the event that starts a verification. ``None`` if the sender has only one kind of event."""
+        """Return the name of the event that starts a verification.
+
+        Return ``None`` if the sender has only one kind of event.
+        """
         defaults = {DeploySender.GITHUB: GitHubEvent.DEPLOYMENT_STATUS.value, DeploySender.STANDARD: STANDARD_EVENT}
         return self.event or defaults.get(self.provider)
 
     @property
     def branch_filter(self) -> str | None:
-        """The branch whose deploys are verified, or ``None`` for any branch."""
+        """Return the branch whose deploys are verified, or ``None`` for any branch."""
         if self.branch is not None:
             return None if self.branch == ANY_BRANCH else self.branch
         return None if self._is_triggered_by_deployments else MAIN
@@ -244,7 +259,7 @@ class TriggerSettings(BaseModel):
         if self.provider is DeploySender.HUGGINGFACE and self.event is not None:
             raise ValueError("remove `event`: with huggingface the only event is a push to the Space")
         if self.environment is not None and not self._is_triggered_by_deployments:
-            raise ValueError("remove `environment`: only deployment_status and standard have one")
+            raise ValueError("remove `environment`: only deployment_status and standard report an environment")
         if self.workflow is not None and self.event_name != GitHubEvent.WORKFLOW_RUN:
             raise ValueError('remove `workflow`: it works only with event = "workflow_run"')
         if self.provider is not DeploySender.STANDARD and "/" not in self.repository:
@@ -259,8 +274,9 @@ class DeploySettings(BaseModel):
 
     deployment: Annotated[str, Field(pattern=r"^[^/]+/[^/]+$")] = Field(
         default="verify-deploy/verify-deploy",
-        description="the Prefect deployment that verifies deploys, as flow/deployment; each deploy gets one run "
-        "of it",
+        description="the Prefect deployment that verifies deploys, as flow/deployment; each deploy starts one run "
+        "of this "
+        "deployment",
     )
     triggers: tuple[TriggerSettings, ...] = Field(
         default=(), description="which webhook reports start a verification, and of which target"
@@ -272,12 +288,13 @@ class DeploySettings(BaseModel):
     )
     failures_before_alert: Annotated[int, Field(ge=1, le=10_000)] = Field(
         default=5,
-        description="failed polls of the Hub in a row before Lookout sends an alert to the monitor's owners",
+        description="number of consecutive failed polls of the Hub after which Lookout sends an alert to the "
+        "monitor's owners",
     )
 
     @property
     def providers(self) -> frozenset[DeploySender]:
-        """The senders in the triggers. Each is listed once."""
+        """Return the senders of all triggers."""
         return frozenset(trigger.provider for trigger in self.triggers)
 
 
@@ -306,7 +323,7 @@ class WarehouseSettings(BaseModel):
 
     journal: JournalPlace | None = Field(
         default=None,
-        description="address of the journal for more than one machine: an object store such as "
+        description="address of a journal that several machines share: an object store such as "
         "s3://bucket/lookout/journal (S3 needs the extra `s3`); default: next to the warehouse in the data folder",
     )
     personal_data_days: int | None = Field(
@@ -323,7 +340,10 @@ class WarehouseSettings(BaseModel):
     export_days: int = Field(
         default=3,
         ge=1,
-        description="number of days up to yesterday that are exported each night; several days include late rows",
+        description=(
+            "number of days, up to and including yesterday, that are exported each night; a number above 1 also "
+            "exports rows that arrive late"
+        ),
     )
     compact_after_days: int = Field(
         default=7,
@@ -338,18 +358,18 @@ class WarehouseSettings(BaseModel):
 
 
 class RecheckSettings(BaseModel):
-    """The ``[recheck]`` table of ``lookout.toml``: how often failed cases are asked again."""
+    """The ``[recheck]`` table of ``lookout.toml``: how many times failed cases are rechecked."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     times: Annotated[int, Field(ge=0, le=50)] = Field(
         default=5,
-        description="number of times that each failed case of severity 3 or 2 is asked again in fresh sessions, "
-        "after the verdict and its alert; 0 for never",
+        description="number of times that each failed case of severity 3 or 2 is rechecked in new sessions, "
+        "after the verdict and its alert; 0 turns rechecks off",
     )
     max_questions: Annotated[int, Field(ge=1, le=10_000)] = Field(
         default=40,
-        description="maximum number of these questions in one run, including the questions to the previous build",
+        description="maximum number of recheck questions in one run, including the questions to the previous build",
     )
     max_s: Annotated[float, Field(gt=0, le=3600)] = Field(
         default=90, description="seconds after which the recheck ends, even if questions are left"
@@ -373,7 +393,7 @@ HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]+$|^\[[0-9A-Fa-f:]+\]$")
 
 
 class SiteSettings(BaseModel):
-    """The ``[site]`` table of ``lookout.toml``. People get access with `lookout site token add`."""
+    """The ``[site]`` table of ``lookout.toml``. `lookout site token add` gives a person access."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -381,7 +401,7 @@ class SiteSettings(BaseModel):
     host: str = Field(
         default="127.0.0.1",
         min_length=1,
-        description="the address to listen on; on other addresses than loopback, each person needs a token "
+        description="the address to listen on; if it is not a loopback address, each person needs a token "
         "(`lookout site token add`)",
     )
     port: Annotated[int, Field(ge=1, le=65_535)] | None = Field(
@@ -390,13 +410,14 @@ class SiteSettings(BaseModel):
     )
     login: bool = Field(
         default=False,
-        description="require a token also on loopback; on other addresses and behind a proxy, the site always "
-        "requires one",
+        description="require a token also on a loopback address; on any other address, and behind a proxy, the "
+        "site always "
+        "requires a token",
     )
     host_names: tuple[HostName, ...] = Field(
         default=(),
-        description="host names of the site in browsers, such as lookout.example.com; the site refuses requests "
-        "for other names. Loopback names are always accepted",
+        description="host names of the site in browsers, such as lookout.example.com; the site rejects requests "
+        "for any other host name, except loopback names",
     )
     path_prefix: Annotated[str, Field(pattern=_PREFIX)] = Field(
         default="", description='path of the site behind a reverse proxy, such as "/lookout"; "" for the root'

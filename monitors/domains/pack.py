@@ -25,7 +25,7 @@ SHIPPED_PACKS: Final = Path(__file__).parent
 DEFAULT_DOMAINS: Final = ("general",)
 """The packs that are used for a target without configured packs."""
 INSURANCE: Final = "health_insurance"
-"""The default pack of the pipes and of `gold build`. Scripts depend on this name, and it must not change."""
+"""The default pack of the pipes and of `gold build`. Do not change this name, because scripts depend on it."""
 VOCABULARY: Final = "vocabulary.toml"
 SCHEMA: Final = "schema.toml"
 TEMPLATES: Final = "templates.toml"
@@ -66,7 +66,7 @@ class DomainVocabulary(Record):
         description="roles that percentages are based on. A percentage never has one of these roles itself",
     )
     events: Lexicon = Field(
-        default=(), description='events. "3 days before" such an event is a time and not a look-back period'
+        default=(), description='events; "3 days before" an event is a time and not a look-back period'
     )
     variants: Lexicon = Field(
         default=(), description='words after a name that has several variants: "plan" in "the Pro plan"'
@@ -81,7 +81,7 @@ class DomainVocabulary(Record):
         default={},
         description="groups of words. A word of a group answers yes if the question has a word of the same group",
     )
-    common: Lexicon = Field(default=(), description="words that are in too many questions to be a topic")
+    common: Lexicon = Field(default=(), description="words that occur in too many questions to identify a topic")
 
     @model_validator(mode="after")
     def _check_roles(self) -> Self:
@@ -102,13 +102,13 @@ class DomainVocabulary(Record):
 
 
 NamedRole = tuple[tuple[str, ...], str]
-"""A phrase by the keys of its words, and the role that it names."""
+"""The word keys of a phrase, and the role of the phrase."""
 
 
 # The fields are not in a base class with DomainVocabulary, because a Domain merges several vocabularies.
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """The merged vocabularies of a target's packs. The keys are word keys."""
+    """The merged vocabularies of a target's packs. The keys are the lookup keys of words (`get_word_keys`)."""
 
     roles: Mapping[str, Sequence[NamedRole]]
     """Roles by the first word of their phrases. The longest phrase comes first."""
@@ -128,9 +128,9 @@ def list_shipped_packs() -> tuple[str, ...]:
 
 
 def load_domain(packs: tuple[str, ...] = DEFAULT_DOMAINS) -> Domain:
-    """Return the merged vocabularies of these packs. Each combination of packs is loaded once per process.
+    """Return the merged vocabularies of ``packs``. Each combination of packs is loaded once per process.
 
-    A pack is the name of a pack that is part of Lookout, or the path of a folder (a text with a slash). If two
+    A pack is the name of a pack that is part of Lookout, or the path of a folder (a string with a slash). If two
     packs give a phrase different roles, the first pack has priority. Raises a `ConfigError` with the file, the key
     and the accepted values.
     """
@@ -169,13 +169,13 @@ def find_pack_folder(pack: str) -> Path:
     if pack not in shipped:
         raise ConfigError(
             f"domain pack {pack!r} does not exist{format_did_you_mean_hint(pack, shipped)}; accepted: "
-            f"{', '.join(shipped)}, or your own folder, as ./my_domain"
+            f"{', '.join(shipped)}, or the path of your own folder, such as ./my_domain"
         )
     return SHIPPED_PACKS / pack
 
 
 def read_pack_file(path: Path, form: type[PackFile], problem: type[ConfigError] = ConfigError) -> PackFile:
-    """Return the checked content of one file of a pack.
+    """Return the validated content of one file of a pack.
 
     Raises ``problem`` with the file, the key, the value and the accepted values.
     """

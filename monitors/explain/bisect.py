@@ -27,20 +27,20 @@ END_PRIOR: Final = 0.02
 It is also the prior probability that the build given as bad is good.
 """
 OTHER_CAUSE_PRIOR: Final = 0.03
-"""The prior probability that a case broke at another build than the other cases."""
+"""The prior probability that a case broke at a different build than the other cases."""
 RANDOM_FAILURE_PRIOR: Final = 0.08
 """The prior probability that a case fails as often before as after the first bad build."""
 MIN_INFORMATION_BITS: Final = 0.002
-"""Minimum expected information of a question in bits. The search ends if no question reaches it."""
+"""Minimum expected information of a question in bits. The search ends if no question reaches this minimum."""
 STAY_SHARE: Final = 0.97
 """The same build is asked again if its best question gives at least this share of the best expected information.
 
-Lookout then need not open another page.
+Lookout then does not have to open another page.
 """
 
 
 class FailureRates(NamedTuple):
-    """The failure rates of a case before and from the first bad build on, with their prior probability."""
+    """The failure rates of a case before and since the first bad build, with their prior probability."""
 
     before: float
     after: float
@@ -100,7 +100,10 @@ SINGLE_CASE_KINDS: Final = _build_suite_kinds(0.0)
 
 
 class BuildQuestion(NamedTuple):
-    """The index of a build and of the case to ask there. ``information`` is the expected information in bits."""
+    """A question: the index of a build, and the index of the case to ask on that build.
+
+    ``information`` is the expected information in bits.
+    """
 
     build: int
     case: int
@@ -139,11 +142,11 @@ class BuildSearch:
 
     @property
     def reachable_builds(self) -> tuple[int, ...]:
-        """The builds that are not excluded."""
+        """Return the builds that are not excluded."""
         return tuple(build for build in range(self.builds) if build not in self._excluded)
 
     def compute_posterior(self) -> tuple[float, ...]:
-        """Return the probability of each hypothesis, given the answers; the sum is 1."""
+        """Return the probability of each hypothesis, given the answers. The probabilities add up to 1."""
         return tuple(sum(column) for column in zip(*self._joint_posterior, strict=True))
 
     @property
@@ -176,7 +179,7 @@ class BuildSearch:
         return (*groups, (self.builds,))
 
     def is_settled(self, threshold: float = SETTLED_PROBABILITY) -> bool:
-        """Whether one group of hypotheses has at least the probability ``threshold``."""
+        """Return whether one group of hypotheses has at least the probability ``threshold``."""
         posterior = self.compute_posterior()
         return any(
             sum(posterior[index] for index in group) >= threshold
@@ -184,9 +187,9 @@ class BuildSearch:
         )
 
     def choose_question(self) -> BuildQuestion | None:
-        """Return the question with the most expected information. ``None`` if no question is worth asking.
+        """Return the question with the most expected information. Return ``None`` if no question is worth asking.
 
-        A question on the last build is preferred if it is nearly as good (`STAY_SHARE`).
+        A question on the build of the previous answer is preferred if it is nearly as good (`STAY_SHARE`).
         """
         by_kind = self._joint_posterior
         questions = [
@@ -202,7 +205,7 @@ class BuildSearch:
         return stay if stay.information >= STAY_SHARE * best.information else best
 
     def compute_other_cause_probability(self, case: int) -> float:
-        """Return the probability that this case fails at random, or broke at another build than the other cases."""
+        """Return the probability that ``case`` fails at random, or broke at another build than the other cases."""
         answers = self._answers[case]
         return sum(
             chance * (1 - share)
@@ -224,7 +227,10 @@ class _RateFit(NamedTuple):
 
 
 class _CaseAnswers:
-    """The answers to one case by build, with their likelihoods for each kind of suite and hypothesis. Immutable."""
+    """The answers to one case by build, with their likelihoods for each kind of suite and hypothesis.
+
+    The object is immutable.
+    """
 
     def __init__(
         self,
@@ -256,7 +262,7 @@ class _CaseAnswers:
 
     @cached_property
     def likelihood(self) -> tuple[tuple[float, ...], ...]:
-        """The likelihood of the answers. A case with another cause may have broken at any build."""
+        """Return the likelihood of the answers. A case with another cause may have broken at any build."""
         return tuple(
             self._mix_with_other_cause([fit.likelihood for fit in fits])
             for fits in self._rate_fits_of_all_hypotheses
@@ -264,7 +270,7 @@ class _CaseAnswers:
 
     @cached_property
     def probability_of_break_at_hypothesis(self) -> tuple[tuple[float, ...], ...]:
-        """The probability that the case breaks at the build of the hypothesis."""
+        """Return the probability that the case breaks at the build of the hypothesis."""
         return tuple(
             tuple((1 - self._other_cause) * fit.broken / chance for fit, chance in zip(fits, chances, strict=True))
             for fits, chances in zip(self._rate_fits_of_all_hypotheses, self.likelihood, strict=True)
@@ -279,7 +285,7 @@ class _CaseAnswers:
             yield tuple(both / chance for both, chance in zip(fails, chances, strict=True))
 
     def _mix_with_other_cause(self, chances: Sequence[float]) -> tuple[float, ...]:
-        """Mix the chances with those of a case that broke at any other build."""
+        """Mix the chances with the chances of a case that broke at any other build."""
         elsewhere = self._other_cause * sum(chances) / len(chances)
         return tuple((1 - self._other_cause) * chance + elsewhere for chance in chances)
 

@@ -40,7 +40,7 @@ class BisectClaim(StrEnum):
     GOOD_FAILS = "good_fails"
     """The build given as good already fails."""
     BAD_PASSES = "bad_passes"
-    """No build is bad, including the one given as bad."""
+    """No build is bad, including the build that was given as bad."""
 
 
 class BisectCandidate(Record):
@@ -68,10 +68,10 @@ class BisectCase(Record):
 class BisectReport(Record):
     """The result of a bisection. ``candidates`` are all hypotheses, likeliest first.
 
-    - ``asked`` is the number of questions that were asked now.
+    - ``asked`` is the number of questions that this bisection asked.
     - ``stored`` is the number of earlier answers that were used.
-    - ``left_out`` has the builds that could not be reached, with the reasons.
-    - ``why_open`` says why no hypothesis is likely enough. It is empty if one hypothesis is.
+    - ``left_out`` contains the builds that could not be reached, with the reasons.
+    - ``why_open`` states why no hypothesis is likely enough. It is empty if a hypothesis is likely enough.
     """
 
     target: Identifier

@@ -37,7 +37,7 @@ MIN_PAIR_CASES: Final = 4
 Thousands of pairs have only three cases. They would hide the larger pairs.
 """
 MIN_FAILURES: Final = 3
-"""Minimum number of failed cases. With fewer, no common cause can be shown."""
+"""Minimum number of failed cases. With fewer failed cases, no common cause can be shown."""
 ALPHA_FIRST: Final = 0.01
 """The false positive rate of a first cause: low, because an on-call engineer follows it."""
 ALPHA_NEXT: Final = 0.05
@@ -51,9 +51,9 @@ PERMUTATIONS_NEXT: Final = 399
 MIN_NEW_CASES: Final = 2
 """Minimum number of cases that a further cause must have outside of the other causes."""
 MAX_CANDIDATES: Final = 30
-"""Maximum number of groups that are tried together: only the most surprising ones."""
+"""Maximum number of groups that are tried together. Only the most surprising groups are tried."""
 MIN_PAIR_LOG_ODDS: Final = 3.0
-"""Logarithm of 20: two causes replace a single one only if they explain the failures at least 20 times better."""
+"""Logarithm of 20: two causes replace a single cause only if they explain the failures at least 20 times better."""
 _SEED: Final = 1993
 _MAX_ROUNDS: Final = 4
 
@@ -71,9 +71,9 @@ class _CaseGroup(NamedTuple):
 
 
 def find_shared_causes(cases: Sequence[Mapping[str, Value]], failed: Sequence[bool]) -> FirstLook:
-    """Return the causes that these cases support, the most surprising first; at most three.
+    """Return at most three causes that the cases support, the most surprising first.
 
-    ``failed`` says for each of ``cases`` whether the case failed. Ungraded cases must be omitted. Raises
+    ``failed`` states for each of ``cases`` whether the case failed. Ungraded cases must be omitted. Raises
     `ValueError` if the lengths differ. The result does not depend on the order of the attributes.
     """
     search = _CauseSearch(cases, failed)
@@ -140,10 +140,10 @@ class _CauseSearch:
     # --- is there a further cause? --------------------------------------------------------------------------------
 
     def _find_next_cause(self, causes: Sequence[_CaseGroup]) -> _CaseGroup | None:
-        """Return the most surprising group outside of the causes found, if it is beyond chance.
+        """Return the most surprising group outside of the causes found, if the group is beyond chance.
 
         Cases of known causes are excluded: if a cause made most cases fail, another cause is hardly visible in
-        them.
+        those cases.
         """
         uncovered = self._select_cases_outside(causes)
         test = _ExactTest(uncovered, self.failed)
@@ -259,20 +259,20 @@ class _ExactTest:
         self._tails: dict[int, list[float]] = {}
 
     def __call__(self, members: int) -> float:
-        """Return the logarithm of the probability of as many or more failures among these members."""
+        """Return the logarithm of the probability of at least as many failures among ``members`` by chance."""
         size, failures = (members & self._inside).bit_count(), (members & self._failed).bit_count()
         return 0.0 if failures * self.cases <= size * self.failures else self._get_log_tail(size)[failures]
 
     def find_min_significant_failures(self, members: int, log_p: float) -> int | None:
-        """Return the number of failures for which these members have at most the p-value ``log_p``.
+        """Return the smallest number of failures for which ``members`` have at most the log p-value ``log_p``.
 
-        ``None`` if no number of failures is enough.
+        Return ``None`` if no number of failures is enough.
         """
         tail = self._get_log_tail((members & self._inside).bit_count())
         return next((count for count, value in enumerate(tail) if value <= log_p), None)
 
     def draw_random_failure_mask(self, random: Random) -> int:
-        """Return the same number of failures at random places among the same cases."""
+        """Return a bit mask of random failures: as many failures as observed, among the same cases."""
         return sum(1 << index for index in random.sample(self._case_indices, self.failures))
 
     @cached_property
@@ -313,7 +313,10 @@ def _compute_log_choose(whole: int, part: int) -> float:
 
 
 def _list_groups(cases: Sequence[Mapping[str, Value]]) -> Iterator[_CaseGroup]:
-    """Yield groups by single values, then by pairs of values. If groups have the same cases, yield the simplest."""
+    """Yield groups by single values, then by pairs of values.
+
+    If several groups have the same cases, only the simplest group is yielded.
+    """
     singles = {
         key: members for key, members in _map_values_to_case_bits(cases).items() if members.bit_count() < len(cases)
     }

@@ -73,7 +73,7 @@ def select_severe_failures(results: Iterable[CaseResult]) -> tuple[SevereCase, .
 def plan_recheck(failed: Sequence[SevereCase], *, times: int, max_questions: int, places: int) -> RecheckPlan:
     """Plan to ask as many cases as ``max_questions`` allows, each ``times`` times at each of the ``places``.
 
-    If even one case needs more questions, it is asked fewer times.
+    If a single case needs more than ``max_questions`` questions, the case is asked fewer times.
     """
     times = min(times, max_questions // places)
     case_count = max_questions // (times * places) if times else 0
@@ -135,7 +135,7 @@ def build_previous_address(template: str, commit: str | None, verified_commit: s
     if COMMIT_PLACEHOLDER not in template:
         return template
     if commit is None:
-        raise ValueError("no accepted run names a commit, so Lookout cannot fill in previous_url")
+        raise ValueError("no accepted run recorded a commit, so Lookout cannot fill in previous_url")
     if not _SAFE_COMMIT.fullmatch(commit):
         raise ValueError("the commit of the last accepted run has characters that are not allowed in an address")
     return template.replace(COMMIT_PLACEHOLDER, commit)
@@ -151,7 +151,7 @@ def list_build_names_in_answer(exchange: Exchange) -> tuple[str, ...]:
 
 
 def identify_previous_build(names: Iterable[str], commit: str | None, verified_commit: str | None) -> PreviousBuild:
-    """Return the previous build, with the proof whether it or another build gave the answers.
+    """Return the previous build, with the evidence of which build gave the answers.
 
     ``names`` are the build names in the answers. ``verified_commit`` is the commit that this run verified. A commit
     can prove or disprove that the build ``commit`` answered. A version proves nothing.
@@ -173,5 +173,5 @@ def identify_previous_build(names: Iterable[str], commit: str | None, verified_c
 
 
 def is_same_build(first: str, second: str) -> bool:
-    """Whether two names denote the same build: equal texts, or a full commit and its abbreviation."""
+    """Return whether two names denote the same build: equal strings, or a full commit and its abbreviation."""
     return first == second or is_same_commit(first, second)

@@ -96,7 +96,7 @@ def build_answer_mark(
 
 
 def parse_document_name(source: str) -> str:
-    """Return the document of a citation without the place in it: ``Gold, clause 4.2`` is ``Gold``."""
+    """Return the document of a citation, without the place in the document: ``Gold, clause 4.2`` is ``Gold``."""
     citation = " ".join(source.split())
     return (_CLAUSE.sub("", citation) or citation)[:MAX_VALUE_CHARACTERS]
 
@@ -115,7 +115,7 @@ class _ValueCounts:
         self.pages = 0
 
     def count_page(self, page: PageInfo) -> None:
-        """Count a page load."""
+        """Count the values of a page load."""
         self.pages += 1
         self._count_value("titles", self._redact(page.title))
         self._count_value("frameworks", page.framework)
@@ -125,7 +125,7 @@ class _ValueCounts:
         self._count_values_by_name("versions", page.versions)
 
     def count_exchange(self, exchange: Exchange, cited: Sequence[str]) -> None:
-        """Count an answer."""
+        """Count the values of an answer."""
         payload = exchange.wire
         build = payload.build if payload else None
         self._count_value("models", (build.model if build else None) or exchange.app_path)

@@ -26,7 +26,10 @@ from monitors.records.base import Record
 
 Turns = tuple[str, ...]
 AskQuestion = Callable[[Turns], Awaitable[bool | None]]
-"""Asks a question once, and returns whether it fails like the case. ``None`` if the answer was not graded."""
+"""A function that asks a question once and returns whether the question fails like the case.
+
+The function returns ``None`` if the answer was not graded.
+"""
 
 CHANCE_FAILURE_RATE: Final = 0.05
 """The assumed failure rate of a question without the cause."""
@@ -90,7 +93,7 @@ class ShrinkEnd(StrEnum):
     MINIMAL = "smallest"
     """The question is minimal: each shorter question passes."""
     BUDGET = "budget"
-    """The budget of probes was used."""
+    """The budget of probes was used up."""
     PASSES = "passes"
     """The whole case does not fail, or fails too rarely."""
     SILENT = "silent"
@@ -101,8 +104,8 @@ class ShrunkQuestion(Record):
     """The smallest failing question that was found, and how often it failed.
 
     ``probes`` is the total number of times that a question was asked. The whole case failed ``first_failed`` of
-    ``first_asked`` times. ``length`` is the number of words of the question, ``length_before`` that of the whole
-    case.
+    ``first_asked`` times. ``length`` is the number of words in the question, and ``length_before`` the number of
+    words in the whole case.
     """
 
     turns: Turns
@@ -185,7 +188,7 @@ class _QuestionSearch:
             raise _SearchEnded(ShrinkEnd.PASSES)
 
     async def _shrink_level(self, level: int) -> None:
-        """Leave out the parts that are not needed at one level, and confirm that the rest fails."""
+        """Remove the parts that are not needed at one level, and confirm that the remaining text fails."""
         self.best = self.confirmed
         parts = [tuple(same) for _, same in groupby(self.confirmed, key=lambda word: word.places[level])]
         parts = await self._cut_side(parts, at_end=True)
@@ -199,7 +202,7 @@ class _QuestionSearch:
             self.best = self.confirmed
 
     async def _cut_side(self, parts: list[tuple[_Word, ...]], *, at_end: bool) -> list[tuple[_Word, ...]]:
-        """Return the parts that remain if as many as possible are cut from one side and the rest still fails."""
+        """Cut as many parts as possible from one side, and return the remaining parts, which still fail."""
         low, high = 1, len(parts)
 
         def select_parts(count: int) -> list[tuple[_Word, ...]]:
@@ -247,7 +250,7 @@ class _QuestionSearch:
         return False
 
     def _compute_odds_of_real_failure(self, count: _AnswerCount) -> float:
-        """Return the likelihood ratio of failing as often as the case against failing by chance."""
+        """Return the likelihood ratio of two hypotheses: failing as often as the case, and failing by chance."""
         failing_counts = [self.counts[turns] for turns in self.failing]
         failed, asked = (
             sum(failing_count.failed for failing_count in failing_counts),
@@ -259,7 +262,10 @@ class _QuestionSearch:
         ) ** count.passed
 
     async def _confirm_failures(self, failures: int) -> bool:
-        """Ask the best question until it has failed ``failures`` times (true) or has passed too often (false)."""
+        """Ask the best question repeatedly.
+
+        Return True if the question has failed ``failures`` times, and False if it has passed too often.
+        """
         count = self._get_or_create_answer_count(self.best)
         while count.failed < failures:
             await self._ask_once(self.best)

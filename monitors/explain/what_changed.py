@@ -29,7 +29,7 @@ from monitors.stats.paired import compute_mcnemar_p_value
 ALPHA: Final = 0.01
 """The false positive rate for an unchanged application, for each kind of behaviour."""
 MIN_PAIRS: Final = 8
-"""Minimum number of cases that both runs answered. With fewer, no change is significant at `ALPHA`."""
+"""Minimum number of cases that both runs answered. With fewer cases, no change is significant at `ALPHA`."""
 LATENCY_RATIO, LATENCY_MS = 1.5, 200
 """Minimum change of the median latency: by this factor and by this many ms. Load may cause smaller changes."""
 LENGTH_RATIO, LENGTH_CHARACTERS = 1.3, 40
@@ -54,7 +54,7 @@ def find_run_changes(
 ) -> WhatChanged:
     """Return the differences between a run and ``since``, the last accepted run.
 
-    If there is no such run, or if it has no snapshot, the result says that the differences are unknown.
+    If there is no such run, or if it has no snapshot, the result states that the differences are unknown.
 
     ``comparison`` lists the cases that got worse since its baseline. It is used only if its baseline is ``since``.
     """
@@ -91,7 +91,7 @@ CHANGED_LIMITS_TEXT: Final = (
 
 
 def _has_changed_setting(name: str, before: RunSnapshot, now: RunSnapshot) -> bool:
-    """Whether both runs recorded this part of the settings with different values."""
+    """Return whether both runs recorded this part of the settings with different values."""
     old, new = before.settings.get(name), now.settings.get(name)
     return old is not None and new is not None and old != new
 
@@ -118,8 +118,8 @@ def _build_changes_for_worse_answers(comparison: Comparison) -> Iterator[RunChan
 def list_solely_changed_probe_settings(now: RunSnapshot, since: RunReport) -> tuple[str, ...]:
     """Return which of the settings `ADDRESS_PART` and ``probe`` changed since the run ``since``.
 
-    Empty if the application changed too. Also empty if another version of Lookout ran, because it may have other
-    defaults.
+    The result is empty if the application changed too, or if another version of Lookout ran, because that version
+    may have other defaults.
     """
     before = since.snapshot
     if before is None or before.lookout != now.lookout:
@@ -241,10 +241,10 @@ def _find_value_changes(kind: ChangeKind, subject: str, before: Values, now: Val
 
 
 def _has_values_changed_beyond_chance(before: Values, now: Values) -> bool:
-    """Whether the values of a fact changed.
+    """Return whether the values of a fact changed by more than chance explains.
 
-    True if the only value was replaced by another, or if more values are new or missing than chance explains. False
-    if nearly every answer has its own value, because such values are probably ids.
+    Return True if the only value was replaced by another value, or if more values are new or missing than chance
+    explains. Return False if nearly every answer has its own value, because such values are probably ids.
     """
     if not before or not now or any(_has_mostly_unique_values(values) for values in (before, now)):
         return False
@@ -288,28 +288,31 @@ class _Pair(NamedTuple):
 
     @property
     def document(self) -> str | None:
-        """The document of the case in the suite, or if it has none, the document cited in the earlier run."""
+        """Return the document of the case in the suite.
+
+        If the case has no document in the suite, return the document cited in the earlier run.
+        """
         return self.before.document or self.now.document
 
     @property
     def has_other_figures(self) -> bool:
-        """Whether one answer replaces figures of the other, or only one of the two answers has figures."""
+        """Return whether one answer replaces figures of the other, or only one of the two answers has figures."""
         before, now = set(self.before.figures), set(self.now.figures)
         return bool(before) != bool(now) or (bool(before - now) and bool(now - before))
 
     @property
     def has_other_language(self) -> bool:
-        """Whether the languages of both answers are known and differ."""
+        """Return whether the languages of both answers are known and differ."""
         return None not in (self.before.language, self.now.language) and self.before.language != self.now.language
 
     @property
     def has_only_other_language(self) -> bool:
-        """Whether the answer is in another language but otherwise the same, as far as the two can be compared."""
+        """Whether the answer is in another language but otherwise the same, as far as this can be compared."""
         return self.has_other_language and self.before.refused == self.now.refused and not self.has_other_figures
 
     @property
     def has_no_refusal(self) -> bool:
-        """Whether neither answer is a refusal."""
+        """Return whether neither answer is a refusal."""
         return not (self.before.refused or self.now.refused)
 
 
@@ -347,7 +350,7 @@ def _find_changed_documents(pairs: Sequence[_Pair]) -> list[Cause]:
 
 def _build_document_change(cause: Cause, now: RunSnapshot) -> RunChange:
     name = str(cause.conditions["document"])
-    gone = "" if name in now.documents else "; no answer names it any more"
+    gone = "" if name in now.documents else "; no answer cites this document any more"
     others = f"{cause.elsewhere_failed:,} of {plural(cause.elsewhere, 'other')}"
     return _build_change(
         ChangeKind.CONTENT,
@@ -419,7 +422,7 @@ def _find_citation_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
         old, new = (sum(bool(getattr(pair, side).cited) for pair in answered) for side in ("before", "now"))
         yield _build_change(
             ChangeKind.APPLICATION,
-            (f"{new:,} of {plural(len(answered), 'answer')} name a source; before: {old:,}"),
+            (f"{new:,} of {plural(len(answered), 'answer')} cite a source; before: {old:,}"),
         )
 
 

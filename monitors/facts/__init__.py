@@ -1,1 +1,4 @@
-"""Read facts from a text, such as quantities and citations. Pure: no module judges whether a fact is right."""
+"""Read facts from a text, such as quantities and citations. No module judges whether a fact is right.
+
+The modules are pure: they have no side effects.
+"""

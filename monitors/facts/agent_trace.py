@@ -16,7 +16,7 @@ from monitors.records.exchanges import Step, StepKind
 Fields = Mapping[str, Any]
 
 MAX_DETAIL_LENGTH: Final = 1000
-"""Maximum number of characters that are stored of a step's arguments. Longer arguments are truncated."""
+"""Maximum number of stored characters of a step's arguments. Longer arguments are truncated."""
 MIN_CUT_PREVIEW_LENGTH: Final = 60
 """A preview of arguments with at least this many characters may be truncated.
 
@@ -286,7 +286,7 @@ def _count_handoffs(steps: Iterable[Step]) -> int | None:
 
 
 def _is_node_update(item: Fields) -> bool:
-    """Whether a value is a LangGraph node update: its only key is the node, its value the node's changes."""
+    """Return whether a value is a LangGraph node update: a single key (the node) with the node's changes."""
     return len(item) == 1 and all(isinstance(value, dict) or value is None for value in item.values())
 
 

@@ -78,7 +78,7 @@ def _find_all_citations(text: str, plain: str, patterns: Sequence[str]) -> Itera
 
 
 def is_unrequested_source_list(text: str, question: str = "") -> bool:
-    """Whether a text is only a list of sources, and the question does not ask for sources."""
+    """Return whether a text is only a list of sources, and the question does not ask for sources."""
     heading = _HEADING.match(text)
     if heading is None or heading["word"].casefold().rstrip("s") in question.casefold():
         return False
@@ -91,7 +91,7 @@ def is_unrequested_source_list(text: str, question: str = "") -> bool:
 
 
 def is_citation_of(citation: str, expected: str) -> bool:
-    """Whether a citation contains the expected source, word for word or as the same document and clause.
+    """Return whether a citation contains the expected source, word for word or as the same document and clause.
 
     Letter case, spacing, invisible characters and the word for a clause are ignored: ``§ 4.2`` equals ``clause
     4.2``, but not ``clause 4.20``.
@@ -106,7 +106,7 @@ def is_citation_of(citation: str, expected: str) -> bool:
 
 
 def has_source_in_text(text: str, expected: str) -> bool:
-    """Whether a text names the document and all clauses of the expected source.
+    """Return whether a text names the document and all clauses of the expected source.
 
     If the expected source has no clause, the text must contain its file name.
     """

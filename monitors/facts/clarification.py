@@ -1,7 +1,7 @@
-"""Decide whether a reply asks the user for missing facts, in English, Hindi and Hinglish. Pure.
+"""Decide whether a reply asks the user for missing facts, in English, Hindi and Hinglish.
 
-A clarifying question is short, and ends with a request to the user: which plan, what policy number. The following
-are not clarifying questions, because the answer needs no fact from the user:
+This module is pure. A clarifying question is short, and ends with a request to the user: which plan, what
+policy number. The following are not clarifying questions, because the answer needs no fact from the user:
 
 - a courtesy ("anything else?"), an offer ("shall I explain?") or a greeting ("how can I help?");
 - an instruction that is the answer ("please show your card at the counter").
@@ -16,7 +16,7 @@ MAX_WORDS: Final = 70
 """Maximum number of words of a clarifying question. A longer reply is an answer, even if it ends in a question."""
 MAX_CHARACTERS: Final = 1_000
 _MAX_ENDING_SENTENCES: Final = 2
-"""Number of sentences at the end of a reply in which the question must be."""
+"""The question must be within this number of sentences at the end of a reply."""
 _MAX_HINT_WORDS: Final = 10
 """Maximum number of words of a sentence after the question. A longer sentence is an answer."""
 _MAX_REQUEST_WORDS: Final = 30
@@ -98,7 +98,7 @@ _ELSEWHERE: Final = re.compile(
 
 
 def is_counter_question(reply: str) -> bool:
-    """Whether the reply asks the user for missing facts instead of giving an answer."""
+    """Return whether the reply asks the user for missing facts instead of giving an answer."""
     text = _NOTE.sub(" ", reply).strip() if len(reply) <= MAX_CHARACTERS else ""
     words = len(text.split())
     if not words or words > MAX_WORDS:

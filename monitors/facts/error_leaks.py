@@ -106,7 +106,7 @@ class ErrorLeak(Record):
 
 
 _HEAD, _TAIL = 6_000, 1_500
-"""Number of characters that are read at the beginning and the end. The rest is searched only for stack frames."""
+"""Number of characters that are read at each end. The middle of a text is searched only for stack frames."""
 _TRACE_SEARCH_LENGTH = 100_000
 """Number of characters at each end of a text that are searched for stack frames."""
 _MAX_PIECE_LENGTH = 500
@@ -268,7 +268,7 @@ _MAY_LEAK = frozenset({_Sort.ERROR, _Sort.GIVES_UP, _Sort.WEAK})
 
 
 def _classify_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *, technical: bool) -> list[_Piece]:
-    """Return the pieces of a text in order, with their kinds. Empty if no piece can be an error."""
+    """Return the pieces of a text in order, with their kinds. The result is empty if no piece can be an error."""
     quotes = [
         (snippet, start, end, technical and fenced)
         for snippet, start, end, fenced in _split_pieces_with_code_flag(text)
@@ -413,7 +413,7 @@ def _extract_content_words(text: str) -> frozenset[str]:
 
 
 def _has_words_of_question(asked: frozenset[str], snippet: str) -> bool:
-    """Whether a text is an answer, because it repeats words of the question that errors do not use."""
+    """Return whether a text is an answer, because it repeats words of the question that errors do not use."""
     shared = asked & _extract_content_words(snippet)
     return any(not (COMPONENT.fullmatch(word) or FAILED.fullmatch(word)) for word in shared - _ERRORS_TOO)
 

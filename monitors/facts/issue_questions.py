@@ -1,11 +1,9 @@
 """Decide by rules whether an agent's question about an issue is needless, because the issue answers it.
 
-Pure.
-
-A question is classified by its subject: a version, an operating system, the error, the steps, the frequency. Then
-the issue is searched for the subject. Unknown subjects, partial matches and contrasts ("it works on Linux") are
-rated unsure, because wrong criticism of an agent is worse than a missed needless question. Only English is
-supported.
+This module is pure. A question is classified by its subject: a version, an operating system, the error, the
+steps, the frequency. Then the issue is searched for the subject. Unknown subjects, partial matches and
+contrasts ("it works on Linux") are rated unsure, because wrong criticism of an agent is worse than a missed
+needless question. Only English is supported.
 """
 
 from __future__ import annotations
@@ -213,7 +211,7 @@ _OTHERS: Final = re.compile(
 
 
 def _is_of_other_program(line: str, products: frozenset[str] | set[str], named: set[str]) -> bool:
-    """Whether a labelled version in the line may belong to another program: "Python version: 3.11"."""
+    """Return whether a labelled version in the line may belong to another program: "Python version: 3.11"."""
     if named or any(re.search(rf"(?<!\w){re.escape(product)}\b", line, re.IGNORECASE) for product in products):
         return False
     return _OTHERS.search(line) is not None

@@ -109,7 +109,8 @@ class _WordCounts(NamedTuple):
     foreign: int
     """The number of words in the most frequent other language."""
     foreign_language: Language
-    """The most frequent other language, if it is German, French or Spanish and no other has as many words."""
+    """The most frequent other language, if it is German, French or Spanish and no other language has as many words.
+    """
 
     @property
     def max_english_or_hindi(self) -> int:
@@ -124,7 +125,7 @@ class _WordCounts(NamedTuple):
 
 
 def identify_language(text: str) -> Language:
-    """Return the language of a text; `Language.ENGLISH` if the text has no letters or no known words.
+    """Return the language of a text, or `Language.ENGLISH` if the text has no letters or no known words.
 
     Words in citations in square brackets, in addresses and in code are not counted.
     """
@@ -155,7 +156,10 @@ def _detect_script_or_count_words(text: str) -> Language | _WordCounts:
 
 @lru_cache(maxsize=64)
 def find_foreign_language_code(text: str) -> str:
-    """Return the language, except English and Hindi, with the most function words; empty if there are none."""
+    """Return the code of the language with the most function words, except English and Hindi.
+
+    The result is empty if the text has no such words.
+    """
     words = _WORD.findall(_remove_citations_links_and_code(text).lower())
     codes = Counter(code for word in words for code in _CODES_OF.get(word, ()))
     return max(codes, key=lambda code: codes[code]) if codes else ""
@@ -189,7 +193,7 @@ def _remove_citations_links_and_code(text: str) -> str:
 
 
 def _detect_by_script(plain: str) -> Language | None:
-    """Return the language that the letters of a text show. ``None`` for Latin letters."""
+    """Return the language that the letters of a text show. Return ``None`` for Latin letters."""
     if plain.isascii():
         return None
     hindi = len(_DEVANAGARI.findall(plain))
@@ -201,7 +205,7 @@ def _detect_by_script(plain: str) -> Language | None:
 
 
 def _is_mostly_other_script(text: str) -> bool:
-    """Whether most letters are neither Latin nor Devanagari."""
+    """Return whether most letters are neither Latin nor Devanagari."""
     latin, letters = (sum(map(len, runs.findall(text))) for runs in (_LATIN, _LETTERS))
     return latin < letters / 2
 

@@ -72,7 +72,10 @@ MIN_COMPARED_OVERLAP: Final = 0.35
 """Minimum overlap of questions that are compared word by word. A short question with two typos still has 0.5."""
 
 MIN_WORD_LENGTH: Final = 3
-"""Minimum number of letters of a word that distinguishes two questions. "Is", "of" and "me" do not."""
+"""Minimum number of letters of a word that distinguishes two questions.
+
+Shorter words such as "is", "of" and "me" are ignored.
+"""
 
 
 def find_typo_pairs(questions: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -86,7 +89,7 @@ def find_typo_pairs(questions: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _has_same_words_except_typos(own: Counter[str], others: Counter[str]) -> bool:
-    """Whether two questions differ only in typos. Words shorter than `MIN_WORD_LENGTH` are ignored."""
+    """Return whether two questions differ only in typos. Words shorter than `MIN_WORD_LENGTH` are ignored."""
     left = [word for word in others.elements() if len(word) >= MIN_WORD_LENGTH]
     for word in own.elements():
         if len(word) < MIN_WORD_LENGTH:
@@ -99,10 +102,10 @@ def _has_same_words_except_typos(own: Counter[str], others: Counter[str]) -> boo
 
 
 def is_one_typo_apart(word: str, other: str) -> bool:
-    """Whether two words differ by one typo: a letter is missing, added or wrong, or two letters are swapped.
+    """Return whether two words differ by one typo: a letter is missing, added or wrong, or two letters are swapped.
 
     The first letters must be equal: people hardly ever mistype the first letter, and "maternity" is not
-    "paternity". A different figure is not a typo.
+    "paternity". Words that contain a digit are never one typo apart.
     """
     if word[:1] != other[:1] or any(letter.isdigit() for letter in word + other):
         return False
@@ -138,7 +141,7 @@ class FoldedDocument(NamedTuple):
 
 @lru_cache(maxsize=8)
 def fold_document(document: str) -> FoldedDocument:
-    """Fold a text. Several white-space characters become one space. Takes linear time."""
+    """Fold a text. Several white-space characters become one space. The function takes linear time."""
     plain = normalise(document)
     text = plain.text.translate(_DASHES).translate(_QUOTES)
     spots = [at for at in range(len(text)) if not (text[at].isspace() and (at == 0 or text[at - 1].isspace()))]
@@ -169,7 +172,7 @@ def find_quote(quote: str, document: str) -> tuple[int, int] | None:
 
 
 def _is_inside_word(text: str, at: int) -> bool:
-    """Whether the characters on both sides of ``at`` belong to one word or number."""
+    """Return whether the characters on both sides of ``at`` belong to one word or number."""
     return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
 
 
@@ -205,7 +208,10 @@ def find_missing_quantities(wanted: str, text: str) -> tuple[str, ...]:
 
 
 def list_quantity_differences(original: str, translation: str) -> tuple[str, ...]:
-    """Return the quantities that a translation lost and added, in words; empty if the quantities are the same."""
+    """Return the quantities that a translation lost and added, in words.
+
+    The result is empty if the quantities are the same.
+    """
     dropped = (f"{words} is lost" for words in find_missing_quantities(original, translation))
     added = (f"{words} is added" for words in find_missing_quantities(translation, original))
     return (*dropped, *added)

@@ -54,19 +54,19 @@ class FileAgreement(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """The share of the named files that are wanted; 0 if no files are named."""
+        """Return the share of the named files that are wanted, or 0 if no files are named."""
         named = len(self.found) + len(self.extra)
         return len(self.found) / named if named else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of the wanted files that are named; 0 if no files are wanted."""
+        """Return the share of the wanted files that are named, or 0 if no files are wanted."""
         wanted = len(self.found) + len(self.missed)
         return len(self.found) / wanted if wanted else 0.0
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall; 0 if no named file is wanted."""
+        """Return the harmonic mean of precision and recall, or 0 if no named file is wanted."""
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 
@@ -110,7 +110,7 @@ _WRITTEN: Final = re.compile(
 
 
 def find_files_named_in_text(text: str) -> tuple[str, ...]:
-    """Return the files that a text names, as they are written there. Each file is returned once.
+    """Return the files that a text names, as written in the text. Each file is returned once.
 
     A name without a folder must have the extension of a source file. A link counts only if it leads to a file in a
     repository.

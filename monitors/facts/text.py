@@ -112,8 +112,8 @@ def _replace_characters(text: str, changed: list[tuple[str, str]]) -> str:
 def to_caseless(text: str) -> str:
     """Return a text in lower case, with ``ſ``, ``ı`` and ``İ`` as ASCII letters.
 
-    A case-insensitive pattern matches these letters for ASCII letters. The hints of a `Hinted` pattern must do so
-    too.
+    A case-insensitive pattern matches these letters for ASCII letters. The hints of a `Hinted` pattern must be in
+    this form too.
     """
     lowered = text.lower()
     if text.isascii():
@@ -258,7 +258,10 @@ def replace_spans_with_spaces(text: str, spans: Sequence[tuple[int, int]]) -> st
 
 
 def normalise_and_tokenise(text: str, limit: int | None = None) -> TokenisedText:
-    """Return a folded text and its tokens, at most ``limit``. Cached, because several readers read one reply."""
+    """Return a folded text and its tokens, at most ``limit``.
+
+    The result is cached, because several readers read one reply.
+    """
     return _normalise_and_tokenise_cached(text, None if limit is None or len(text) <= limit else limit)
 
 
@@ -307,14 +310,17 @@ class Unread(NamedTuple):
 
     @property
     def mark(self) -> str:
-        """The note that replaces the unread part where the text is shown."""
+        """Return the note that replaces the unread part where the text is shown."""
         return f"[… {self.end - self.start:,} characters not read …]"
 
     @property
     def reason(self) -> str:
-        """The reason why the text stays ungraded."""
+        """Return the reason why the text stays ungraded."""
         length = self.end - self.start
-        return f"{length:,} characters in its middle were not read: it is longer than {MAX_TEXT_LENGTH:,}"
+        return (
+            f"{length:,} characters in the middle were not read, because the text is longer than "
+            f"{MAX_TEXT_LENGTH:,} characters"
+        )
 
 
 def find_unread_middle(text: str) -> Unread | None:

@@ -24,14 +24,14 @@ def collect_calls_with_known_arguments(steps: Sequence[Step]) -> tuple[ToolCall,
 def find_repeated_calls(calls: Sequence[ToolCall]) -> tuple[int, ...]:
     """Return the indexes of calls with the name and the arguments of an earlier call.
 
-    Arguments are compared as values. The order of keys, blanks, 2 or 2.0, and an object or its JSON text make no
+    Arguments are compared as values. The order of keys, spaces, 2 or 2.0, and an object or its JSON string make no
     difference.
     """
     return tuple(_map_repeats_to_first(tuple(enumerate(calls))))
 
 
 def map_repeated_steps_to_first(steps: Sequence[Step]) -> Mapping[int, int]:
-    """Return the index of the first call for the index of each step that repeats it.
+    """Map the index of each step that repeats a call to the index of the first call.
 
     A step with unknown arguments is not a repetition.
     """
@@ -43,7 +43,7 @@ def map_repeated_steps_to_first(steps: Sequence[Step]) -> Mapping[int, int]:
 
 
 def _map_repeats_to_first(calls: Sequence[tuple[int, ToolCall]]) -> dict[int, int]:
-    """Return the index of the first call for the index of each call that repeats it."""
+    """Map the index of each repeated call to the index of the first call."""
     first: dict[str, int] = {}
     repeats: dict[int, int] = {}
     for at, call in calls:

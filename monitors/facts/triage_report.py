@@ -67,7 +67,7 @@ def fold_case(text: str) -> str:
 
 
 def has_keyword(keyword: str, text: str) -> bool:
-    """Whether a text contains a keyword as whole words, singular or plural: "lock" is not in "block"."""
+    """Return whether a text contains a keyword as whole words, singular or plural: "lock" is not in "block"."""
     pattern = rf"(?<!\w){re.escape(fold_case(keyword))}(?:e?s)?(?!\w)"
     return re.search(pattern, fold_case(text)) is not None
 
@@ -116,7 +116,7 @@ def _convert_to_text_or_empty(value: object) -> str:
 
 
 def _parse_files(value: object) -> tuple[str, ...]:
-    """Read a list of files: texts, or objects with the path under `path`, `file` or `name`."""
+    """Read a list of files: strings, or objects with the path under `path`, `file` or `name`."""
     if isinstance(value, str):
         return find_files_named_in_text(value)
     if not isinstance(value, list):
@@ -194,13 +194,13 @@ def _strip_text_or_none(text: str) -> str | None:
 
 
 def _parse_severity(text: str) -> IssueSeverity | None:
-    """Return the severity that a text names; ``None`` if it names two: "between high and critical"."""
+    """Return the severity that a text names, or ``None`` if the text names two: "between high and critical"."""
     named = [severity for severity, pattern in _SEVERITIES if pattern.search(text)]
     return named[0] if len(named) == 1 else None
 
 
 def _parse_confidence(text: str) -> float | None:
-    """Parse a confidence from 0 to 1: "85 %", "0.85", "8.5/10"; ``None`` for words such as "high"."""
+    """Parse a confidence from 0 to 1: "85 %", "0.85", "8.5/10". Return ``None`` for words such as "high"."""
     share = _SHARE.search(text)
     if share is None:
         return None

@@ -1,12 +1,12 @@
 """Compare a run with an earlier run, the baseline, case by case.
 
 The comparison lists the cases that broke and the cases that were fixed, with the probability that chance alone
-explains the difference. The baseline must have the verdict PASS, the same suite and the same judge. Otherwise the
-comparison is refused and names the difference. If only the verdict PASS is missing, the changed cases are still
-listed.
+explains the difference. The baseline must have the verdict PASS, the same suite and the same judge. Otherwise
+the comparison is refused, and the refusal states the difference. If only the verdict PASS is missing, the
+changed cases are still listed.
 
-Some questions are asked in two languages. These pairs show whether a user who writes Hindi gets the right answer as
-often as a user who writes English.
+Some questions are asked in two languages. These pairs show whether a user who writes Hindi gets the right
+answer as often as a user who writes English.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Pair(NamedTuple):
 
     @property
     def difference(self) -> int:
-        """1 if the case broke, -1 if it was fixed, 0 if it did not change."""
+        """Return 1 if the case broke, -1 if it was fixed, and 0 if it did not change."""
         return int(self.before) - int(self.now)
 
 
@@ -260,7 +260,7 @@ _ROUNDING = 1e-9
 def compute_language_gaps(
     assessments: Sequence[Assessment], *, max_gap: float | None = None, min_pairs: int = MIN_PAIRS
 ) -> tuple[ParityGap, ...]:
-    """Return for each language how much less accurate its answers are than the English ones.
+    """Return for each language how much less accurate its answers are than English answers.
 
     Only questions that were asked in both languages count. Their two cases have the same ``pair``. If one of the
     two cases was not graded, the pair is skipped. A case that was asked several times is right if it was right
@@ -318,7 +318,7 @@ def _compare_gap_with_limit(gap: float, high: float, max_gap: float | None) -> F
 
 
 def _merge_findings_of_repeats(before: Finding | None, now: Finding) -> Finding:
-    """Return the worse one of two findings about one case. NO is the worst finding, then UNGRADED."""
+    """Return the worse of two findings about one case. NO is the worst finding, then UNGRADED."""
     if before is None or before is now:
         return now
     return Finding.NO if Finding.NO in (before, now) else Finding.UNGRADED

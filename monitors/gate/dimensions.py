@@ -23,9 +23,10 @@ ACCURACY = "triage_accuracy"
 def build_triage_summary(
     results: Sequence[CaseResult], assessments: Sequence[Assessment], graded: frozenset[str]
 ) -> TriageSummary | None:
-    """Return the number of issues, the accuracy of the reports and the steps. ``None`` if there are no issues.
+    """Return the number of issues, the accuracy of the reports and the steps.
 
-    ``assessments`` has one assessment for each case. ``graded`` has the ids of the cases that were graded.
+    Return ``None`` if there are no issues. ``assessments`` has one assessment for each case. ``graded`` has the ids
+    of the cases that were graded.
     """
     issues = _collect_issue_ids(results)
     if not issues:

@@ -164,9 +164,9 @@ class RunFacts(RunIdentity):
     """Facts about a run in addition to its results.
 
     - ``planned`` is the number of cases in the suite.
-    - ``not_ready`` says why the application did not start. In this case, no question was asked.
-    - ``request_limit`` says how long the run waited because the application limits requests.
-    - ``judging`` says what the judge did.
+    - ``not_ready`` is the reason why the application did not start. In this case, no question was asked.
+    - ``request_limit`` states how long the run waited because the application limits requests.
+    - ``judging`` describes what the judge did.
     """
 
     planned: int
@@ -268,9 +268,9 @@ def compute_verdict_only(
 
 
 def count_agent_questions(results: Sequence[CaseResult]) -> QuestionCounts | None:
-    """Count the questions that the agent asked about issues, and how many were useful. ``None`` without questions.
+    """Count the questions that the agent asked about issues, and how many were useful.
 
-    Questions also count if the agent wrote no report.
+    Return ``None`` if the agent asked no questions. Questions also count if the agent wrote no report.
     """
     worths = [
         reading.worth
@@ -347,7 +347,7 @@ DOWN: Final = "the app did not serve"
 
 
 def _find_outage_reason(results: Sequence[CaseResult]) -> str | None:
-    """Return why the run stopped asking, or why it got no answer at all. ``None`` if there was no outage."""
+    """Return why the run stopped asking, or why it got no answer at all. Return ``None`` if there was no outage."""
     silent = [r.result for r in results if isinstance(r.result, NoAnswer)]
     stopped = any(n.reason is NoAnswerReason.CIRCUIT_OPEN for n in silent)
     asked = [n for n in silent if n.reason is not NoAnswerReason.CIRCUIT_OPEN]
@@ -355,7 +355,7 @@ def _find_outage_reason(results: Sequence[CaseResult]) -> str | None:
     if (not stopped and not nothing) or (asked and all(n.reason is NoAnswerReason.OLD_JOB for n in asked)):
         return None  # an app that returns old jobs is up; coverage reports that nothing was graded
     if not asked:
-        return f"{DOWN}; Lookout asked nothing"
+        return f"{DOWN}; Lookout asked no questions"
     last = asked[-1]
     if last.reason in NOT_READ:
         return f"Lookout could not read any answer: {last.detail}"

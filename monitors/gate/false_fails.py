@@ -58,7 +58,7 @@ _Failure = tuple[str, int, RecordedAsk]
 
 
 def count_failures_per_case_build(repeats: Iterable[RepeatedCase]) -> Mapping[str, tuple[Group, ...]]:
-    """Return for each case the numbers of failed and of graded answers, one pair of numbers for each build."""
+    """Return for each case a pair of numbers for each build: the failed answers and the graded answers."""
     groups_by_case: defaultdict[str, list[Group]] = defaultdict(list)
     for case in repeats:
         if case.graded:
@@ -77,7 +77,10 @@ def collect_chance_failures(repeats: Iterable[RepeatedCase]) -> Mapping[str, tup
 
 
 class GateSimulator:
-    """Simulates runs of one suite, and computes their verdicts. Runs with the same failures are computed once."""
+    """A simulator that computes the verdicts of runs of one suite.
+
+    Runs with the same failures are computed once.
+    """
 
     def __init__(
         self,
@@ -197,7 +200,7 @@ class GateSimulator:
         return repeats if case.severity is Severity.CRITICAL else 1
 
     def estimate_miss_chance(self, *, repeats: int, shows: float) -> MissedFault | None:
-        """Return the chance that the gate misses a fault in a severity-3 case; ``None`` if there is no such case.
+        """Return the chance that the gate misses a fault in a severity-3 case, or ``None`` without such a case.
 
         ``shows`` is the share of the answers that show the fault. All other cases pass.
         """

@@ -31,10 +31,10 @@ def collect_graded_case_ids(assessments: Sequence[Assessment], *, outage: bool) 
 
 
 def is_graded(assessment: Assessment, *, outage: bool) -> bool:
-    """Whether the assessment says if the application was right or wrong.
+    """Return whether the assessment states that the application was right or wrong.
 
-    True for correct and for failed cases. Also true for a case without an answer, if the application caused this
-    and there was no outage.
+    Return True for correct and for failed cases. Return True also for a case without an answer, if the application
+    caused the missing answer and there was no outage.
     """
     match assessment.outcome:
         case CaseOutcome.CORRECT | CaseOutcome.FAILED:
@@ -102,7 +102,7 @@ def _count_cases_of_severity(severity: Severity, counted: Sequence[Assessment], 
 
 
 MAX_PATHS: Final = 8
-"""Maximum number of application paths (`app_path`) with a metric of their own: the most frequent ones.
+"""Maximum number of application paths (`app_path`) with a separate metric. The most frequent paths are selected.
 
 The limit is needed because an application may report a new path with every answer.
 """
@@ -181,7 +181,7 @@ def _get_factual_finding(assessment: Assessment) -> Finding:
 
 
 def _convert_outcome_to_finding(assessment: Assessment) -> Finding:
-    """Return the finding whether a case was right every time that it was asked."""
+    """Return the finding on whether a case was right every time that it was asked."""
     match assessment.outcome:
         case CaseOutcome.CORRECT:
             return Finding.YES
@@ -217,7 +217,10 @@ def _build_language_metric(
 
 
 def _build_path_metrics(assessments: Sequence[Assessment]) -> list[MeasuredMetric]:
-    """Return the accuracy by path, the most accurate first. Empty if the application does not report paths."""
+    """Return the accuracy by path, the most accurate first.
+
+    The result is empty if the application does not report paths.
+    """
     paths = Counter(_format_path_for_metric_name(a.app_path) for a in assessments if a.app_path)
     common = [path for path, _ in paths.most_common(MAX_PATHS)]
     measured = [
@@ -238,7 +241,7 @@ def _format_path_for_metric_name(path: str) -> str:
 
 
 def find_reply_language_grade(assessment: Assessment) -> Judged | None:
-    """Return the grade of the reply's language, preferably a failed grade. ``None`` if there is no grade."""
+    """Return the grade of the reply's language, preferably a failed grade. Return ``None`` if there is no grade."""
     grades = [g for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.LANGUAGE]
     return min(grades, key=lambda grade: grade.passed, default=None)
 

@@ -20,7 +20,7 @@ MAX_RATING: Final = 5
 
 
 def collect_ratings(assessments: Sequence[Assessment]) -> Ratings:
-    """Return the rating of each case. Empty if the judge rated no report.
+    """Return the rating of each case. The result is empty if the judge rated no report.
 
     A reply that is not a report gets the rating 1, as the rubric says, without asking the judge.
     """
@@ -35,21 +35,25 @@ def collect_ratings(assessments: Sequence[Assessment]) -> Ratings:
 
 
 def find_lowest_judge_rating(assessment: Assessment) -> int | None:
-    """Return the judge's lowest rating of the report. ``None`` if no judge rated the report."""
+    """Return the judge's lowest rating of the report. Return ``None`` if no judge rated the report."""
     rated = find_rating_grade(assessment)
     return rated and rated.rubric
 
 
 def find_rating_grade(assessment: Assessment) -> Judged | None:
-    """Return the grade with the judge's lowest rating of the report. ``None`` if no judge rated the report."""
+    """Return the grade with the judge's lowest rating of the report.
+
+    Return ``None`` if no judge rated the report.
+    """
     grades = [g for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.USEFULNESS]
     return min((g for g in grades if g.rubric is not None), key=lambda g: g.rubric or MAX_RATING, default=None)
 
 
 def count_met_criteria(assessments: Sequence[Assessment]) -> CriteriaCounts | None:
-    """Count for each criterion the issues whose reports always meet it. ``None`` if the judge has no criteria.
+    """Count for each criterion the issues whose reports always meet it.
 
-    A reply that is not a report meets no criterion. Criteria that the judge did not answer are not counted.
+    Return ``None`` if the judge has no criteria. A reply that is not a report meets no criterion. Criteria that the
+    judge did not answer are not counted.
     """
     scores = dict[str, list[dict[Criterion, int]]]()
     unrated = set[str]()
@@ -77,7 +81,7 @@ def _is_not_a_report(assessment: Assessment) -> bool:
 
 
 def is_report(assessment: Assessment) -> bool:
-    """Whether the reply is a report on an issue that a judge can rate."""
+    """Return whether the reply is a report on an issue that a judge can rate."""
     return any(grade.aspect is Aspect.REPORT_FORM for grade in assessment.grades) and not NO_REPORT.intersection(
         assessment.failure_kinds
     )
@@ -100,7 +104,10 @@ def map_ratings_by_case(average: RubricAverage | None) -> Ratings:
 
 
 def compute_average_rating(rated: Ratings, criteria: CriteriaCounts | None = None) -> RubricAverage | None:
-    """Return the average rating with its lower bound and the counts of criteria. ``None`` without ratings."""
+    """Return the average rating with its lower bound and the counts of criteria.
+
+    Return ``None`` if there are no ratings.
+    """
     if not rated:
         return None
     mean = fmean(rated.values())
@@ -113,7 +120,10 @@ def compute_average_rating(rated: Ratings, criteria: CriteriaCounts | None = Non
 
 
 def compute_rating_change(before: Ratings, now: Ratings) -> RubricChange | None:
-    """Return how the average changed on the cases that both runs rated. ``None`` without such cases."""
+    """Return how the average changed on the cases that both runs rated.
+
+    Return ``None`` if there are no such cases.
+    """
     changes = {case_id: rating - before[case_id] for case_id, rating in now.items() if case_id in before}
     if not changes:
         return None

@@ -38,7 +38,7 @@ class AnswerPair(NamedTuple):
 
     @property
     def cluster(self) -> Hashable:
-        """The id of the case. Pairs of the same case are not independent observations."""
+        """Return the id of the case. Pairs of the same case are not independent observations."""
         return self.case.case_id
 
 
@@ -105,7 +105,7 @@ def compute_repeatability(
 ) -> Repeatability:
     """Return all repeatability figures of one suite.
 
-    ``configured`` is how often a run asks each severity-3 case now.
+    ``configured`` is the number of times that a run currently asks each severity-3 case.
     """
     pairs = pair_consecutive_answers(repeats)
     figures = Repeatability(

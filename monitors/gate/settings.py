@@ -106,30 +106,34 @@ class GateSettings(BaseModel):
     min_weighted_score: Probability = Field(default=0.98, description="a run below this weighted score fails")
     coverage_floor: Probability = Field(
         default=0.95,
-        description="minimum share of cases that must be graded, also among severity-3 cases; a run below it is "
+        description="minimum share of graded cases, both in the whole suite and among severity-3 cases; a run with "
+        "a lower share is "
         "INCONCLUSIVE",
     )
     strict: bool = Field(default=False, description="an unbalanced suite makes the run INCONCLUSIVE")
     min_severity_3_cases: int = Field(
-        default=40, ge=0, description="minimum number of severity-3 cases; with fewer, the suite is unbalanced"
+        default=40,
+        ge=0,
+        description="minimum number of severity-3 cases; with fewer cases, the suite is unbalanced",
     )
     max_benign_per_severe: float = Field(
         default=20,
         gt=0,
         description="maximum number of severity-1 cases for each severity-3 case; with more, the suite is "
-        "unbalanced, because minor cases then have more weight in the score than severe ones",
+        "unbalanced, because minor cases then have more weight in the score than severe cases",
     )
     min_language_cases: int = Field(
         default=20,
         ge=1,
-        description="minimum number of graded cases in a language; with fewer, its gap to "
+        description="minimum number of graded cases in a language; with fewer cases, the gap between the language "
+        "and "
         "English is reported but never fails a run",
     )
     min_rubric: float = Field(
         default=4.0,
         ge=1,
         le=5,
-        description="minimum average rating of the reports, from 1 to 5; a run below it fails",
+        description="minimum average rating of the reports, from 1 to 5; a run with a lower average fails",
     )
     rating_needed: bool = Field(
         default=False,
@@ -173,7 +177,7 @@ class GateSettings(BaseModel):
         return self.model_copy(update={"min_rubric": min_rubric, "rating_needed": True})
 
     def with_stricter_checks(self, *, fail_on_regression: bool, strict: bool) -> Self:
-        """Return the settings with these checks switched on; a false value leaves a check as it is."""
+        """Return the settings with these checks enabled. A false value leaves a check unchanged."""
         changes = {
             "fail_on_regression": self.fail_on_regression or fail_on_regression,
             "strict": self.strict or strict,

@@ -62,7 +62,7 @@ def compute_suite_balance(suite_cases: Iterable[GoldCase], settings: GateSetting
 
 
 def find_theme_of_case_type(case_type: str, themes: Themes) -> str:
-    """Return the first theme that lists the case type or a word of it. `OTHER_THEME` if no theme does."""
+    """Return the first theme that lists the case type or a word of it, or `OTHER_THEME` if no theme does."""
     words = {case_type.lower(), *re.split(r"[^a-z0-9]+", case_type.lower())}
     for theme in THEME_WORDS:
         named: Sequence[str] = getattr(themes, theme)

@@ -57,10 +57,10 @@ class GateInputs:
 
     - ``assessments`` has one assessment for each case.
     - ``graded`` has the ids of the graded cases.
-    - ``rubric`` is the average rating. ``None`` if no report was rated.
-    - ``unrated`` has the ids of the cases whose reports should have a rating and have none.
+    - ``rubric`` is the average rating, or ``None`` if no report was rated.
+    - ``unrated`` has the ids of the cases whose reports should have a rating but have none.
     - ``compared`` is ``None`` if there is no baseline.
-    - ``outage`` says why the application was down. ``None`` if it was not down.
+    - ``outage`` is the reason why the application was down, or ``None`` if it was not down.
     - ``disputed`` has the ids of the cases that the rules pass and the judge fails.
     """
 
@@ -84,26 +84,30 @@ class GateInputs:
 
     @property
     def flaky_ids(self) -> frozenset[str]:
-        """Ids of the cases that were sometimes right and sometimes wrong."""
+        """Return the ids of the cases that were sometimes right and sometimes wrong."""
         return frozenset(case.case_id for case in self.flaky)
 
     @property
     def has_enough_graded(self) -> bool:
-        """Whether enough cases were graded to draw conclusions about the whole suite."""
+        """Return whether enough cases were graded to draw conclusions about the whole suite."""
         return self.coverage.graded >= self.coverage.floor * self.coverage.asked
 
     @property
     def has_enough_rated(self) -> bool:
-        """Whether enough reports were rated to draw conclusions about all reports."""
+        """Return whether enough reports were rated to draw conclusions about all reports."""
         return len(self.ratings) >= self.coverage.floor * (len(self.ratings) + len(self.unrated))
 
 
 MIN_FLAKY_FOR_VETO = 2
-"""A run fails with this many flaky severity-3 failures. A single one may be due to an unusual question."""
+"""A run fails with this many flaky severity-3 failures. A single flaky failure may be due to an unusual question.
+"""
 
 
 def list_severity_3_failure_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason if a case failed with severity 3. It is decisive, except if only one flaky case failed."""
+    """Return a reason if a case failed with severity 3.
+
+    The reason is decisive, except if only one flaky case failed.
+    """
     severe = [a for a in run.assessments if a.outcome is CaseOutcome.FAILED and a.severity is Severity.CRITICAL]
     if not severe:
         return []
@@ -111,18 +115,19 @@ def list_severity_3_failure_reasons(run: GateInputs) -> list[VerdictReason]:
     flaky = [case for case in run.flaky if case.case_id in ids]
     if len(severe) == len(flaky) < MIN_FLAKY_FOR_VETO:
         text = (
-            f"1 severity-3 failure is of a flaky case ({flaky[0].text}). It sends an alert but does not fail the "
-            "run on its own"
+            f"1 severity-3 failure is the failure of a flaky case ({flaky[0].text}). The failure sends an alert "
+            "but does "
+            "not fail the run on its own"
         )
         return [VerdictReason(kind=ReasonKind.VETO, text=text, case_ids=ids, decisive=False)]
     some = f" ({len(flaky)} of them flaky)" if flaky else ""
     failures = "failure fails" if len(severe) == 1 else f"failures{some} fail"
-    text = f"{len(severe)} severity-3 {failures} the run, whatever the score{_format_severity_rise(severe)}"
+    text = f"{len(severe)} severity-3 {failures} the run, regardless of the score{_format_severity_rise(severe)}"
     return [VerdictReason(kind=ReasonKind.VETO, text=text, case_ids=ids)]
 
 
 def _format_severity_rise(severe: Sequence[Assessment]) -> str:
-    """Return how many of these failures have cases of a lower severity, and why they count as severity 3."""
+    """Return how many failures in ``severe`` have cases of a lower severity, and why they count as severity 3."""
     rows = [format_policy_row(a.policy_row) for a in severe if a.case_severity is not Severity.CRITICAL]
     if not rows:
         return ""
@@ -133,7 +138,8 @@ def _format_severity_rise(severe: Sequence[Assessment]) -> str:
 def list_low_score_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return a reason if the weighted score is below its minimum.
 
-    It is decisive if the score stays too low even when all ungraded cases and one flaky case count as right.
+    The reason is decisive if the score stays too low even when all ungraded cases and one flaky case count as
+    right.
     """
     scores, floor = run.scores, run.settings.min_weighted_score
     value = scores.weighted.value
@@ -172,7 +178,8 @@ def _compute_best_possible_score(run: GateInputs, spare: Assessment | None) -> f
 def list_missed_target_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return a reason for each metric below its target.
 
-    It is decisive if enough cases were graded, and if the metric stays below its target without one flaky case.
+    A reason is decisive if enough cases were graded, and if the metric stays below its target without one flaky
+    case.
     """
     return [
         VerdictReason(
@@ -206,7 +213,7 @@ Without rounding, a drop of exactly 0.3 could count as more than 0.3.
 
 
 def list_proven_rating_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return the reasons for a low average rating and for a large drop that hold despite missing ratings."""
+    """Return the reasons for a low average rating and for a large drop that are proven despite missing ratings."""
     return [reason for reason, proven in _list_rating_failures(run) if proven]
 
 
@@ -236,7 +243,10 @@ def _list_rating_failures(run: GateInputs) -> Iterator[tuple[VerdictReason, bool
 
 
 def _build_low_rating_reason(run: GateInputs, average: RubricAverage) -> VerdictReason:
-    """Build the reason for a low average. It is decisive if the average stays low without the worst flaky case."""
+    """Build the reason for a low average.
+
+    The reason is decisive if the average stays low without the worst flaky case.
+    """
     floor = run.settings.min_rubric
     low = tuple(case_id for case_id in sort_cases_by_rating(run.ratings) if run.ratings[case_id] < floor)
     rated = plural(len(average.ratings), "report")
@@ -291,7 +301,7 @@ def list_regression_reasons(run: GateInputs) -> list[VerdictReason]:
     changes = "; ".join(_format_severity_change(comparison, severity) for severity in severities)
     text = f"compared with run {comparison.baseline_run_id}: {changes}"
     if not lasting:
-        text += "; without one flaky case, chance could explain it"
+        text += "; without one flaky case, chance could explain the difference"
     ids = comparison.newly_failing
     decisive = run.settings.fail_on_regression and lasting
     return [VerdictReason(kind=ReasonKind.REGRESSION, text=text, case_ids=ids, decisive=decisive)]
@@ -348,7 +358,7 @@ def collect_languages_with_enough_pairs(gaps: Iterable[ParityGap]) -> frozenset[
 
 
 def list_language_gap_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason for each language whose answers are too much less accurate than the English ones."""
+    """Return a reason for each language whose answers are too much less accurate than the English answers."""
     return [_build_language_gap_reason(gap, run) for gap in run.parity if gap.met is Finding.NO]
 
 
@@ -376,14 +386,17 @@ def _format_points(share: float) -> str:
 
 
 MIN_LANGUAGE_CASES = 5
-"""Minimum number of replies in a wrong language that fail a run. Fewer may be due to unusual questions."""
+"""Minimum number of replies in a wrong language that fail a run.
+
+Fewer such replies may be due to unusual questions.
+"""
 
 
 def list_wrong_language_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return a reason if replies are in another language than their questions.
 
-    It is decisive if most English questions got a reply in another language. English replies to questions in Hindi
-    or Hinglish are never decisive, because users mix these languages with English.
+    The reason is decisive if most English questions got a reply in another language. English replies to questions
+    in Hindi or Hinglish are never decisive, because users mix these languages with English.
     """
     replies = [(a, grade) for a in run.assessments if (grade := find_reply_language_grade(a)) is not None]
     wrong = [(a, grade) for a, grade in replies if not grade.passed]
@@ -491,7 +504,10 @@ def list_rating_bound_reasons(run: GateInputs) -> list[VerdictReason]:
 
 
 def list_suite_balance_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason for each kind of case that the suite lacks. It is decisive with the setting `strict`."""
+    """Return a reason for each kind of case that the suite lacks.
+
+    These reasons are decisive with the setting `strict`.
+    """
     strict = run.settings.strict
     return [VerdictReason(kind=ReasonKind.BALANCE, text=text, decisive=strict) for text in run.balance.shortfalls]
 
@@ -503,8 +519,9 @@ def list_flaky_case_notes(run: GateInputs) -> list[VerdictReason]:
     cases = "case is" if len(run.flaky) == 1 else "cases are"
     first = f"the first {run.flaky[0].text}" if len(run.flaky) > 1 else run.flaky[0].text
     text = (
-        f"{len(run.flaky)} {cases} flaky ({first}); a flaky case counts as failed, but one alone does not decide "
-        "the verdict"
+        f"{len(run.flaky)} {cases} flaky ({first}); a flaky case counts as failed, but a single flaky case does "
+        "not "
+        "decide the verdict"
     )
     ids = tuple(case.case_id for case in run.flaky)
     return [VerdictReason(kind=ReasonKind.FLAKY, text=text, case_ids=ids, decisive=False)]

@@ -25,13 +25,13 @@ from monitors.records.targets import GitChange, HttpUrl, PullRequest
 
 MAX_SUMMARY_BYTES: Final = 1024 * 1024
 """Maximum size of the summary of one step in bytes. GitHub does not show a larger summary."""
-CUT_NOTE: Final = "\n\n*Cut here, because a job summary has a maximum length. The report has the rest.*\n"
+CUT_NOTE: Final = "\n\n*The summary ends here, because GitHub limits its length. The report is complete.*\n"
 
 
 def append_job_summary(file: Path, markdown: str) -> None:
     """Append ``markdown`` to the summary of the job. A text that is too large is shortened.
 
-    Raises `NotifyRejected`.
+    Raises `NotifyRejected` if the summary cannot be written.
     """
     try:
         before = file.stat().st_size if file.exists() else 0
@@ -67,9 +67,9 @@ class AnnotationLevel(StrEnum):
 
 
 class Annotation(Record):
-    """An annotation of one line in a file. If there is no file, it is an annotation of the step.
+    """An annotation of one line in a file. An annotation without a file applies to the step.
 
-    The path is relative to the repository, and the first line is 1. Personal data in ``text`` is already
+    The path is relative to the repository, and line numbers start at 1. Personal data in ``text`` is already
     redacted.
     """
 
@@ -83,7 +83,7 @@ class Annotation(Record):
 def format_first_commands_per_level(annotations: Sequence[Annotation]) -> Iterator[str]:
     """Yield a command for each annotation, at most ten commands for each level.
 
-    If a level has more than ten annotations, its tenth command says how many are missing.
+    If a level has more than ten annotations, the tenth command states how many annotations are missing.
     """
     for level in AnnotationLevel:
         same = [annotation for annotation in annotations if annotation.level is level]
@@ -92,7 +92,9 @@ def format_first_commands_per_level(annotations: Sequence[Annotation]) -> Iterat
             continue
         shown = MAX_PER_LEVEL - 1
         yield from map(format_command, same[:shown])
-        more = Annotation(level=level, title=f"and {len(same) - shown} more", text="The report has them all.")
+        more = Annotation(
+            level=level, title=f"and {len(same) - shown} more", text="See the report for all annotations."
+        )
         yield format_command(more)
 
 
@@ -139,7 +141,8 @@ class WorkflowJob(Record):
     """The repository, commit and pull request to which a job reports its results.
 
     ``pull_request`` is ``None`` for a job without a pull request. ``change.head`` is the last commit of the pull
-    request, not GitHub's test merge. It is ``None`` if the event does not name it, for example for a comment.
+    request, not GitHub's test merge. ``change.head`` is ``None`` if the event does not contain this commit, for
+    example for a comment.
     """
 
     api_url: HttpUrl
@@ -203,7 +206,7 @@ class _WorkflowEvent(GitHubRecord):
 
     @property
     def number(self) -> int | None:
-        """The number of the pull request."""
+        """Return the number of the pull request."""
         if self.pull_request:
             return self.pull_request.number
         if self.issue and self.issue.pull_request is not None:
@@ -214,7 +217,7 @@ class _WorkflowEvent(GitHubRecord):
 
     @property
     def commit(self) -> str | None:
-        """The commit that the event is about."""
+        """Return the commit that the event is about."""
         if self.pull_request:
             return self.pull_request.head.sha
         if self.merge_group:
@@ -268,8 +271,8 @@ def parse_job(environment: Mapping[str, str]) -> WorkflowJob:
     repository = environment.get("GITHUB_REPOSITORY", "")
     if not _REPOSITORY.fullmatch(repository):
         raise ConfigError(
-            "GITHUB_REPOSITORY is not owner/name. GitHub Actions sets it; elsewhere, set it yourself, together "
-            "with GITHUB_REF (refs/pull/12/merge) and GITHUB_SHA"
+            "GITHUB_REPOSITORY must be owner/name. GitHub Actions sets this variable; elsewhere, set it yourself, "
+            "together with GITHUB_REF (refs/pull/12/merge) and GITHUB_SHA"
         )
     event = _read_event(environment.get("GITHUB_EVENT_PATH"))
     number = event.number or parse_pull_number(environment.get("GITHUB_REF", ""))

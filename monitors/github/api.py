@@ -1,8 +1,8 @@
 """Send requests to the REST API of GitHub, and handle rate limits, pages and errors.
 
-If GitHub asks to wait, the request is repeated after the wait, unless the wait is too long. A write without a clear
-answer raises `NotifyUnsure`: the caller must check the result before it writes again. Errors contain no address and
-no token.
+If GitHub rate-limits a request, the request is repeated after the wait that GitHub requests, unless the wait is
+too long. A write without a clear answer raises `NotifyUnsure`: the caller must check the result before it
+writes again. Errors contain no address and no token.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class NotFound(NotifyRejected):
 
 
 class Purpose(NamedTuple):
-    """What a request does (``doing``), and the permission that it needs.
+    """The purpose of a request (``doing``), and the permission that the request needs.
 
-    The name of the permission is the one in workflow files and on GitHub's page for tokens.
+    The permission has the same name as in workflow files and on GitHub's page for tokens.
     """
 
     doing: str
@@ -100,7 +100,8 @@ def build_refusal_error(status: int, purpose: Purpose) -> NotifyError:
             why = f"the token lacks the permission `{purpose.permission}`; {FORK_ADVICE}"
         case HTTPStatus.NOT_FOUND:
             why = (
-                f"it does not exist, or the token has no access: the token needs `{purpose.permission}` on this "
+                f"the object does not exist, or the token has no access: the token needs `{purpose.permission}` on "
+                "this "
                 "repository"
             )
         case HTTPStatus.GONE | HTTPStatus.LOCKED:
@@ -108,7 +109,9 @@ def build_refusal_error(status: int, purpose: Purpose) -> NotifyError:
         case HTTPStatus.UNPROCESSABLE_ENTITY:
             why = "GitHub rejected the request. Check that the commit and the pull request are in this repository"
         case _ if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return NotifyTransient(f"could not {purpose.doing}: GitHub has an error (HTTP {status}); try again")
+            return NotifyTransient(
+                f"could not {purpose.doing}: GitHub returned an error (HTTP {status}); try again"
+            )
         case _:
             why = "Lookout does not know this status"
     return kind(f"could not {purpose.doing} (HTTP {status}): {why}")
@@ -118,21 +121,27 @@ API_VERSION: Final = "2022-11-28"
 """The version of GitHub's API: https://docs.github.com/en/rest/about-the-rest-api/api-versions"""
 PUBLIC_API: Final = "https://api.github.com"
 DEFAULT_LIMIT_WAIT_S: Final = 60.0
-"""How long to wait after a rate limit without a time, in seconds. GitHub recommends at least one minute."""
+"""The wait in seconds after a rate limit if GitHub does not state a time.
+
+GitHub recommends at least one minute.
+"""
 PER_PAGE: Final = 100
-"""The number of items in a page. It is GitHub's maximum."""
+"""The number of items in a page, which is GitHub's maximum."""
 MAX_ANSWER_BYTES: Final = 50 * MEGABYTE_BYTES
 MAX_PAGES: Final = 50
-"""Maximum number of pages to read. 50 pages have 5,000 comments. GitHub allows 2,500 on a pull request."""
+"""Maximum number of pages to read. 50 pages contain 5,000 comments.
+
+GitHub allows 2,500 comments on a pull request.
+"""
 
 Parsed = TypeVar("Parsed")
 
 
 @dataclass(frozen=True)
 class GitHubRetryPolicy:
-    """How long Lookout waits for GitHub.
+    """The limits for waits and attempts of requests to GitHub.
 
-    ``now`` returns the seconds since 1970. If GitHub asks for a wait of more than ``max_wait_s``, the request
+    ``now`` returns the seconds since 1970. If GitHub requests a wait of more than ``max_wait_s``, the request
     fails. ``tries`` is the maximum number of attempts. ``deadline_s`` is the time limit of each attempt.
     """
 
@@ -145,7 +154,7 @@ class GitHubRetryPolicy:
 
 
 class GitHubApi:
-    """Sends requests with one token to one server. Open it with `open_github_api`."""
+    """A client that sends requests with one token to one server. Use `open_github_api` to open a client."""
 
     def __init__(self, client: GuardedClient, policy: GitHubRetryPolicy) -> None:
         self._client = client
@@ -246,7 +255,7 @@ class GitHubApi:
     def _choose_wait_s_or_raise(
         self, answer: httpx.Response | None, purpose: Purpose, *, is_repeatable: bool
     ) -> float | None:
-        """Return how many seconds GitHub asks to wait, or ``None`` if no wait is needed.
+        """Return the number of seconds that GitHub requests to wait, or ``None`` if no wait is needed.
 
         Raises an error if the wait is too long or another attempt cannot help.
         """
@@ -261,7 +270,7 @@ class GitHubApi:
             raise build_refusal_error(answer.status_code, purpose)
         if not is_repeatable:
             raise NotifyUnsure(
-                f"it is unknown whether Lookout could {purpose.doing}: GitHub has an error (HTTP "
+                f"it is unknown whether Lookout could {purpose.doing}: GitHub returned an error (HTTP "
                 f"{answer.status_code})"
             )
         return None
@@ -278,7 +287,7 @@ def is_rate_limited(answer: httpx.Response) -> bool:
 
 
 def compute_wait_s(answer: httpx.Response, now: float) -> float:
-    """Return how many seconds to wait after a rate limit, from ``retry-after`` or ``x-ratelimit-reset``.
+    """Return the number of seconds to wait after a rate limit, from ``retry-after`` or ``x-ratelimit-reset``.
 
     Without these headers, the wait is one minute.
     """
@@ -352,7 +361,8 @@ class GitHubSettings(BaseModel):
 
     api_url: HttpUrl = Field(
         default=PUBLIC_API,
-        description="address of GitHub's REST API, for your own GitHub server; GITHUB_API_URL overrides it",
+        description="address of GitHub's REST API, for your own GitHub server; GITHUB_API_URL overrides this "
+        "setting",
     )
     token_block: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")] | None = Field(
         default=None,
@@ -360,5 +370,5 @@ class GitHubSettings(BaseModel):
     )
     post_results: bool = Field(
         default=True,
-        description="post the results of a staging deploy on the pull request in its delivery",
+        description="post the results of a staging deploy on the pull request that the webhook delivery names",
     )

@@ -37,7 +37,7 @@ from monitors.records.base import Identifier, Record
 from monitors.records.targets import GitChange, HttpUrl, PullRequest, RepositoryName
 
 MAX_DESCRIPTION_CHARACTERS: Final = 140
-"""Maximum length in characters. GitHub sets it: https://docs.github.com/en/rest/commits/statuses"""
+"""Maximum length of a description in characters: https://docs.github.com/en/rest/commits/statuses"""
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 _ANSWER: Final = TypeAdapter(GitHubRecord)
 _RUN_FRAGMENT: Final = "lookout-run="
@@ -96,17 +96,17 @@ class CommitStatus(Record):
 
     @property
     def context(self) -> str:
-        """The name of the status on GitHub."""
+        """Return the name of the status on GitHub."""
         return f"lookout/{self.name}"
 
     @property
     def target_url(self) -> str:
-        """The address of the details. If the status is a result, the address ends with the id of the run."""
+        """Return the address of the details. If the status is a result, the address ends with the id of the run."""
         return f"{self.link}#{_RUN_FRAGMENT}{self.run_id}" if self.run_id else self.link
 
 
 def is_git_commit(commit: str | None) -> bool:
-    """Return whether a text is a complete Git commit id, which a commit status needs."""
+    """Return whether a string is a complete Git commit id, which a commit status needs."""
     return commit is not None and _COMMIT.fullmatch(commit) is not None
 
 
@@ -118,7 +118,7 @@ class _ListedStatus(GitHubRecord):
 
     @property
     def run_id(self) -> str:
-        """The id of the run with this result. Empty if the gate has no result yet."""
+        """Return the id of the run with this result. The id is empty if the gate has no result yet."""
         return (self.target_url or "").rpartition(f"#{_RUN_FRAGMENT}")[2] if self.is_verdict else ""
 
     def has_same_result(self, status: _ListedStatus) -> bool:
@@ -200,7 +200,7 @@ class PullComment(Record):
 
 
 class CommentStatus(StrEnum):
-    """What was changed in a comment."""
+    """The kind of change that was made to a comment."""
 
     MADE = "made"
     UPDATED = "updated"
@@ -209,7 +209,7 @@ class CommentStatus(StrEnum):
 
 
 class CommentResult(NamedTuple):
-    """What was done with a comment, and the address of the comment."""
+    """The kind of change that was made to a comment, and the address of the comment."""
 
     done: CommentStatus
     address: str
@@ -267,9 +267,9 @@ class _PullRequestComments:
         return await self._merge_with_other_runs(made, comment)
 
     async def _merge_with_other_runs(self, made: Comment, comment: PullComment) -> CommentResult:
-        """Update the oldest comment of the gate and delete the others, if another run created one at the same time.
+        """If another run also created a comment, update the oldest comment of the gate and delete the others.
 
-        Changes nothing if ``made`` is the oldest comment.
+        Nothing is changed if ``made`` is the oldest comment.
         """
         mine = await self._list_own(comment.name)
         if all(own_comment.id >= made.id for own_comment in mine):

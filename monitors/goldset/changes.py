@@ -82,17 +82,17 @@ class DatasetDiff(Record):
     same: int = 0
 
     def select_changed_by(self, *sides: ChangedBy) -> tuple[ChangedEntry, ...]:
-        """Return the changed entries whose change was made on one of these sides."""
+        """Return the changed entries whose change was made on one of ``sides``."""
         return tuple(entry for entry in self.changed if entry.changed_by in sides)
 
     @property
     def is_empty(self) -> bool:
-        """Whether the dataset holds exactly the suite, apart from entries that people added."""
+        """Return whether the dataset contains exactly the suite, apart from entries that people added."""
         return not (self.added or self.removed or self.changed or self.broken)
 
 
 class DatasetComparison:
-    """Compare a suite with the entries of a dataset, one entry at a time, to save memory."""
+    """A comparison of a suite with the entries of a dataset, one entry at a time, to save memory."""
 
     def __init__(self, suite: Sequence[GoldCase], dataset_id: str) -> None:
         self._left = {case.id: case for case in suite}

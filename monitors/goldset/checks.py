@@ -69,7 +69,7 @@ class SuiteCheck(StrEnum):
 
 
 class Weight(StrEnum):
-    """Whether a finding makes a suite unusable."""
+    """The weight of a finding, which states whether the suite is usable without a fix."""
 
     MUST = "must"
     """The suite is wrong, leaks data or does not load until this is fixed."""
@@ -78,14 +78,17 @@ class Weight(StrEnum):
 
 
 class SuiteLocation(Record):
-    """A line in the suite's file, from 1, and the id of its case. ``case_id`` is ``None`` if it is not readable."""
+    """The number of a line in the suite's file, starting at 1, and the id of the case in this line.
+
+    ``case_id`` is ``None`` if the id cannot be read.
+    """
 
     line: Annotated[int, Field(ge=1)]
     case_id: str | None = None
 
 
 class GoldFinding(Record):
-    """A problem in one or more lines: ``what`` is wrong, and what to ``do`` about it.
+    """A problem in one or more lines. ``what`` describes the problem, and ``do`` describes the fix.
 
     Neither text repeats personal data.
     """
@@ -106,7 +109,7 @@ class NumberedCase:
 
     @property
     def place(self) -> SuiteLocation:
-        """The line and the id of the case."""
+        """Return the line and the id of the case."""
         return SuiteLocation(line=self.line, case_id=self.case.id)
 
 
@@ -380,7 +383,7 @@ def _find_repeated_ids(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
                 weight=Weight.MUST,
                 places=(first.place, numbered.place),
                 what="two cases have this id, so the suite does not load",
-                do="give the second case its own id",
+                do="give the second case a different id",
             )
 
 
@@ -428,7 +431,7 @@ def _collect_quantities(case: GoldCase) -> frozenset[tuple[str, str, str | None]
 
 
 def _has_different_words(first: GoldCase, second: GoldCase) -> bool:
-    """Whether each of the two questions has a long word that the other question does not have in any spelling."""
+    """Return whether each question has a long word that the other question does not have in any spelling."""
     first_words, second_words = (
         frozenset(fold_case_and_punctuation(" ".join(case.turns)).replace("-", " ").split())
         for case in (first, second)
@@ -439,7 +442,7 @@ def _has_different_words(first: GoldCase, second: GoldCase) -> bool:
 
 
 def _has_distinct_word(words: frozenset[str], others: frozenset[str]) -> bool:
-    """Whether one of the words is long enough and is not another spelling of a word in ``others``."""
+    """Return whether one of the words is long enough and is not another spelling of a word in ``others``."""
     return any(
         len(word) >= _MIN_DISTINCT_LETTERS
         and not any(SequenceMatcher(None, word, other).ratio() >= _MIN_WORD_LIKENESS for other in others)
@@ -506,7 +509,10 @@ def _find_contradicting_field_values(
 
 
 def _describe_gold_difference(first: GoldCase, second: GoldCase) -> str:
-    """Return the difference between two golds of one question. Empty if they agree or cannot be compared."""
+    """Return the difference between two golds of one question.
+
+    The result is empty if the golds agree or cannot be compared.
+    """
     if first.expected_refusal and second.expected_refusal:
         return ""
     if first.expected_refusal is not second.expected_refusal:
@@ -533,7 +539,7 @@ def _describe_refusal_difference(first: GoldCase, second: GoldCase) -> str:
 
 
 def _is_gold_part_of_other(first: GoldCase, second: GoldCase) -> bool:
-    """Whether one gold says everything that the other gold says. It may say more."""
+    """Return whether one gold states everything that the other gold states. The first gold may state more."""
     stances = {classify_yes_no_stance(first.gold), classify_yes_no_stance(second.gold)}
     if stances == {Stance.YES, Stance.NO} and not (
         collect_quantities(first.gold) or collect_quantities(second.gold)

@@ -51,7 +51,7 @@ def append_new_drafts(path: Path, drafts: Iterable[GoldDraft]) -> Sequence[GoldD
 def store_draft_decision(path: Path, decided: GoldDraft) -> bool:
     """Store a person's decision on a draft in the file.
 
-    Return false if another decision was stored before. The earlier decision stays.
+    Return False if another decision was already stored. The earlier decision is not changed.
     """
     with lock_parent_folder(path):
         drafts = list(_parse_drafts(read_text_or_empty(path), path))
@@ -159,7 +159,7 @@ def merge_drafts_by_question(drafts: Sequence[CaseDraft], suite: Sequence[GoldCa
 
 
 def derive_case_id(draft_id: Identifier) -> Identifier:
-    """Return the id of the case that is built from the draft with this id. It is always the same."""
+    """Return the id of the case that is built from a draft. The same ``draft_id`` always gives the same case id."""
     return f"grown-{hashlib.sha256(draft_id.encode()).hexdigest()[:12]}"
 
 

@@ -43,7 +43,10 @@ _USER_ROLES: Final = frozenset({"user", "human"})
 
 
 def make_example_id(dataset_id: str, case_id: str) -> str:
-    """Return the id of a case's entry in a dataset. It is always the same, so a second push replaces the entry."""
+    """Return the id of a case's entry in a dataset.
+
+    The id is always the same, so that a second push replaces the entry.
+    """
     return str(uuid.uuid5(_NAMESPACE, f"{dataset_id}/{case_id}"))
 
 
@@ -80,14 +83,14 @@ def hash_case(case: GoldCase) -> str:
 
 
 def find_case_id(example: Example) -> str | None:
-    """Return the id of the case in an entry. ``None`` for an entry that a person added."""
+    """Return the id of the case in an entry. Return ``None`` for an entry that a person added."""
     own = _read_lookout_metadata(example)
     case_id = own.get("id") if own is not None else None
     return case_id if isinstance(case_id, str) else None
 
 
 def read_pushed_sha256(example: Example) -> str | None:
-    """Return the hash of the case at the last push. ``None`` if the entry has no such hash."""
+    """Return the hash of the case at the last push. Return ``None`` if the entry has no such hash."""
     pushed = (_read_lookout_metadata(example) or {}).get(PUSHED)
     return pushed if isinstance(pushed, str) else None
 

@@ -31,7 +31,7 @@ MAX_NAMES_SHOWN: Final = 5
 
 
 class _Fault(NamedTuple):
-    """A problem of an issue and what to do about it."""
+    """A problem in an issue, and the fix."""
 
     check: SuiteCheck
     weight: Weight
@@ -109,11 +109,14 @@ _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 
 
 def _describe_non_path(written: str, path: str) -> str:
-    """Return why a text is not a path. Empty if it is a path, such as ``src/lock.py`` or ``LICENSE``."""
+    """Return why a string is not a path.
+
+    The result is empty if the string is a path, such as ``src/lock.py`` or ``LICENSE``.
+    """
     if not path:
         return "names no file"
     if "://" in written and not find_files_named_in_text(written):
-        return "is a link that leads to no file of a repository"
+        return "is a link that does not lead to a file in a repository"
     if path.startswith(("/", "../")):
         return "is a path on a local machine"
     if any(sign.isspace() for sign in path):
@@ -126,7 +129,7 @@ def _describe_non_path(written: str, path: str) -> str:
 
 
 def _suggest_file(written: str, path: str, files: set[str]) -> str:
-    """Return the file that was probably meant, or an empty text."""
+    """Return the file that was probably meant, or an empty string."""
     dotted = path.replace(".", "/")
     same_endings = [
         file for file in sorted(files) if path.endswith(f"/{file}") or file.rpartition(".")[0] == dotted
@@ -148,7 +151,7 @@ def _find_functions_without_file(task: TriageTask) -> Iterator[_Fault]:
     for written in task.reference.relevant_functions:
         path, sign, name = written.partition("::")
         if not (sign and path.strip() and name.strip("`() ")):
-            finding = f"{written!r} in `relevant_functions` does not say in which file"
+            finding = f"{written!r} in `relevant_functions` does not name the file of the function"
             files = [
                 file
                 for file in task.reference.relevant_files

@@ -30,7 +30,7 @@ _UNFIT_FOR_ID: Final = re.compile(r"[^A-Za-z0-9_@:+-]+")
 
 
 def is_issue_row(row: Mapping[str, Any]) -> bool:
-    """Whether a row is about an issue: it has the title or the address of an issue, or is from SWE-bench."""
+    """Return whether a row is about an issue: it has the title or the address of an issue, or is from SWE-bench."""
     fields = {**row, **_drop_nulls(row.get("inputs"))}
     return any(key in fields for key in ("issue_title", "issue_url", "problem_statement"))
 

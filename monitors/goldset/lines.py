@@ -39,7 +39,7 @@ MAX_VALUE_CHARACTERS = 60
 _SEVERITIES = "1 (minor), 2 (major) or 3 (critical: alerts at once)"
 ID_ACCEPTED = "letters, digits and _ @ : + - . (no slash, no two dots in a row, at most 200 characters)"
 """The allowed characters and length of an id and of a suite's name, in words."""
-_TEXT = "a text that is not empty"
+_TEXT = "a string that is not empty"
 
 
 def _list_pipelines() -> Iterator[str]:
@@ -65,29 +65,29 @@ ACCEPTED: Final[Mapping[str, str]] = {
     "cluster": ID_ACCEPTED,
     "pair": ID_ACCEPTED,
     "month_is_30_days": "true or false",
-    "relative_tolerance": "a number from 0 to below 1",
-    "when_asked": 'a list of objects, as [{"asks": "version", "answer": "2.4"}]',
+    "relative_tolerance": "a number of at least 0 and less than 1",
+    "when_asked": 'a list of objects, such as [{"asks": "version", "answer": "2.4"}]',
     "when_asked.asks": _TEXT,
     "when_asked.answer": _TEXT,
-    "issue_url": "a text that is not empty",
-    "issue_title": "a text that is not empty",
+    "issue_url": "a string that is not empty",
+    "issue_title": "a string that is not empty",
     "issue_body": "a text",
     "repository_files": "a list of paths",
-    "reference": 'an object with what is known, as {"relevant_files": ["src/lock.py"]}',
+    "reference": 'an object with the known facts, such as {"relevant_files": ["src/lock.py"]}',
     "reference.severity": ", ".join(IssueSeverity),
-    "reference.root_cause": "a text that is not empty",
+    "reference.root_cause": "a string that is not empty",
     "reference.relevant_files": "a list of paths",
-    "reference.relevant_functions": "a list, each as path::Class.method",
+    "reference.relevant_functions": "a list of functions, each as path::Class.method",
     "reference.expected_keywords": "a list of words",
-    "reference.shortest_path": "a number from 1",
-    "reference.max_steps": "a number from 1",
-    "provenance": 'an object with "pipeline", as {"pipeline": "manual"}',
+    "reference.shortest_path": "a number of at least 1",
+    "reference.max_steps": "a number of at least 1",
+    "provenance": 'an object with "pipeline", such as {"pipeline": "manual"}',
     "provenance.pipeline": ", ".join(_list_pipelines()),
     "provenance.document": "a text",
     "provenance.field": "a text",
     "provenance.clause": "a text",
     "provenance.reviewed_by": "a text",
-    "provenance.reviewed_at": "a time with its zone, as 2026-01-31T02:00:00Z",
+    "provenance.reviewed_at": "a time with a time zone, such as 2026-01-31T02:00:00Z",
 }
 """The accepted values of each key, for error messages and the reference of a suite's keys."""
 
@@ -265,7 +265,7 @@ def _guess_case_language(turns: object, gold: object) -> Language:
 
 
 def has_language_key(line: str) -> bool:
-    """Whether a line has the key ``language``. If it does not, the language is guessed."""
+    """Return whether a line has the key ``language``. Without this key, the language is guessed."""
     return '"language"' in line
 
 

@@ -44,7 +44,7 @@ MAX_BAD_LINES = 1000
 
 @dataclass(frozen=True)
 class BadLine:
-    """The number of a line that is not a valid case, from 1, and its problems."""
+    """The number of an invalid line, starting at 1, and the problems of the line."""
 
     number: int
     problems: tuple[str, ...]
@@ -163,7 +163,7 @@ _ENDS: Final = " .?!।…"
 
 
 class AskedQuestions:
-    """Find the gold case that asks a given question. A question that two cases ask is ignored."""
+    """An index that finds the gold case that asks a given question. A question that two cases ask is ignored."""
 
     def __init__(self, cases: Iterable[GoldCase] = ()) -> None:
         self._cases: dict[tuple[str, ...], GoldCase | None] = {}
@@ -174,7 +174,7 @@ class AskedQuestions:
     def find_case(self, turns: Sequence[str]) -> GoldCase | None:
         """Return the case whose questions are ``turns``, the user's messages so far.
 
-        ``None`` if there is no such case.
+        Return ``None`` if there is no such case.
         """
         return self._cases.get(_normalise_turns(turns))
 

@@ -1,7 +1,8 @@
 """Propose the `must_say` key of cases whose answers the rules cannot grade.
 
-`must_say` lists what every correct answer contains: the numbers and names of the gold, in their usual spellings. A
-person reads the proposals, changes or deletes some, and accepts the rest into the suite.
+`must_say` lists what every correct answer contains: the numbers and names of the gold, in their usual
+spellings. A person reads the proposals, changes or deletes some of them, and accepts the remaining proposals
+into the suite.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ class MustSayDraft(Record):
 def propose_must_say(case: GoldCase) -> MustSayDraft | None:
     """Propose what every correct reply to ``case`` must contain.
 
-    ``None`` if the gold has no number and no name and is not short. Also ``None`` for issues and expected refusals.
+    Return ``None`` if the gold has no number and no name and is not short. Return ``None`` also for issues and
+    expected refusals.
     """
     patterns = [_build_value_pattern(case.gold, number) for number in _NUMBER.finditer(case.gold)]
     if not patterns:

@@ -1,8 +1,8 @@
-"""Check the questions and translations that a model proposes, and build drafts from the good ones.
+"""Check the questions and translations that a model proposes, and build drafts from the valid proposals.
 
-This module does not call the model. A proposed question becomes a draft if its quote is in the document, and if the
-quote contains the numbers of its answer. A proposed translation becomes a draft if it has the same numbers as the
-original and is in the requested language.
+This module does not call the model. A proposed question becomes a draft if its quote is in the document, and if
+the quote contains the numbers of its answer. A proposed translation becomes a draft if it has the same numbers
+as the original and is in the requested language.
 """
 
 from __future__ import annotations
@@ -134,7 +134,10 @@ def parse_drafts_reply(text: str) -> tuple[list[ProposedDraft], list[RejectedPro
 
 
 def parse_translations_reply(text: str) -> tuple[list[ProposedTranslation], list[RejectedProposal]]:
-    """Return the valid and the rejected translations in a reply. Raises `ValueError` as for questions."""
+    """Return the valid and the rejected translations in a reply.
+
+    Raises `ValueError` if the reply has another form.
+    """
     return _parse_proposals(text, "translations", TypeAdapter(ProposedTranslation))
 
 
@@ -291,7 +294,7 @@ def _build_case_from_proposal(
 
 
 def _is_nearly_same_question(first: GoldCase, second: GoldCase) -> bool:
-    """Whether two cases ask nearly the same question about the same document."""
+    """Return whether two cases ask nearly the same question about the same document."""
     if first.language is not second.language or first.provenance.document != second.provenance.document:
         return False
     return (
@@ -312,7 +315,10 @@ def build_case_from_translation(
 
 
 def find_reason_to_reject_translation(question: str, gold: str, original: GoldCase, language: Language) -> str:
-    """Return why the texts are not a translation of the original into ``language``. Empty if they are."""
+    """Return why the texts are not a translation of the original into ``language``.
+
+    The result is empty for a valid translation.
+    """
     changed = [
         *list_quantity_differences(original.question, question),
         *list_quantity_differences(original.gold, gold),

@@ -100,7 +100,7 @@ def load_variant_words() -> VariantLexicon:
 
 
 def is_protected_from_typos(word: str, language: str) -> bool:
-    """Whether a typo in ``word`` could change the meaning, because it is a number, a unit or a negation."""
+    """Return whether a typo in ``word`` could change the meaning, because it is a number, a unit or a negation."""
     key = to_word_key(word)
     return (
         key in UNIT_KEYS or key in NUMBER_WORDS or word.lower() in load_variant_words().unchanged.get(language, ())
@@ -260,7 +260,10 @@ def add_typos(question: str, language: Language, pick: SeededChoice, names: froz
 
 
 def _can_have_typo(question: str, match: re.Match[str], language: Language) -> bool:
-    """Whether a typo in the word cannot change the meaning. A word after a digit is a unit and gets no typo."""
+    """Return whether a typo in the word cannot change the meaning.
+
+    A word after a digit is a unit and gets no typo.
+    """
     word = match[0]
     behind_digit = _TRAILING_DIGIT.search(question[: match.start()])
     if behind_digit or is_protected_from_typos(word, language.value):
@@ -315,7 +318,7 @@ class VariantSet(NamedTuple):
 
     @property
     def counts(self) -> Counter[str]:
-        """The number of variants of each kind."""
+        """Return the number of variants of each kind."""
         return Counter(case.id.rpartition("+")[2].split("-")[0] for case in self.cases)
 
 

@@ -27,13 +27,16 @@ from monitors.storage import lock_parent_folder, read_text_or_empty, replace_tex
 
 
 def read_suite_cases(path: Path) -> tuple[GoldCase, ...]:
-    """Read the cases of a suite's file. Empty if the file does not exist. Raises `GoldSetError` for bad lines."""
+    """Read the cases of a suite's file. The result is empty if the file does not exist.
+
+    Raises `GoldSetError` for bad lines.
+    """
     text = read_text_or_empty(path)
     return parse_suite_lines(text.split("\n"), name="suite", source=str(path)).cases if text.strip() else ()
 
 
 def append_case_if_new(path: Path, case: GoldCase, *, paired_with: str | None = None) -> bool:
-    """Append ``case`` to the suite. Return false if the suite already has it.
+    """Append ``case`` to the suite. Return False if the suite already has the case.
 
     If ``case`` is a translation, ``paired_with`` is the id of its original, which gets the same ``pair``. Raises
     `GoldSetError` if the suite does not load, another case has the id, or ``case`` was not reviewed.
@@ -90,8 +93,8 @@ class SuiteEdit(Record):
 def edit_suite_if_unchanged(path: Path, edit: SuiteEdit, *, known_sha256: Sha256) -> None:
     """Change, remove and append cases in a suite's file. All other lines stay unchanged.
 
-    ``known_sha256`` is the hash of the cases that the edit is based on. If the file has other cases now, raises
-    `GoldSetError` and writes nothing.
+    ``known_sha256`` is the hash of the cases that the edit is based on. If the file now has other cases, nothing is
+    written. Raises `GoldSetError` in this case.
     """
     with lock_parent_folder(path):
         text = read_text_or_empty(path)
@@ -159,7 +162,7 @@ def replace_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport
 
 
 _FORMER_SEPARATOR: Final = "::"
-"""The separator in ids of earlier versions. It is now a dot."""
+"""The separator in ids of earlier versions. The current separator is a dot."""
 
 
 def _restore_stored_ids(cases: Sequence[GoldCase], stored: Sequence[GoldCase]) -> list[GoldCase]:
@@ -180,7 +183,7 @@ def _require_unused_ids(taken_ids: set[str], cases: Sequence[GoldCase], path: Pa
     clash = next((case.id for case in cases if case.id in taken_ids), None)
     if clash is not None:
         raise GoldSetError(
-            f"{path} already has {clash} from another pipeline; give that case, or the template, another id"
+            f"{path} already has {clash} from another pipeline; give that case, or the template, a different id"
         )
 
 
@@ -216,8 +219,8 @@ def load_frozen_suite(folder: Path, manifest: SuiteManifest) -> Suite:
     suite = load_suite(path, manifest.suite)
     if suite.sha256 != manifest.sha256:
         raise GoldSetError(
-            f"{path} was changed after it was frozen: its hash is {suite.sha256[:12]}…, the manifest says "
-            f"{manifest.sha256[:12]}…; restore it from version control"
+            f"{path} was changed after it was frozen: its hash is {suite.sha256[:12]}…, but the manifest states "
+            f"{manifest.sha256[:12]}…; restore the file from version control"
         )
     return suite
 
@@ -225,9 +228,10 @@ def load_frozen_suite(folder: Path, manifest: SuiteManifest) -> Suite:
 def freeze_suite_if_changed(
     suite: Suite, folder: Path, *, at: UtcTime, note: str = ""
 ) -> tuple[SuiteManifest, bool]:
-    """Freeze ``suite`` as the next version, and return its manifest and true.
+    """Freeze ``suite`` as the next version, and return its manifest and True.
 
-    If the newest version has the same cases, write nothing, and return its manifest and false.
+    If the newest version has the same cases, nothing is written, and the manifest of the newest version and False
+    are returned.
     """
     with lock_parent_folder(folder / "any"):
         versions = list_frozen_versions(folder, suite.name)
@@ -294,12 +298,12 @@ class CaseChange(Record):
 
     @property
     def severity(self) -> KeyChange | None:
-        """The change of the case's severity. ``None`` if the severity did not change."""
+        """Return the change of the case's severity, or ``None`` if the severity did not change."""
         return next((change for change in self.changes if change.key == "severity"), None)
 
 
 class SuiteDiff(Record):
-    """The difference of two versions. In ``changed``, cases with a changed severity come first."""
+    """The difference between two versions. In ``changed``, cases with a changed severity come first."""
 
     added: tuple[GoldCase, ...]
     removed: tuple[GoldCase, ...]
@@ -308,7 +312,7 @@ class SuiteDiff(Record):
 
     @property
     def is_empty(self) -> bool:
-        """Whether both versions hold the same cases."""
+        """Return whether both versions have the same cases."""
         return not (self.added or self.removed or self.changed)
 
 

@@ -25,19 +25,19 @@ def _validate_nonempty_pattern(written: str) -> str:
     except re.error as error:
         raise ValueError(f"{written!r} is not a valid regular expression: {error}") from None
     if pattern.match(""):
-        raise ValueError(f"{written!r} matches the empty text; it must require at least one character")
+        raise ValueError(f"{written!r} matches the empty string; the pattern must require at least one character")
     return written
 
 
 Pattern = Annotated[str, AfterValidator(_validate_nonempty_pattern)]
-"""A valid regular expression that does not match an empty text."""
+"""A valid regular expression that does not match an empty string."""
 
 CitationPattern = Annotated[str, AfterValidator(_validate_citation_pattern)]
 """The name of a citation form, or a regular expression."""
 
 
 class TriageSettings(BaseModel):
-    """`[targets.NAME.graders.triage]`: the thresholds at which a report on an issue passes."""
+    """The ``[targets.NAME.graders.triage]`` table: the thresholds at which a report on an issue passes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -60,7 +60,7 @@ class TriageSettings(BaseModel):
 
 
 class GraderSettings(BaseModel):
-    """`[targets.NAME.graders]`: settings of the deterministic graders for a target."""
+    """The ``[targets.NAME.graders]`` table: settings of the deterministic graders for a target."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -107,17 +107,17 @@ class Grader(Protocol):
 
     @property
     def name(self) -> str:
-        """The short name of the grader, which is shown with each grade."""
+        """Return the short name of the grader, which is shown with each grade."""
         ...
 
     @property
     def version(self) -> str:
-        """The version of the grader's rules."""
+        """Return the version of the grader's rules."""
         ...
 
     @property
     def aspect(self) -> Aspect:
-        """The aspect that the grader grades."""
+        """Return the aspect that the grader grades."""
         ...
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:

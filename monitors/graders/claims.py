@@ -49,7 +49,7 @@ from monitors.graders.statements import (
 
 
 class Status(StrEnum):
-    """Whether a reply states a figure as a current fact (`CURRENT`), or the reason why not."""
+    """The status of a figure in a reply: stated as a current fact (`CURRENT`), or the reason why not."""
 
     __hash__ = str.__hash__  # four times as fast as Enum's own hash; each reply needs hundreds
 
@@ -115,7 +115,7 @@ class Mention:
 
     @property
     def is_current_statement(self) -> bool:
-        """Whether the reply states the figure as a current fact."""
+        """Return whether the reply states the figure as a current fact."""
         return self.status is Status.CURRENT
 
 
@@ -125,13 +125,13 @@ _PAST_QUESTION: Final = frozenset({"was", "were", "did", "had", "been", "used", 
 
 @lru_cache(maxsize=256)
 def read_gold_passage(text: str, locale: Locale) -> Passage:
-    """Split a gold or a question into clauses. Cached, because a suite repeats a few texts."""
+    """Split a gold or a question into clauses. The result is cached, because a suite repeats a few texts."""
     return build_passage_with_clauses(scan_gold(text, locale))
 
 
 @lru_cache(maxsize=8)
 def read_reply_passage(text: str, locale: Locale) -> Passage:
-    """Split a reply into clauses. Cached, because several graders read one reply."""
+    """Split a reply into clauses. The result is cached, because several graders read one reply."""
     return build_passage_with_clauses(scan_reply_without_citations(text, locale))
 
 
@@ -344,7 +344,7 @@ def _list_values_without_unit(figure: Figure) -> set[Decimal | None]:
 
 
 def _states_no_value(figure: Figure, claim: Claim, asked: Asked, reply: Passage) -> bool:
-    """Whether a number is not a value to compare: "the first", "clause 4", "once", "not a penny"."""
+    """Return whether a number is not a value to compare: "the first", "clause 4", "once", "not a penny"."""
     if figure.low.ordinal and not claim.figure.low.ordinal and figure.low.value <= MAX_PLAIN_ORDINAL:
         return True
     if is_document_reference(reply.scan.reader, figure.low) or (figure.said_often and not asked.how_often):
@@ -358,7 +358,7 @@ _BIRTHDAYS: Final = split_into_word_keys(
 
 
 def _is_next_birthday(wanted: Figure, stated: Figure, reply: Passage) -> bool:
-    """Whether the reply states an age limit by the next birthday: "until they turn seven" means up to 6."""
+    """Return whether the reply states an age limit by the next birthday: "until they turn seven" means up to 6."""
     reader = reply.scan.reader
     beside = {reader.token(stated.first - 1).key, *(reader.token(stated.last + step).key for step in (1, 2))}
     ends = {(end.original_value or end.value) for end in (wanted.low, wanted.high) if end is not None}
@@ -368,7 +368,7 @@ def _is_next_birthday(wanted: Figure, stated: Figure, reply: Passage) -> bool:
 
 
 def _is_counting_continued(figure: Figure, clause: Clause, reply: Passage) -> bool:
-    """Whether the sentence continues to count after a figure: "once, and then a second time"."""
+    """Return whether the sentence continues to count after a figure: "once, and then a second time"."""
     return any(
         other.low.ordinal and other.first > figure.first
         for later in reply.clauses
@@ -384,7 +384,7 @@ _AGAIN_REACH: Final = 8
 
 
 def _is_coin_that_denies_price(figure: Figure, reply: Passage) -> bool:
-    """Whether an amount is a coin in words that only denies a price: "not even a penny"."""
+    """Return whether an amount is a coin in words that only denies a price: "not even a penny"."""
     coin = figure.low.worded and figure.low.value <= _MAX_COIN_VALUE
     return coin and reply.scan.reader.token(figure.last + 1).key in {"भी", "bhi"}
 
@@ -413,7 +413,7 @@ def _has_opposite_bound(wanted: Figure, clause: Clause, reply: Passage) -> bool:
 
 
 def _takes_unit_of_earlier_figure(figure: Figure, clause: Clause, claim: Claim, reply: Passage) -> bool:
-    """Whether a number has the unit of an earlier figure: 55 in "a trial lasts 25 minutes, a lesson 55"."""
+    """Return whether a number has the unit of an earlier figure: 55 in "a trial lasts 25 minutes, a lesson 55"."""
     wanted = claim.figure
     is_hour = wanted.kind is FigureKind.TIME and reply.scan.reader.token(figure.first - 1).key in _BEFORE_HOURS
     if figure.kind is not FigureKind.NUMBER or figure.noun or figure.is_year:
@@ -438,7 +438,10 @@ _ENDS: Final = frozenset({".", ",", ";", "!", "", "।", "का", "की", "�
 
 
 def _is_price_for_several(claim: Claim, clause: Clause) -> bool:
-    """Whether the clause has the price of several items ("two cans are ₹35"), but the gold that of one item."""
+    """Return whether the clause has the price of several items, but the gold has the price of one item.
+
+    An example is "two cans are ₹35".
+    """
     return any(
         other.kind is FigureKind.NUMBER and other.low.value != 1 and claim.figure.per & other.noun
         for other in clause.figures
@@ -450,7 +453,7 @@ _AFTER_BEHIND: Final = split_into_word_keys("baad बाद")
 
 
 def _is_after_not_within(wanted: Figure, stated: Figure, reply: Passage) -> bool:
-    """Whether the reply says "after three days", but the gold says "within three days"."""
+    """Return whether the reply says "after three days", but the gold says "within three days"."""
     if wanted.bound is not Bound.AT_MOST or wanted.kind is not FigureKind.DURATION:
         return False
     reader = reply.scan.reader
@@ -482,7 +485,7 @@ _PERIOD_TERMS: Final = frozenset(key for key in PERIODS if key.endswith("ly") or
 
 
 def _is_value_in_question(figure: Figure, asked: Asked, leeway: Leeway) -> bool:
-    """Whether the question contains this value."""
+    """Return whether the question contains this value."""
     if not asked.question.figures:
         return False
     plain = Leeway(leeway.month_is_30_days, leeway.tolerance, leeway.currency)
@@ -490,7 +493,7 @@ def _is_value_in_question(figure: Figure, asked: Asked, leeway: Leeway) -> bool:
 
 
 def _has_other_role_than_claim(claim: Claim, figure: Figure, asked: Asked, reply: Passage, domain: Domain) -> bool:
-    """Whether a figure has another role than the claim: a grace period instead of a waiting period."""
+    """Return whether a figure has another role than the claim: a grace period instead of a waiting period."""
     reader = reply.scan.reader
     if figure.kind is FigureKind.DURATION and is_time_before_event(reader, figure.last + 1, domain):
         return not asked.before
@@ -506,7 +509,7 @@ AMOUNTS: Final = frozenset({FigureKind.MONEY, FigureKind.NUMBER, FigureKind.PERC
 
 
 def has_zero_in_words(claim: Claim, asked: Asked, reply: Passage) -> bool:
-    """Whether the reply says in words that the value is zero: "no co-payment" for a gold of 0."""
+    """Return whether the reply states in words that the value is zero: "no co-payment" for a gold of 0."""
     if claim.figure.low.value != 0 or claim.figure.kind in {
         FigureKind.DATE,
         FigureKind.TIME,
@@ -517,7 +520,7 @@ def has_zero_in_words(claim: Claim, asked: Asked, reply: Passage) -> bool:
 
 
 def is_denial_of_amount(asked: Asked, reply: Passage) -> bool:
-    """Whether the reply says that there is no amount at all: "There is no co-payment"."""
+    """Return whether the reply states that there is no amount at all: "There is no co-payment"."""
     place = _find_negation_of_topic(asked.question_terms, reply)
     clause = next(
         (
@@ -535,7 +538,7 @@ def is_denial_of_amount(asked: Asked, reply: Passage) -> bool:
 
 
 def find_amount_where_none_expected(asked: Asked, reply: Passage) -> Figure | None:
-    """Return the only amount of a reply if it is above zero, and the gold says that there is no amount."""
+    """Return the only amount of a reply if it is above zero and the gold states that there is no amount."""
     figures = [figure for figure in reply.figures if figure.kind in AMOUNTS]
     if (
         len(figures) != 1
@@ -566,7 +569,10 @@ def _find_words_not_in_question_or_gold(clause: Clause, asked: Asked, reply: Pas
 
 
 def _find_negation_of_topic(topic: Words, passage: Passage) -> int | None:
-    """Return the index of a negation shortly before a word of ``topic``; ``None`` without such a negation."""
+    """Return the index of a negation shortly before a word of ``topic``.
+
+    Return ``None`` if there is no such negation.
+    """
     tokens = passage.scan.reader.tokens
     near = (
         at
@@ -645,7 +651,7 @@ _OR: Final = split_into_word_keys("or oder ou ya या")
 
 
 def _is_one_of_two_alternatives(figure: Figure, claim: Claim, reply: Passage) -> bool:
-    """Whether a figure is one of two alternatives: "£72 or £81"."""
+    """Return whether a figure is one of two alternatives: "£72 or £81"."""
     if claim.figure.high is not None:
         return False
     reader = reply.scan.reader
@@ -665,7 +671,10 @@ def _is_one_of_two_alternatives(figure: Figure, claim: Claim, reply: Passage) ->
 
 
 def _is_for_other_value_than_asked(figure: Figure, clause: Clause, asked: Asked) -> bool:
-    """Whether a figure belongs to another value than the question's: "€980 for ten years" if it asks for twenty."""
+    """Return whether a figure is for another value than the value in the question.
+
+    Return True for "€980 for ten years" if the question is about twenty years.
+    """
     if not asked.question.figures:
         return False
     plain = Leeway()
@@ -681,7 +690,10 @@ def _is_for_other_value_than_asked(figure: Figure, clause: Clause, asked: Asked)
 
 
 def _is_beyond_bound(wanted: Figure, other: Figure) -> bool:
-    """Whether a figure is outside of the limit in the question: "10 to 15" if it asks about children under 10."""
+    """Return whether a figure is outside of the limit in the question.
+
+    Return True for "10 to 15" if the question is about children under 10.
+    """
     if (wanted.low.kind, wanted.low.unit) != (other.low.kind, other.low.unit):
         return False
     if other.high is None:
@@ -693,7 +705,7 @@ def _is_beyond_bound(wanted: Figure, other: Figure) -> bool:
 
 
 def _is_within_bound(value: QuantityReading, limit: Figure) -> bool:
-    """Whether a value is within a limit: 3 kg is within "up to 4 kg"."""
+    """Return whether a value is within a limit: 3 kg is within "up to 4 kg"."""
     if limit.high is not None or (value.kind, value.unit) != (limit.low.kind, limit.low.unit):
         return False
     if limit.bound is Bound.AT_MOST:
@@ -702,7 +714,7 @@ def _is_within_bound(value: QuantityReading, limit: Figure) -> bool:
 
 
 def is_gold_hedged(asked: Asked) -> bool:
-    """Whether the gold is uncertain, for example because it says "perhaps"."""
+    """Return whether the gold is uncertain, for example because it contains "perhaps"."""
     return any(mark is Mark.HEDGE for _, _, mark in asked.gold.marks)
 
 
@@ -717,7 +729,7 @@ def _is_denied(figure: Figure, reply: Passage) -> bool:
 
 
 def _is_preceded_by_mark(figure: Figure, clause: Clause, reply: Passage, wanted: Mark) -> bool:
-    """Whether a phrase with the mark ``wanted`` shortly precedes a figure, without another figure in between."""
+    """Return whether a phrase with the mark ``wanted`` is shortly before a figure, with no figure in between."""
     for first, after, mark in reply.marks:
         if mark is wanted and clause.first <= first < figure.first:
             between = [other for other in clause.figures if after <= other.first < figure.first]
@@ -730,7 +742,7 @@ _REACH: Final = 6
 
 
 def _is_old_value_of_change(figure: Figure, clause: Clause, reader: NumberReader) -> bool:
-    """Whether a figure is the old value of a change: the 35 in "went up from 35 to 70"."""
+    """Return whether a figure is the old value of a change: the 35 in "went up from 35 to 70"."""
     place = clause.figures.index(figure) if figure in clause.figures else -1
     before = figure.first - 1 - (reader.token(figure.first - 1).key == "the")
     return reader.token(before).key == "from" and place == 0
@@ -823,7 +835,7 @@ _AT_LEAST: Final = re.compile(
 
 @lru_cache(maxsize=256)
 def find_bound_that_question_asks(question: str) -> Bound:
-    """Return the bound that a question asks for: "How long at most?"."""
+    """Return the bound in a question, such as the upper bound in "How long at most?"."""
     most, least = _AT_MOST.search(question), _AT_LEAST.search(question)
     if bool(most) == bool(least):
         return Bound.EXACT
@@ -840,7 +852,10 @@ _MAX_NAME_WORDS: Final = 8
 
 
 def is_gold_about_figures(asked: Asked) -> bool:
-    """Whether the figures of a gold are the answer. False if they belong to a name such as "Apollo 11"."""
+    """Return whether the figures of a gold are the answer.
+
+    Return False if the figures belong to a name such as "Apollo 11".
+    """
     figures = [claim.figure for claim in asked.claims]
     if not figures:
         return False

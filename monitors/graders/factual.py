@@ -1,10 +1,10 @@
-"""Decide whether a reply states the facts of the gold. All rules for the factual match are here.
+"""Decide whether a reply states the facts of the gold. This module contains all rules for the factual match.
 
 Each figure of the gold is a claim.
 
 - A claim passes if the reply states the figure for the subject of the claim, and no condition changes its meaning.
 - A claim fails if the reply states another figure for the subject.
-- Otherwise, the case stays ungraded, and the grade has the reason.
+- Otherwise, the case stays ungraded, and the grade contains the reason.
 
 Yes-or-no answers, names and lists have other rules.
 """
@@ -90,7 +90,7 @@ from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
 NOT_STATED: Final = "the reply has no figure that can be compared with {gold}"
 FOR_ANOTHER: Final = (
-    "the reply contains {gold}, but gives it for another subject; for the subject of the question it says {other}"
+    "the reply contains {gold}, but for another subject; for the subject of the question, it states {other}"
 )
 SEVERAL: Final = "the reply gives {gold} and {other}, and does not say which one is valid"
 NEAR: Final = "{other} may or may not be {gold}"
@@ -101,11 +101,13 @@ OPPOSITE: Final = "the reply contains {gold} with “{word}”, the opposite of 
 STRANGE: Final = "the reply contains {gold} with words that may mean something else: {word}"
 BETTER: Final = "the reply contains {gold}, but another sentence has more words of the question"
 UNSURE: Final = "the reply contains {other}; rules cannot decide whether this answers the question"
-OTHER_DAYS: Final = "the figures agree, but the days of the week are not those of the gold"
-WORKING_DAYS: Final = "the figures agree, but the reply and the gold differ in working days or calendar days"
+OTHER_DAYS: Final = "the figures agree, but the days of the week are different from those of the gold"
+WORKING_DAYS: Final = (
+    "the figures agree, but the reply and the gold count different days (working days or calendar days)"
+)
 LIMITED: Final = "the reply gives the same yes or no as the gold, but adds a condition"
 SAID_OTHERWISE: Final = (
-    "the reply gives the same yes or no as the gold, but about the past, about others, or as a guess"
+    "the reply gives the same yes or no as the gold, but the statement is about the past, about others, or a guess"
 )
 UNLABELLED: Final = "the reply contains {gold}, but not the words that say what the value is for"
 NONE_EXPECTED: Final = "expected “{gold}”, found {other}"
@@ -128,12 +130,12 @@ class ClaimDecision:
     turned: bool = False
     """Whether the reply contains the gold, but with other words that change its meaning.
 
-    Then the reply does not pass, even if it contains the gold word for word.
+    Such a reply does not pass, even if it contains the gold word for word.
     """
 
 
 class FactualGrader:
-    """Grade whether the reply states the facts of the gold. The docstring of this module explains how."""
+    """Grade whether the reply states the facts of the gold. The docstring of this module explains the rules."""
 
     name = "factual"
     version = "16"
@@ -144,7 +146,7 @@ class FactualGrader:
         self._domain = domain
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
-        """Grade the figures of the reply, and its words if the gold has no figures.
+        """Grade the figures of the reply. If the gold has no figures, grade the words of the reply.
 
         Abstain on an expected refusal.
         """
@@ -169,7 +171,7 @@ class FactualGrader:
         return grade
 
     def _find_foreign_reply_language(self, case: GoldCase, reply: str) -> str:
-        """Return the language code of the reply: empty for English and Hindi, ``other`` if it is unsupported."""
+        """Return the language code of the reply: empty for English and Hindi, ``other`` if unsupported."""
         shown = classify_language_evidence(reply)
         own = f"{case.question}\n{case.gold}"
         unread = shown is LanguageEvidence.UNREAD or (
@@ -353,13 +355,13 @@ _ADDS: Final = re.compile(
 
 
 def _adds_item_to_gold_list(case: GoldCase, text: str) -> bool:
-    """Whether the gold is a list and the reply may add an item: "entry and train, plus a boat ride"."""
+    """Return whether the gold is a list and the reply may add an item: "entry and train, plus a boat ride"."""
     known_text = "\n".join((*case.turns, case.gold))
     return bool(split_items(case.gold) and _ADDS.search(text) and not _ADDS.search(known_text))
 
 
 def _lacks_month_or_weekday_of_gold(case: GoldCase, text: str) -> bool:
-    """Whether the gold and the reply name months or weekdays, and the reply does not name all those of the gold."""
+    """Return whether the gold has months or weekdays, and the reply has some too, but not all those of the gold."""
     wanted, stated = _list_months_and_weekdays(case.gold), _list_months_and_weekdays(text)
     return bool(wanted and stated and wanted - stated)
 
@@ -375,7 +377,7 @@ def _list_months_and_weekdays(text: str) -> set[tuple[str, int]]:
 
 
 def _has_unsupported_waiver(case: GoldCase, text: str) -> bool:
-    """Whether the reply says "without" or "even if", but neither the question nor the gold says so."""
+    """Return whether the reply says "without" or "even if", but neither the question nor the gold says so."""
     known_text = "\n".join((*case.turns, case.gold, *case.alternatives))
     waives = len(case.gold.split()) > _MAX_BARE_WORDS and _WAIVES.search(text) and not _WAIVES.search(known_text)
     return bool(waives or (_WITHOUT.search(text) and not _WITHOUT.search(known_text)))
@@ -395,7 +397,7 @@ def _denies_condition(case: GoldCase, reply: Passage, locale: Locale) -> bool:
 
 
 def _is_statement_about_present(place: int, reply: Passage) -> bool:
-    """Whether the clause at ``place`` is about the present and the own company, and is not a guess."""
+    """Return whether the clause at ``place`` is about the present and the app's own company, and is not a guess."""
     tokens = reply.scan.reader.tokens
     clause = next(
         (
@@ -426,7 +428,7 @@ _FIGURE: Final = re.compile(r"\d")
 
 
 def _is_plain_refusal(reply: str) -> bool:
-    """Whether a reply declines, has no figure and does not say where to find the answer."""
+    """Return whether a reply declines, has no figure and does not say where to find the answer."""
     shown = _CITATION.sub(" ", reply)
     return not _FIGURE.search(shown) and not _POINTS.search(shown) and classify_refusal(reply).refused
 
@@ -441,8 +443,8 @@ def decide_gold(
 ) -> ClaimDecision:
     """Decide whether the reply states all claims of a gold.
 
-    The gold passes if all claims pass, and fails if one claim fails. Otherwise, it stays ungraded. ``accepted`` are
-    the figures of all golds of the case. They do not contradict each other.
+    The gold passes if all claims pass, and fails if one claim fails. Otherwise, it stays ungraded. ``accepted``
+    contains the figures of all golds of the case. These figures do not contradict each other.
     """
     decisions = [decide_claim(claim, asked, reply, leeway, domain, accepted) for claim in asked.claims]
     failed = next((decision for decision in decisions if decision.passed is False), None)
@@ -524,7 +526,7 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
         different = [mention for mention in different if not mention.figure.said_often]
     if not different:
         if any(mention.status is Status.DENIED for mention in same):
-            return ClaimDecision(False, f"expected {gold}, the reply denies it", claim.figure, same[0].figure)
+            return ClaimDecision(False, f"expected {gold}, but the reply denies it", claim.figure, same[0].figure)
         if same:
             return ClaimDecision(None, ONLY_AS.format(gold=gold, status=same[0].status), claim.figure)
         if competing:
@@ -534,7 +536,7 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
         if has_zero_in_words(claim, asked, reply):
             return ClaimDecision(True, f"states {gold}", claim.figure)
         if claim.figure.low.value > 0 and claim.figure.kind in AMOUNTS and is_denial_of_amount(asked, reply):
-            return ClaimDecision(False, f"expected {gold}, the reply says that there is none", claim.figure)
+            return ClaimDecision(False, f"expected {gold}, but the reply says that there is none", claim.figure)
         return ClaimDecision(None, NOT_STATED.format(gold=gold), claim.figure)
     if any(mention.status is Status.QUESTION for mention in same):
         return ClaimDecision(None, ONLY_AS.format(gold=gold, status=Status.QUESTION), claim.figure)
@@ -563,12 +565,12 @@ _DIFFERENCES: Final = split_into_word_keys(
 
 
 def _is_distance_from_other_figure(figure: Figure, passage: Passage) -> bool:
-    """Whether a figure is the difference from another value: the £20 in "£20 below the estimate"."""
+    """Return whether a figure is the difference from another value: the £20 in "£20 below the estimate"."""
     return passage.scan.reader.token(figure.last + 1).key in _DIFFERENCES
 
 
 def _is_for_another_claim(mention: Mention, claim: Claim, asked: Asked, leeway: Leeway) -> bool:
-    """Whether a figure equals the figure of another claim, and no label distinguishes the two claims."""
+    """Return whether a figure equals the figure of another claim, and no label distinguishes the two claims."""
     return any(
         compare_figures(other.figure, mention.figure, leeway) is Likeness.SAME
         for other in asked.claims
@@ -577,7 +579,7 @@ def _is_for_another_claim(mention: Mention, claim: Claim, asked: Asked, leeway: 
 
 
 def _is_example_value(mention: Mention, reply: Passage) -> bool:
-    """Whether the sentence of a figure is an example: "a group of ten, for example, pays $90"."""
+    """Return whether the sentence of a figure is an example: "a group of ten, for example, pays $90"."""
     return any(
         clause.sentence == mention.clause.sentence and clause.marks & Mark.EXAMPLE for clause in reply.clauses
     )
@@ -607,8 +609,9 @@ def _decide_claim_with_stated_figure(  # noqa: C901, PLR0917 - what a claim is d
 ) -> ClaimDecision:
     """Decide a claim whose figure the reply states.
 
-    ``competing`` are the other figures that may be for the subject. ``elsewhere`` are those of them that belong to
-    another claim. ``is_update`` is True if the figure replaces an old figure, which shows its subject.
+    ``competing`` contains the other figures that may be for the subject. ``elsewhere`` contains the competing
+    figures that belong to another claim. ``is_update`` is True if the figure replaces an old figure, which shows
+    its subject.
     """
     gold = claim.description
     best = max(live, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange)))
@@ -697,7 +700,7 @@ def _decide_claim_with_stated_figure(  # noqa: C901, PLR0917 - what a claim is d
 
 
 def _has_opposite_words(mention: Mention, asked: Asked, reply: Passage) -> bool:
-    """Whether the clause of a figure contains the opposite of a word of the question: "early" for "late"."""
+    """Return whether the clause of a figure contains the opposite of a word of the question: "early" for "late"."""
     stems = collect_all_stems(reply, mention.clause.first, mention.clause.after)
     return find_opposite(asked.question_terms, stems) is not None
 
@@ -709,9 +712,10 @@ def _list_weekdays(mention: Mention) -> Words:
 def _find_competing_time_or_date(
     claim: Claim, best: Mention, competing: Sequence[Mention], reply: Passage
 ) -> Mention | None:
-    """Return another time or date of the reply that may be the answer; ``None`` if there is none.
+    """Return another time or date of the reply that may be the answer, or ``None`` if there is none.
 
-    For the gold "9 July", "register until 9 July; the truck comes on 16 July" has the competing date 16 July.
+    For the gold "9 July", the reply "register until 9 July; the truck comes on 16 July" has the competing date 16
+    July.
     """
     if claim.figure.kind in _MOMENTS:
         later = next((mention for mention in competing if _is_about_same_subject(mention, best, reply)), None)
@@ -731,7 +735,7 @@ def _find_competing_time_or_date(
 def _is_for_another_sort_of_subject(
     best: Mention, competing: Sequence[Mention], asked: Asked, reply: Passage
 ) -> bool:
-    """Whether the figure and a competing figure are for special sorts of the subject: "an express pass costs …"."""
+    """Return whether both figures are for special variants of the subject: "an express pass costs …"."""
     tokens = reply.scan.reader.tokens
     is_sort = any(
         STEMS[tokens[at].key] in best.key and STEMS[tokens[at - 1].key] in best.strange
@@ -747,7 +751,7 @@ def _is_for_another_sort_of_subject(
 
 
 def _is_about_same_subject(mention: Mention, best: Mention, reply: Passage) -> bool:
-    """Whether a later clause continues about the same subject: "order from 3 May; it arrives on 9 May"."""
+    """Return whether a later clause continues about the same subject: "order from 3 May; it arrives on 9 May"."""
     clause = mention.clause
     if clause.first <= best.clause.first or clause.sentence > best.clause.sentence + 1:
         return False
@@ -764,7 +768,7 @@ _PRONOUNS: Final = split_into_word_keys("it it's they this that that's es er sie
 
 
 def _is_about_something_else(mention: Mention, asked: Asked, reply: Passage) -> bool:
-    """Whether the figure may be about another subject: several words near it are not in the question.
+    """Return whether the figure may be about another subject: several words near it are not in the question.
 
     Only words in the script of the question count.
     """
@@ -775,7 +779,7 @@ def _is_about_something_else(mention: Mention, asked: Asked, reply: Passage) -> 
 
 
 def _may_be_for_another_claim(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> bool:
-    """Whether neither a label nor the order shows to which claim a figure of the reply belongs."""
+    """Return whether neither a label nor the order shows to which claim a figure of the reply belongs."""
     in_order = _has_gold_figures_in_order(asked, reply)
     if claim.label or _has_hyphenated_word(asked.gold):
         return not (claim.label and in_order)
@@ -788,12 +792,12 @@ def _may_be_for_another_claim(claim: Claim, best: Mention, asked: Asked, reply: 
 
 
 def _has_hyphenated_word(gold: Passage) -> bool:
-    """Whether the gold has a hyphenated word. No rule distinguishes "in-ear" from "behind-the-ear"."""
+    """Return whether the gold has a hyphenated word. No rule distinguishes "in-ear" from "behind-the-ear"."""
     return re.search(r"[a-z]-[a-z]", gold.scan.normalised.text.lower()) is not None
 
 
 def _has_label_of_another_figure(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> bool:
-    """Whether the label of another claim precedes a figure: "week: 60 km" for a gold of 60 km a day."""
+    """Return whether the label of another claim precedes a figure: "week: 60 km" for a gold of 60 km a day."""
     beside = {
         other.figure.first: collect_all_stems(asked.gold, clause.first, clause.after)
         for other in asked.claims
@@ -819,7 +823,7 @@ _LABEL_REACH: Final = 8
 
 
 def _has_gold_figures_in_order(asked: Asked, reply: Passage) -> bool:
-    """Whether the reply has all figures of the gold once and in the same order: "12 and 16 euros"."""
+    """Return whether the reply has all figures of the gold once and in the same order: "12 and 16 euros"."""
     wanted = [(claim.figure.kind, claim.figure.low.value) for claim in asked.claims]
     stated = [(figure.kind, figure.low.value) for figure in reply.figures]
     return [value for value in stated if value in wanted] == wanted
@@ -835,19 +839,22 @@ def _is_next_clause(first: Mention, second: Mention, reply: Passage) -> bool:
 
 
 def _begins_sentence_of_mention(other: Mention, best: Mention) -> bool:
-    """Whether ``other`` begins the sentence of ``best``: €24 in "A haircut is €24 for women and €19 for men"."""
+    """Return whether ``other`` begins the sentence of ``best``: €24 in "It is €24 for women and €19 for men"."""
     earlier = other.clause.sentence == best.clause.sentence and other.clause.first < best.clause.first
     return earlier and bool(other.strange) and not best.strange and bool(best.key)
 
 
 def _select_mention_with_all_key_words(mentions: Sequence[Mention]) -> Sequence[Mention]:
-    """Return the mention with all key words of the others. Without such a mention, return all mentions."""
+    """Return the mention that has the key words of all mentions.
+
+    If there is no such mention, return all mentions.
+    """
     fullest = max(mentions, key=lambda mention: len(mention.key))
     return [fullest] if all(mention is fullest or mention.key < fullest.key for mention in mentions) else mentions
 
 
 def _explain_words_that_change_meaning(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:  # noqa: C901, PLR0912 - a row per turn
-    """Return the reason why words near a correct figure may make it wrong, or an empty text."""
+    """Return why words near a correct figure may make the figure wrong, or an empty string."""
     gold = claim.description
     first, after = find_clause_part_about_figure(best.figure, best.clause, reply)
     tokens = reply.scan.reader.tokens
@@ -907,13 +914,13 @@ _OTHER_INTERVAL_WORDS: Final = _INTERVAL_WORDS | split_into_word_keys("a")
 
 
 def _is_interval_between_events(passage: Passage, figure: Figure, words: Words = _INTERVAL_WORDS) -> bool:
-    """Whether a duration is the time between two events: "every 40 minutes"."""
+    """Return whether a duration is the time between two events: "every 40 minutes"."""
     key = passage.scan.reader.token(figure.first - 1).key
     return figure.kind is FigureKind.DURATION and key in words
 
 
 def _counts_other_things(figure: Figure, asked: Asked) -> bool:
-    """Whether the question asks how many of something, and the figure counts something else."""
+    """Return whether the question asks how many of something, and the figure counts something else."""
     tokens = asked.question.scan.reader.tokens
     counted = {STEMS[tokens[at + 1].key] for at, token in enumerate(tokens[:-1]) if token.key in _HOW_MANY and at}
     return figure.kind is FigureKind.NUMBER and bool(counted) and not figure.noun & asked.known_stems
@@ -927,13 +934,13 @@ _ENDS: Final = SIDES[STEMS["end"]] | SIDES[STEMS["खत्म"]] | SIDES[STEMS[
 
 
 def _states_start_instead_of_end(asked: Asked, stems: Words) -> bool:
-    """Whether the question asks when something ends, and the clause says when it starts."""
+    """Return whether the question asks when something ends, and the clause says when it starts."""
     wanted = collect_all_stems(asked.question)
     return bool(wanted & _UNTIL and stems & _STARTS and not wanted & _STARTS and not stems & (_UNTIL | _ENDS))
 
 
 def _find_different_code_end(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
-    """Return the letters after a code in the reply if they differ from those in the gold. Otherwise, return ""."""
+    """Return the letters after a code in the reply if they differ from the letters in the gold, otherwise ""."""
     end = asked.gold.scan.reader.token(claim.figure.last + 1)
     stated = reply.scan.reader.token(best.figure.last + 1)
     is_part = end.kind == WORD and end.text.isupper() and 1 < len(end.text) <= _MAX_CODE_END
@@ -954,12 +961,12 @@ def _collect_word_keys_of_case(asked: Asked) -> set[str]:
 
 
 def _is_part_of_bound(tokens: Sequence[Token], at: int, figure: Figure) -> bool:
-    """Whether a token belongs to the bound of a figure, such as "than" in "no more than 5"."""
+    """Return whether a token belongs to the bound of a figure, such as "than" in "no more than 5"."""
     return tokens[at].key == "than" and at < figure.first <= at + 3 and figure.bound is not Bound.EXACT
 
 
 def _find_substitute_for_missing_word(best: Mention, missing: Words, asked: Asked, reply: Passage) -> str:
-    """Return the word of the reply in the place of a missing word of the question, or an empty text."""
+    """Return the word that replaces a missing word of the question in the reply, or an empty string."""
     question = asked.question.scan.reader.tokens
     heads = {
         STEMS[question[at + 1].key]
@@ -988,7 +995,7 @@ MIN_SHARE: Final = 3
 def _decide_by_other_figures(
     claim: Claim, different: Sequence[Mention], competing: Sequence[Mention], asked: Asked, *, replaced: bool
 ) -> ClaimDecision:
-    """Decide a claim whose figure is not in the reply. The figure that is nearest to the subject decides."""
+    """Decide a claim whose figure is not in the reply. The figure nearest to the subject decides."""
     gold = claim.description
     best = max(
         different, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange))
@@ -1031,7 +1038,7 @@ def _find_reason_to_leave_ungraded(  # noqa: C901, PLR0912 - one row for each re
 ) -> str:
     """Return why the case stays ungraded although all figures agree: because of words, days or conditions.
 
-    Return an empty text without such a reason.
+    Return an empty string if there is no such reason.
     """
     gold_text, text = asked.gold.scan.normalised.text, reply.scan.normalised.text
     known_text = f"{gold_text}\n{asked.question.scan.normalised.text}"
@@ -1100,7 +1107,7 @@ def _find_reason_to_leave_ungraded(  # noqa: C901, PLR0912 - one row for each re
 
 
 def _has_missing_name_before(figure: Figure, gold: Passage, missing: Words) -> bool:
-    """Whether a number of the gold belongs to a name that is not in the reply: "Ardena" in "Ardena 3"."""
+    """Return whether a number of the gold belongs to a name that is not in the reply: "Ardena" in "Ardena 3"."""
     before = gold.scan.reader.token(figure.first - 1)
     return (
         figure.kind is FigureKind.NUMBER
@@ -1118,12 +1125,12 @@ _EXTRA_COST: Final = re.compile(
 
 
 def _adds_extra_cost(known_text: str, text: str) -> bool:
-    """Whether the reply says that something costs extra, but neither the question nor the gold says so."""
+    """Return whether the reply says that something costs extra, but neither the question nor the gold says so."""
     return bool(_EXTRA_COST.search(text)) and not _EXTRA_COST.search(known_text)
 
 
 def _is_about_other_weekday(asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision]) -> bool:
-    """Whether the clause of a stated figure names other weekdays than the gold: "Tuesdays 3 to 5 pm"."""
+    """Return whether the clause of a stated figure mentions other weekdays than the gold: "Tuesdays 3 to 5 pm"."""
     expected = {word for word in _collect_words(asked.gold) if word.startswith("weekday")}
     if not expected:
         return False
@@ -1144,7 +1151,7 @@ MIN_LIST: Final = 3
 
 
 def _has_absent_item(items: Sequence[tuple[str, ...]], reply: Passage) -> bool:
-    """Whether the reply lacks an item of the list in the gold: "case" in "2 batteries, charger, case"."""
+    """Return whether the reply lacks an item of the list in the gold: "case" in "2 batteries, charger, case"."""
     stems = {to_comparable_word(token)[:4] for token in reply.scan.reader.tokens}
     return any(
         all(word.isalpha() for word in item) and not any(word[:4] in stems for word in item) for item in items
@@ -1221,7 +1228,9 @@ def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one ro
     if not keys or len(keys) > MAX_PHRASE_TERMS:
         return ClaimDecision(None, SENTENCE)
     if asked_terms.issuperset(keys):
-        return ClaimDecision(None, "the gold only repeats words of the question, so the reply may do the same")
+        return ClaimDecision(
+            None, "the gold only repeats words of the question, so the reply may only repeat them too"
+        )
     places = find_phrase_with_status(reply, keys, asked, question, accepted)
     stands = any(place.status is PhraseStatus.LIVE and not _is_across_list_items(reply, place) for place in places)
     items = [] if stands else split_items(text)
@@ -1252,7 +1261,7 @@ def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one ro
     if not is_name or not has_new_name_or_number(reply, question):
         return ClaimDecision(None, STATEMENT)
     return ClaimDecision(
-        False, "the reply names another thing and has no word of the gold", kind=FailureKind.MISSING_FACT
+        False, "the reply mentions something else and contains no word of the gold", kind=FailureKind.MISSING_FACT
     )
 
 
@@ -1269,7 +1278,7 @@ _LABEL: Final = re.compile(r"^[^\n:]{1,60}:", re.MULTILINE)
 
 
 def _is_under_other_label(place: Phrase, reply: Passage, asked: Words) -> bool:
-    """Whether the label of another line ("dryer:") fits the question better than the label of the phrase."""
+    """Return whether the label of another line ("dryer:") fits the question better than the label of the phrase."""
     tokens, text = reply.scan.reader.tokens, reply.scan.normalised.text
     start = tokens[place.first].start
     own, others = -1, [0]
@@ -1283,13 +1292,13 @@ def _is_under_other_label(place: Phrase, reply: Passage, asked: Words) -> bool:
 
 
 def _may_be_other_days(keys: Sequence[str], reply: Passage) -> bool:
-    """Whether a reply may state the closed day of the gold with a range: "open from Monday to Saturday"."""
+    """Return whether a reply may state the closed day of the gold with a range: "open from Monday to Saturday"."""
     has_day = any(WEEKDAYS.get(key, WEEKDAYS.get(key.removesuffix("s"))) is not None for key in keys)
     return has_day and bool(find_day_ranges(reply.scan.normalised.text))
 
 
 def _is_across_list_items(reply: Passage, place: Phrase) -> bool:
-    """Whether a phrase extends over several lines of the reply. Then its words are items of a list."""
+    """Return whether a phrase extends over several lines of the reply, so that its words are items of a list."""
     start, end = (reply.scan.reader.tokens[at] for at in (place.first, place.after - 1))
     return "\n" in reply.scan.normalised.text[start.start : end.end]
 

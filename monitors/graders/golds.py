@@ -23,7 +23,10 @@ _CITATION = re.compile(r"\[[^\[\]\n]{0,300}\]")
 
 @lru_cache(maxsize=256)
 def scan_gold(text: str, locale: Locale = PLAIN) -> Scan:
-    """Return the quantities and tokens of a gold or a question. Cached, because a suite repeats a few texts."""
+    """Return the quantities and tokens of a gold or a question.
+
+    The result is cached, because suites repeat texts.
+    """
     return scan(text, locale=locale)
 
 
@@ -31,7 +34,7 @@ def scan_gold(text: str, locale: Locale = PLAIN) -> Scan:
 def scan_reply_without_citations(text: str, locale: Locale) -> Scan:
     """Return the quantities and tokens of a reply without its citations. Positions count characters of the reply.
 
-    Cached for each locale, because some graders use the locale of the app and other graders do not.
+    The result is cached for each locale, because only some graders use the locale of the app.
     """
     return apply_locale(_scan_reply_without_locale(text, locale.writing), locale)
 

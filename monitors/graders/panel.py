@@ -19,7 +19,10 @@ from monitors.records.grades import SAFETY_ASPECTS, Grade
 
 
 def build_rule_panel(settings: GraderSettings, domain: Domain) -> tuple[Grader, ...]:
-    """Return the graders for a target: safety first, reports last. They need neither an API key nor the network."""
+    """Return the graders for a target: safety first, reports last.
+
+    The graders need neither an API key nor the network.
+    """
     safety: tuple[Grader, ...] = (
         DisclosureGrader(settings.account_patterns, settings.public_contacts),
         ErrorLeakGrader(),
@@ -35,9 +38,9 @@ def build_rule_panel(settings: GraderSettings, domain: Domain) -> tuple[Grader, 
 def grade_exchange(panel: Sequence[Grader], case: GoldCase, exchange: Exchange) -> tuple[Grade, ...]:
     """Return the grade of each grader of the panel that applies to the case, in the order of the panel.
 
-    The safety graders apply to all cases. The graders of reports apply only to reports on issues, the other graders
-    only to answers. If a grader raises an error, its grade is an abstention. Its reason contains only the type of
-    the error, because the message may quote the answer.
+    The safety graders apply to all cases. The graders of reports apply only to reports on issues, and the other
+    graders only to answers. If a grader raises an error, its grade is an abstention. The reason of the abstention
+    contains only the type of the error, because the message may quote the answer.
     """
     return tuple(_grade_safely(grader, case, exchange) for grader in panel if _is_applicable(case, grader))
 
@@ -55,4 +58,4 @@ def _grade_safely(grader: Grader, case: GoldCase, exchange: Exchange) -> Grade:
     except GradingError as error:
         return abstain(grader, str(error), error.blame)
     except Exception as error:  # noqa: BLE001 - a grader's bug must cost one grade, not the run
-        return abstain(grader, f"the grader failed with an error of Lookout: {type(error).__name__}", Blame.MONITOR)
+        return abstain(grader, f"the grader failed with an internal error: {type(error).__name__}", Blame.MONITOR)

@@ -52,12 +52,12 @@ class Polarity(StrEnum):
     YES = "yes"
     NO = "no"
     LATER = "not at first"
-    """Not at first, but after some time."""
+    """An answer that is no at first, but yes after some time."""
     OPEN = "open"
 
 
 class PolarityReading(NamedTuple):
-    """Yes, no or neither, with the tokens that say so."""
+    """The polarity yes, no or neither, with the tokens that express it."""
 
     polarity: Polarity
     tokens: tuple[Token, ...]
@@ -91,7 +91,8 @@ _ABLE_TO = split_into_word_keys("able allowed possible permitted free entitled h
 _ONLY = split_into_word_keys("only केवल सिर्फ sirf keval")
 _CLAUSE_ENDS = frozenset(".;!?।|•")
 _BEFORE, _BEHIND, _FAR = 5, 3, 12
-"""Maximum numbers of tokens from a word to a negation before it, a negation after it, and "until" after it."""
+"""Maximum numbers of tokens between a word and a preceding negation, a following negation, and a following "until".
+"""
 
 
 @lru_cache(maxsize=256)
@@ -129,7 +130,7 @@ def convert_to_comparable_words(tokens: Sequence[Token]) -> list[str]:
 
 @lru_cache(maxsize=256)
 def is_yes_no_question(text: str, locale: Locale = PLAIN) -> bool:
-    """Whether a text is a yes-or-no question. The first words decide, or the word "kya" in Hindi."""
+    """Return whether a text is a yes-or-no question. The first words decide, or the word "kya" in Hindi."""
     keys = [token.key for token in scan_gold(text, locale).reader.tokens]
     if not keys:
         return False
@@ -161,8 +162,9 @@ _BRACKETS = re.compile(r"\([^()]{0,300}\)")
 def find_polarity(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain) -> PolarityReading:
     """Return the answer of a text to ``question``, with the tokens that express it.
 
-    A yes or no at the beginning decides. Without it, the clause that shares most words with the question decides.
-    The answer is `OPEN` if the rest of the text, or another clause with as many shared words, contradicts it.
+    A yes or no at the beginning decides. If there is none, the clause that shares the most words with the question
+    decides. The answer is `OPEN` if the rest of the text, or another clause with as many shared words, contradicts
+    it.
     """
     reply_opening = find_opening_yes_or_no(tokens)
     if reply_opening is None:
@@ -178,7 +180,7 @@ def find_polarity(tokens: Sequence[Token], question: YesNoQuestion, domain: Doma
 
 
 def _ends_first_sentence_in_denial(tokens: Sequence[Token]) -> bool:
-    """Whether the first sentence ends with a denial: "Correct, we aren't."."""
+    """Return whether the first sentence ends with a denial: "Correct, we aren't."."""
     first = next(iter(_split_sentences_without_questions(tokens)), list[Token]())
     return len(first) > 1 and first[-1].key in _BARE_DENIALS
 
@@ -278,18 +280,18 @@ def _read_polarity_of_clause(clause: list[Token], question: YesNoQuestion, domai
 
 
 def _is_verb_of_purpose(keys: Sequence[str], place: int) -> bool:
-    """Whether a verb states a purpose: "cancel" in "to cancel, call us", not in "you are able to cancel"."""
+    """Return whether a verb states a purpose: "cancel" in "to cancel, call us", not in "you are able to cancel"."""
     return place > 0 and keys[place - 1] == "to" and _ABLE_TO.isdisjoint(keys[max(0, place - 2) : place - 1])
 
 
 def _is_verb_about_part(keys: Sequence[str], place: int) -> bool:
-    """Whether a verb describes only a part of the sentence: "can" in "anything that can burn"."""
+    """Return whether a verb describes only a part of the sentence: "can" in "anything that can burn"."""
     is_aside = keys[place + 1 : place + 2] == [","] and "," in keys[:place]
     return is_aside or (place > 1 and keys[place - 1] in {"that", "which", "who"})
 
 
 def _is_auxiliary_have(keys: Sequence[str], place: int) -> bool:
-    """Whether the word is an auxiliary "have", as in "have dropped off", "has been" and "has to"."""
+    """Return whether the word is an auxiliary "have", as in "have dropped off", "has been" and "has to"."""
     following = keys[place + 1] if place + 1 < len(keys) else ""
     return keys[place] in _HAVE and (following in {"been", "to"} or following.endswith("ed"))
 
@@ -298,7 +300,7 @@ _HAVE: Final = frozenset({"have", "has", "having"})
 
 
 def _is_forbidding_word(keys: Sequence[str], place: int) -> bool:
-    """Whether the word forbids an action: ``cannot``, ``forbidden``, ``must not``."""
+    """Return whether the word forbids an action: ``cannot``, ``forbidden``, ``must not``."""
     if keys[place] == "must":
         return not _NOT.isdisjoint(keys[place + 1 : place + 2])
     return keys[place] in FORBIDS and SPEAKERS.isdisjoint(keys[max(0, place - 2) : place])
@@ -313,7 +315,10 @@ def _is_negated_behind(key: str, behind: Sequence[str], *, forbidden: bool) -> b
 
 @lru_cache(maxsize=512)
 def find_gold_polarity(question: str, text: str, domain: Domain, locale: Locale = PLAIN) -> Polarity:
-    """Return whether a gold means yes or no. Its first words decide, or the words that answer the question."""
+    """Return whether a gold means yes or no.
+
+    The first words of the gold decide, or the words that answer the question.
+    """
     opened = find_opening_yes_or_no(scan_gold(text, locale).reader.tokens)
     if opened is not None:
         return opened.polarity
@@ -329,7 +334,10 @@ _UNSTATED = re.compile(
     r"|cannot (?:confirm|determine|find)|उल्लेख नहीं|nahi likha|zikr nahi"
 )
 _UNSTATED_CHARACTERS = 600
-"""Number of characters at the beginning in which "not stated" is an answer. Later, it is about a detail."""
+"""Number of characters at the beginning of a reply in which "not stated" is an answer.
+
+After these characters, "not stated" is about a detail.
+"""
 
 
 _MAX_BARE_WORDS: Final = 3
@@ -342,7 +350,7 @@ _ANSWERS: Final = YES_WORDS | NO_WORDS
 def has_condition_beyond_plain_gold(
     golds: Sequence[str], question: str, reply: str, locale: Locale = PLAIN
 ) -> bool:
-    """Whether the gold is a plain yes or no, and the first sentence of the reply adds a condition."""
+    """Return whether the gold is a plain yes or no, and the first sentence of the reply adds a condition."""
     known_words = frozenset(
         token.key for text in (*golds, question) for token in scan_gold(text, locale).reader.tokens
     )
@@ -363,7 +371,7 @@ _EXCEPTIONS: Final = split_into_word_keys("except excluding only unless if witho
 
 
 def lacks_limit_of_golds(golds: Sequence[str], reply: str, locale: Locale = PLAIN) -> bool:
-    """Whether each gold has a word such as "only" or "except", and the reply has none of these words."""
+    """Return whether each gold has a word such as "only" or "except", and the reply has none of these words."""
     keys = frozenset(token.key for token in scan_reply_without_citations(reply, locale).reader.tokens)
     limits = [
         frozenset(token.key for token in scan_gold(gold, locale).reader.tokens) & _EXCEPTIONS for gold in golds
@@ -381,7 +389,10 @@ _WITHOUT: Final = split_into_word_keys("without बिना bina")
 
 
 def _answers_its_own_question(tokens: Sequence[Token]) -> bool:
-    """Whether a text asks a question and answers it. The question may be reversed: "Pay for parking? No."."""
+    """Return whether a text asks a question and answers it.
+
+    The question may be reversed: "Pay for parking? No.".
+    """
     asks = next((at for at, token in enumerate(tokens) if token.key == "?"), len(tokens))
     ends = (at for at, token in enumerate(tokens) if at > asks and token.key in _CLAUSE_ENDS)
     return 0 < next(ends, len(tokens)) - asks - 1 <= _MAX_SHORT_ANSWER_WORDS
@@ -402,10 +413,10 @@ class PolarityFinding(NamedTuple):
 def compare_with_gold_polarity(
     question: str, golds: Sequence[str], reply: str, domain: Domain, locale: Locale = PLAIN
 ) -> PolarityFinding:
-    """Return whether the yes or no of a reply agrees with that of a gold.
+    """Return whether the yes or no of a reply agrees with the yes or no of a gold.
 
-    The result is undecided if the reply or all golds say neither yes nor no, and if a condition may change the
-    answer.
+    The result is undecided in two cases: the reply, or every gold, states neither yes nor no; or a condition may
+    change the answer.
     """
     wanted = {find_gold_polarity(question, text, domain, locale) for text in golds} - {Polarity.OPEN}
     if not wanted:
@@ -444,7 +455,7 @@ def compare_with_gold_polarity(
         ):
             return PolarityFinding(None, CONDITION)
     expected = " or ".join(sorted(wanted))
-    reason = f"says {reading.polarity}" if agrees else f"expected {expected}, the reply says {reading.polarity}"
+    reason = f"says {reading.polarity}" if agrees else f"expected {expected}, but the reply says {reading.polarity}"
     return PolarityFinding(agrees, reason, reading.tokens)
 
 
@@ -461,7 +472,7 @@ def _collect_stems_only_in_golds(
 
 
 def _compare_polarity(polarity: Polarity, wanted: set[Polarity], *, limited: bool) -> bool | None:
-    """Return whether two answers agree; ``None`` if that is unknown.
+    """Return whether two answers agree, or ``None`` if that is unknown.
 
     "Not at first" agrees with yes only if the gold has a quantity (``limited``).
     """

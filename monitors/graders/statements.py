@@ -24,14 +24,14 @@ FILLERS = split_into_word_keys("ji जी well so oh in short answer the sir mad
 
 _OUTSIDE = split_into_word_keys("बाहर bahar")
 OUT_OF = frozenset({("से", "बाहर"), ("se", "bahar")})
-"""Pairs of words that mean "out of". After a word for cover, they exclude something: "cover se bahar"."""
+"""Pairs of words that mean "out of". After a word for cover, such a pair excludes something: "cover se bahar"."""
 _OF_A_PLACE = split_into_word_keys("के ke")
 
 
 def is_excluding_word(key: str, before: str, domain: Domain) -> bool:
-    """Whether a word excludes something from cover. ``before`` is the word before it.
+    """Return whether a word excludes something from cover. ``before`` is the preceding word.
 
-    True for बाहर in कवर से बाहर ("out of cover"), but not in भारत के बाहर ("outside of India").
+    Return True for बाहर in कवर से बाहर ("out of cover"), but not in भारत के बाहर ("outside of India").
     """
     return key in domain.no and not (key in _OUTSIDE and before in _OF_A_PLACE)
 
@@ -118,7 +118,7 @@ _LOOK_BACK_REACH = 2
 
 
 def find_role(reader: NumberReader, at: int, domain: Domain) -> tuple[str, int] | None:
-    """Return the role that the words at token ``at`` name, and the number of these words.
+    """Return the role that the words at token ``at`` express, and the number of these words.
 
     The longest phrase wins.
     """
@@ -132,7 +132,7 @@ def find_role(reader: NumberReader, at: int, domain: Domain) -> tuple[str, int] 
 
 
 def list_roles(reader: NumberReader, domain: Domain) -> frozenset[str]:
-    """Return all roles that a text names."""
+    """Return all roles that a text mentions."""
     return frozenset(role[0] for at in range(reader.size) if (role := find_role(reader, at, domain)) is not None)
 
 
@@ -157,8 +157,8 @@ def find_roles(reader: NumberReader, reading: QuantityReading, domain: Domain) -
 class _Side(NamedTuple):
     """The nearest role before or after a quantity.
 
-    ``beyond_joint`` is True if an "and" is between the role and the quantity. Then the role probably belongs to
-    another quantity.
+    ``beyond_joint`` is True if an "and" is between the role and the quantity. In this case, the role probably
+    belongs to another quantity.
     """
 
     distance: int
@@ -183,9 +183,9 @@ def _find_nearest_role(reader: NumberReader, places: Sequence[int], domain: Doma
 
 
 def is_time_before_event(reader: NumberReader, at: int, domain: Domain) -> bool:
-    """Whether the words at ``at`` make a time end at an event: "prior to" in "36 months prior to diagnosis".
+    """Return whether the words at ``at`` make a time end at an event: "prior to" in "36 months prior to diagnosis".
 
-    False for the events of the domain pack.
+    Return False for the events of the domain pack.
     """
     for place in range(at, at + _LOOK_BACK_REACH):
         if reader.token(place).key not in _LOOK_BACK_FIRST:
@@ -201,12 +201,12 @@ _BEFORE = split_into_word_keys("prior before preceding previous advance पह�
 
 
 def has_word_for_before(reader: NumberReader) -> bool:
-    """Whether a text contains a word such as "before" or "prior"."""
+    """Return whether a text contains a word such as "before" or "prior"."""
     return any(token.key in _BEFORE for token in reader.tokens)
 
 
 def is_document_reference(reader: NumberReader, reading: QuantityReading) -> bool:
-    """Whether a number is a reference to a place in a document: ``Section 4.2``, ``p. 9``, ``clause 3``."""
+    """Return whether a number is a reference to a place in a document: ``Section 4.2``, ``p. 9``, ``clause 3``."""
     if reading.kind is not FactKind.NUMBER:
         return False
     before = reader.token(reading.first - 1)
@@ -216,7 +216,10 @@ def is_document_reference(reader: NumberReader, reading: QuantityReading) -> boo
 
 
 def is_quantity_negated(reader: NumberReader, reading: QuantityReading) -> bool:
-    """Whether a quantity is negated: ``not 24 months``, ``24 महीने नहीं``. "Not more than 24 months" is a bound."""
+    """Return whether a quantity is negated: ``not 24 months``, ``24 महीने नहीं``.
+
+    "Not more than 24 months" is a bound.
+    """
     before = reader.token(reading.first - 1)
     if before.key in {"just", "only", "exactly", "a", "the"}:
         before = reader.token(reading.first - 2)
@@ -226,7 +229,10 @@ def is_quantity_negated(reader: NumberReader, reading: QuantityReading) -> bool:
 
 
 def is_always_open_negated(reader: NumberReader, reading: QuantityReading) -> bool:
-    """Whether "24/7" is negated: ``never available 24/7``. False for "not only by day but around the clock"."""
+    """Return whether "24/7" is negated: ``never available 24/7``.
+
+    Return False for "not only by day but around the clock".
+    """
     for at in range(reading.first - 1, reading.first - 1 - _OPEN_REACH, -1):
         token = reader.token(at)
         if token is END or token.key in _CLAUSE_ENDS or token.key in {",", "but", "only", "just"}:
@@ -256,7 +262,7 @@ def _is_counted_noun_negated(reader: NumberReader, reading: QuantityReading) -> 
 
 
 def is_limit_negated(reader: NumberReader, reading: QuantityReading) -> bool:
-    """Whether a limit is negated: ``not up to 65 years``, ``not within 2 hours``, ``65 साल तक नहीं है``.
+    """Return whether a limit is negated: ``not up to 65 years``, ``not within 2 hours``, ``65 साल तक नहीं है``.
 
     Use this only if the gold is such a limit. A waiting period can correctly be called "not within 30 days".
     """
@@ -281,7 +287,7 @@ _RATES = split_into_word_keys("per a an each every / प्रति हर har"
 
 
 def find_asked_units(reader: NumberReader) -> frozenset[str]:
-    """Return the units that a question asks for: months for "how many months", years for an age, percent."""
+    """Return the units that a question asks for: months for "how many months", years for an age, or percent."""
     units = {
         unit.name
         for at, token in enumerate(reader.tokens)

@@ -45,7 +45,7 @@ class CensusOfOne(NamedTuple):
 
 
 class UnseenCitations:
-    """Abstain on the citations of a log that does not contain sources. It is unknown which sources users saw."""
+    """Abstain on the citations of a log without sources, because the sources that users saw are unknown."""
 
     name = "citations"
     version = "1"
@@ -78,7 +78,7 @@ class TrafficPanel:
         return (*self._always, *cites, *speaks)
 
     def shows_citations(self, conversation: Conversation) -> bool:
-        """Whether the log of a conversation has a field for citations, or a reply names a source."""
+        """Return whether the log of a conversation has a field for citations, or a reply names a source."""
         return any(
             turn.lists_citations
             or turn.citations
@@ -126,12 +126,14 @@ class TrafficPanel:
             wanted = identify_language(asked)
             is_known = Language.OTHER not in {spoken, wanted}
             if spoken is not wanted and (is_known or spoken.is_english_or_hindi or wanted.is_english_or_hindi):
-                findings.append((CensusKind.WRONG_LANGUAGE, 0, f"it is in {spoken}, the question in {wanted}"))
+                findings.append(
+                    (CensusKind.WRONG_LANGUAGE, 0, f"the reply is in {spoken}, the question in {wanted}")
+                )
         return findings
 
 
 def has_answer(turn: Turn) -> bool:
-    """Whether a reply has text besides the sources that the application lists below each of its answers."""
+    """Return whether a reply has text besides the sources that the application lists below each of its answers."""
     return bool(turn.reply_text.strip()) and not is_unrequested_source_list(turn.reply_text, turn.user_text)
 
 

@@ -27,11 +27,11 @@ MIN_TOKENS: Final = 8
 """Minimum number of words of a report that are not in the issue. A report with fewer own words is useless."""
 
 read_report_once = lru_cache(maxsize=8)(read_report)
-"""Return the parts of a report. The result is cached; each report is read once for all graders."""
+"""Return the parts of a report. The result is cached, so each report is read only once for all graders."""
 
 
 class TriageGrader(ABC):
-    """Base class of the graders of reports. It abstains on cases that are not issues."""
+    """The base class of the graders for reports. These graders abstain on cases that are not issues."""
 
     name: str
     version = "1"
@@ -75,7 +75,7 @@ class ReportFormGrader(TriageGrader):
         ]
         if len(own) < MIN_TOKENS and len(_list_longer_words(_join_cause_and_fix(report))) > 2 * MIN_TOKENS:
             return give_verdict(self, FailureKind.FORMAT, "the report only repeats the issue")
-        return give_verdict(self, None, "the report has its own cause or fix")
+        return give_verdict(self, None, "the report contains its own cause or fix")
 
 
 class RelevantFilesGrader(TriageGrader):
@@ -93,7 +93,7 @@ class RelevantFilesGrader(TriageGrader):
         kind = None if overlap.f1 >= self._settings.min_files_f1 else FailureKind.POOR_TRIAGE
         hit, miss, extra = len(overlap.found), len(overlap.missed), len(overlap.extra)
         counts = f"{hit} of {hit + miss} relevant files named, and {plural(extra, 'other')}"
-        reason = counts if named else "no file is named"
+        reason = counts if named else "the report names no file"
         return self._give_verdict_with_score(kind, reason, overlap.f1)
 
 
@@ -109,7 +109,9 @@ class RelevantFunctionsGrader(TriageGrader):
             _normalise_function_name(function) for function in read_report_once(exchange.graded_text).functions
         }
         if not wanted or not named:
-            return abstain(self, "the reference names no function" if not wanted else "no function is named")
+            return abstain(
+                self, "the reference names no function" if not wanted else "the report names no function"
+            )
         both = len(wanted & named)
         score = 2 * both / (len(wanted) + len(named))
         kind = None if score >= self._settings.min_files_f1 else FailureKind.POOR_TRIAGE
@@ -127,13 +129,16 @@ class KnownFilesGrader(TriageGrader):
         repository_files, named = task.issue.repository_files, read_report_once(exchange.graded_text).files
         if not repository_files or not named:
             return abstain(
-                self, "the files of the repository are unknown" if not repository_files else "no file is named"
+                self,
+                "the files of the repository are unknown" if not repository_files else "the report names no file",
             )
         made_up = compute_agreement(named, repository_files).extra
         if not made_up:
-            return give_verdict(self, None, "every named file exists")
+            return give_verdict(self, None, "every file that the report names exists")
         return give_verdict(
-            self, FailureKind.UNSUPPORTED_CLAIM, f"names files that do not exist: {', '.join(made_up[:5])}"
+            self,
+            FailureKind.UNSUPPORTED_CLAIM,
+            f"the report names files that do not exist: {', '.join(made_up[:5])}",
         )
 
 
@@ -162,7 +167,10 @@ class IssueSeverityGrader(TriageGrader):
 
 
 class KeywordsGrader(TriageGrader):
-    """Grade whether the report states the keywords that are not in the issue. The score is the share of them."""
+    """Grade whether the report states the keywords that are not in the issue.
+
+    The score is the share of these keywords that the report states.
+    """
 
     name = "keywords"
     aspect = Aspect.ROOT_CAUSE
@@ -187,7 +195,10 @@ class KeywordsGrader(TriageGrader):
 
 
 class StepsGrader(TriageGrader):
-    """Grade whether the agent took few steps. The score is the length of the shortest path / the steps taken."""
+    """Grade whether the agent took few steps.
+
+    The score is the length of the shortest path divided by the number of steps that the agent took.
+    """
 
     name = "steps"
     aspect = Aspect.EFFICIENCY
@@ -221,9 +232,8 @@ class StepsGrader(TriageGrader):
 class QuestionsGrader(TriageGrader):
     """Grade whether the agent asked only for facts that are not in the issue.
 
-    The score is the share of useful questions.
-
-    The grader abstains if it cannot classify a question and no other question is needless.
+    The score is the share of useful questions. The grader abstains if it cannot classify a question and no other
+    question is needless.
     """
 
     name = "questions"
@@ -279,7 +289,7 @@ _DENIAL: Final = (
 
 
 def _contains_stated_keyword(word: str, folded: str) -> bool:
-    """Whether a report contains a keyword that is neither denied nor part of a file name."""
+    """Return whether a report contains a keyword that is neither denied nor part of a file name."""
     stated_text = folded if "/" in word else _PATH.sub(" ", folded)
     return has_keyword(word, re.sub(rf"{_DENIAL}{re.escape(fold_case(word))}", " ", stated_text))
 

@@ -1,4 +1,4 @@
-"""Find the gold word for word in a reply. This works in any language."""
+"""Find the gold word for word in a reply. The search works in any language."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def find_gold_word_for_word(golds: Sequence[str], reply: str, question: str) -> 
     """Return the first span of a gold in a reply, in code points, or ``None``.
 
     Letter case, the form of accents and punctuation are ignored. Golds of fewer than three words, and golds that
-    are in the question, are not searched for. A gold with a negation shortly before or after it does not count.
+    are in the question, are skipped. A gold does not count if a negation is shortly before or after it.
     """
     wanted = [tokens for gold in golds if len(tokens := _tokenize(gold)) and _count_words(tokens) >= MIN_TOKENS]
     asked = _tokenize(question)
@@ -52,7 +52,7 @@ def find_gold_word_for_word(golds: Sequence[str], reply: str, question: str) -> 
 
 
 def _find_spans_or_negations(sentence: _Sentence, tokens: tuple[str, ...]) -> list[tuple[int, int] | None]:
-    """Return the span of each place of the words in a sentence; ``None`` for a place beside a negation."""
+    """Return the span of each place of the words in a sentence, or ``None`` for a place beside a negation."""
     places: list[tuple[int, int] | None] = []
     for start in _find_positions_of_words(sentence.tokens, tokens):
         end = start + len(tokens)

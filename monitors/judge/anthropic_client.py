@@ -1,8 +1,8 @@
 """Ask Claude models for single verdicts or batches. This is the only module that imports Anthropic's SDK.
 
-The module uses ``messages.create`` and not ``messages.parse``. The latter raises an error on a truncated or refused
-reply, and the cost of the reply is lost. The SDK's own retries are off, because the SDK waits as long as
-Retry-After says, without a limit.
+The module uses ``messages.create`` instead of ``messages.parse``, because ``messages.parse`` raises an error on a
+truncated or refused reply, and the cost of the reply is lost. The SDK's own retries are off, because the SDK waits
+as long as the Retry-After header requests, without a limit.
 
 Replies are checked without trusting the SDK's types: a response with status 200 may contain a proxy's page or an
 error object, and the SDK builds a message from any body.
@@ -33,13 +33,15 @@ if TYPE_CHECKING:
 
 PROVIDER: Final = "Anthropic"
 
-_REDIRECT_HINT: Final = "; it redirects, and Lookout does not send prompts to another address: set the new address"
+_REDIRECT_HINT: Final = (
+    "; the endpoint redirects, and Lookout does not send prompts to another address: set the new address"
+)
 _STATUS_HINTS: Final = {
     **dict.fromkeys((301, 302, 303, 307, 308), _REDIRECT_HINT),
     400: "; check that the model supports structured output",
     401: "; the key is not valid",
     402: "; the account has no credit",
-    403: "; the key may not do this",
+    403: "; the key does not have the required permission",
     404: "; check the model's name",
     413: "; the prompt is too large",
 }
@@ -79,7 +81,7 @@ def raise_for_missing_message(body: Any) -> NoReturn:
     """Raise `TryAgain` for a body that is not a message. A response with status 200 can contain an error."""
     kind = getattr(body, "error", None)
     name = kind.get("type", "error") if isinstance(kind, dict) else getattr(kind, "type", "no message")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - the body is not what its type says
-    raise TryAgain(f"the reply has no message, but {name}")
+    raise TryAgain(f"the reply contains {name} instead of a message")
 
 
 def _parse_usage(message: Any) -> Usage:
@@ -107,11 +109,11 @@ def parse_batch_outcome(entry: Any) -> ModelReply | GradingError:
             return JudgeUnavailable(f"the batch has no message for this prompt ({type(error).__name__})")
     if kind == "errored":
         return JudgeUnavailable(f"the batch could not judge this answer: {entry.result.error.error.type}")
-    return JudgeUnavailable(f"the batch has this answer as {kind}")
+    return JudgeUnavailable(f"the provider's batch marked this answer as {kind}")
 
 
 API_ADDRESS: Final = "https://api.anthropic.com"
-"""The address of the API. Without it, the SDK would read the address from the environment."""
+"""The address of the API. If it were not set, the SDK would read an address from the environment."""
 
 Effort = Literal["low", "medium", "high"]
 Ttl = Literal["5m", "1h"]
@@ -142,7 +144,7 @@ class AnthropicJudge:
 
     @property
     def name(self) -> str:
-        """The id of the configured model."""
+        """Return the id of the configured model."""
         return self._model
 
     async def __aenter__(self) -> Self:
@@ -192,7 +194,7 @@ class AnthropicJudge:
         return await retry_until_deadline(attempt, self._retry_policy, provider=self._model)
 
     async def has_ended(self, batch_id: str) -> bool:
-        """Whether the batch has ended. Then its replies can be collected."""
+        """Return whether the batch has ended, so that its replies can be collected."""
 
         async def attempt() -> bool:
             batch = await _call_api_with_translated_errors(lambda: self._sdk.messages.batches.retrieve(batch_id))
@@ -221,7 +223,7 @@ class AnthropicJudge:
     @property
     def _sdk(self) -> AsyncAnthropic:
         if self._client is None:
-            raise AssertionError("use AnthropicJudge in a `with` block before you ask it")
+            raise AssertionError("open AnthropicJudge with `async with` before you use it")
         return self._client
 
     def _build_request(self, prompt: JudgePrompt, ttl: Ttl) -> MessageCreateParamsNonStreaming:
@@ -256,7 +258,10 @@ async def _request_reply_once(call: Any) -> ModelReply:
 
 
 async def _call_api_with_translated_errors(call: Any) -> Any:
-    """Return the result of ``call``. SDK errors become errors of Lookout with the status and kind only."""
+    """Return the result of ``call``.
+
+    SDK errors become Lookout's errors, which contain only the status and the kind.
+    """
     import anthropic  # loaded by now
 
     try:

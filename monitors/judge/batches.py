@@ -27,7 +27,7 @@ MAX_BYTES: Final = 200 * 2**20
 
 
 class BatchPollPolicy(Record):
-    """The maximum wait for a batch, and the time between two polls."""
+    """The maximum wait for a batch, and the time between two polls of the batch."""
 
     deadline_s: float
     poll_s: float
@@ -50,8 +50,8 @@ async def submit_and_collect_batches(
 ) -> BatchReplies:
     """Submit ``prompts`` in batches, wait until the deadline, and return the replies.
 
-    Errors of the provider are not raised; they are returned as ``missing``. If the task is cancelled, the submitted
-    batch is cancelled too.
+    Provider errors are not raised, but returned as ``missing``. If the task is cancelled, the submitted batch is
+    cancelled too.
     """
     replies: dict[RequestId, ModelReply] = {}
     missing: list[str] = []
@@ -96,7 +96,7 @@ _POLLS_AFTER_CANCEL: Final = 3
 
 
 async def _has_ended(model: BatchModel, batch: str) -> bool:
-    """Whether the batch has ended. False if the poll fails, because the batch continues then."""
+    """Return whether the batch has ended. If the poll fails, return False, because the batch continues."""
     try:
         return await model.has_ended(batch)
     except GradingError:

@@ -1,4 +1,4 @@
-"""Compute how reliable each judge and each grader is. People's reviews of the same answers are the reference."""
+"""Compute how reliable each judge and each grader is, compared with people's reviews of the same answers."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from monitors.stats.ratings import Rated, compute_rating_mean
 MIN_REVIEWS = 30
 """Minimum number of reviewed answers.
 
-With fewer answers, the intervals are too wide for decisions. A note beside the figures says so.
+With fewer answers, the intervals are too wide for decisions, and a note beside the figures says so.
 """
 _UNRELIABLE_NOTE = f"; fewer than {MIN_REVIEWS}: the figures here are not reliable yet"
 
 Count = Annotated[int, Field(ge=0)]
 _HASH_CHARACTERS = 8
 _ROUNDING = 0.0005
-"""Two shares that differ by less than this are printed as the same percentage."""
+"""Maximum difference between two shares that are printed as the same percentage."""
 
 
 MIN_RATE_REVIEWS = 5
@@ -68,10 +68,12 @@ class RateInterval(Record):
 class Calibration(Record):
     """The agreement of one judge with people, on one target.
 
-    - ``both_graded`` is the number of answers that people and the judge graded; on ``agreed`` of them, they agree.
+    - ``both_graded`` is the number of answers that people and the judge graded.
+    - ``agreed`` is the number of these answers on which people and the judge agree.
     - ``judged`` is the number of all answers that the judge graded, and ``pass_rate`` the share that it passed.
     - ``kappa`` is Cohen's kappa.
-    - ``false_pass_rate`` is a share of the answers that people find wrong, ``false_fail_rate`` of the right ones.
+    - ``false_pass_rate`` is the share of the wrong answers (as people decided) that the judge passed.
+    - ``false_fail_rate`` is the share of the right answers (as people decided) that the judge failed.
     - ``corrected_pass_rate`` estimates the share of answers that people would pass.
 
     The last four figures are weighted by the sampling probability of the answer. A figure that cannot be computed
@@ -91,7 +93,7 @@ class Calibration(Record):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The figures in words, one figure per line. The first line names the judge."""
+        """Return the figures in words, one figure per line. The first line names the judge."""
         judge = f"{self.lineage.model}, prompt {self.lineage.prompt_sha256[:_HASH_CHARACTERS]}"
         head = f"{judge}, rubric {self.lineage.rubric_version}, on {self.target}"
         if not self.both_graded:
@@ -104,7 +106,7 @@ class Calibration(Record):
             f"kappa {_format_interval(self.kappa)}",
             f"passes wrong answers: {_format_percent(self.false_pass_rate, _TOO_FEW_REVIEWS.format('wrong'))}",
             f"fails right answers: {_format_percent(self.false_fail_rate, _TOO_FEW_REVIEWS.format('right'))}",
-            f"passed {100 * self.pass_rate:.1f} % of {self.judged}; corrected for its errors: {corrected}",
+            f"passed {100 * self.pass_rate:.1f} % of {self.judged}; corrected for judge errors: {corrected}",
         )
 
 
@@ -120,7 +122,7 @@ class ErrorRate(Record):
     rate: RateInterval | None = None
 
     def format_line(self, label: str, kind: str) -> str:
-        """Return the rate in words. ``label`` names the error, and ``kind`` the answers (wrong or right)."""
+        """Return the rate in words. ``label`` names the error, and ``kind`` names the answers (wrong or right)."""
         if not self.reviewed:
             return f"{label}: unknown, no {kind} answer was reviewed"
         counted = f"{self.errors} of {plural(self.reviewed, f'{kind} answer')} reviewed"
@@ -151,7 +153,7 @@ class GraderCheck(Record):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the figures in words, one per line. The first line names the grader."""
+        """Return the figures in words, one figure per line. The first line names the grader."""
         return (
             f"{self.grader} {self.version} ({ASPECT_LABELS[self.aspect]}) on {self.target}",
             f"failed {self.failed} of {plural(self.verdicts, 'answer')}; people reviewed {self.reviewed}",
@@ -194,7 +196,7 @@ def _compare_grader_with_people(count: VerdictCount, grades: Sequence[ReviewedGr
 
 
 def _compute_error_rate(grades: Sequence[ReviewedGrade], rate: Callable[[Confusion], Estimate | None]) -> ErrorRate:
-    """Return the error rate of a grader. People found either all these answers wrong, or all of them right."""
+    """Return the error rate of a grader on answers that people either all found wrong or all found right."""
     counts = compute_effective_counts(
         [(grade.passed, grade.people_right, grade.inclusion_probability) for grade in grades]
     )
@@ -260,7 +262,7 @@ class RatingCalibration(Record):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The figures in words, one figure per line. The first line names the judge."""
+        """Return the figures in words, one figure per line. The first line names the judge."""
         judge = f"{self.lineage.model}, prompt {self.lineage.prompt_sha256[:_HASH_CHARACTERS]}"
         head = f"{judge}, rubric {self.lineage.rubric_version}, rating reports of {self.target}"
         rated = f"{plural(self.judged, 'report')} rated, {self.average:.2f} of 5 on average"
@@ -273,7 +275,7 @@ class RatingCalibration(Record):
             rated,
             f"people gave the same rating {self.same} of {plural(self.ratings, 'time')}, to {reports}{few}",
             f"kappa (quadratic weights) {_format_interval(self.kappa)}",
-            f"differs by {_format_interval(self.absolute_difference)} on average",
+            f"differs from people's ratings by {_format_interval(self.absolute_difference)} on average",
             f"rates higher than people by {_format_interval(self.difference)} (below 0: lower)",
         )
 

@@ -60,7 +60,7 @@ class Canary(Record):
 
     @property
     def is_right(self) -> bool:
-        """Whether the answer is right."""
+        """Return whether the answer is right."""
         return self.operator is None
 
 
@@ -85,9 +85,10 @@ class CanaryReport(Record):
         fell_for = f" ({', '.join(wrong).replace('_', ' ')})" if wrong else ""
         discarded = plural(grades, "grade of this batch was", "grades of this batch were")
         return (
-            f"The judge {self.judge} is not reliable: {self.why}. Of its known answers it passed "
-            f"{len(self.passed_wrong)} of {self.wrong} wrong ones{fell_for}, failed {len(self.failed_right)} of "
-            f"{self.right} right ones, and gave no verdict on {self.unread}. Its {discarded} discarded and do not "
+            f"The judge {self.judge} is not reliable: {self.why}. Of the answers with a known grade, it passed "
+            f"{len(self.passed_wrong)} of {self.wrong} wrong answers{fell_for}, failed {len(self.failed_right)} of "
+            f"{self.right} right answers, and gave no verdict on {self.unread}. Its {discarded} discarded and do "
+            "not "
             "count for the application."
         )
 
@@ -106,7 +107,7 @@ def compute_canary_count(answers: int, *, batch_size: int, canaries: int) -> int
 EXAM_RIGHT_CANARIES = 3
 """Number of right canaries in the first batch. They detect a judge that fails everything."""
 EASY_CANARY_INTERVAL = 4
-"""Every fourth wrong canary is easy: it contradicts its gold plainly."""
+"""Interval between easy wrong canaries: every fourth wrong canary plainly contradicts its gold."""
 MAX_TRIED_CASES = 60
 """Maximum number of cases that are tried for a canary of one kind. If no case fits, the kind is skipped."""
 
@@ -116,7 +117,8 @@ def build_exam_canaries(
 ) -> tuple[Canary, ...]:
     """Return the canaries of the first batch of a run.
 
-    They are one wrong canary of each kind, one that plainly contradicts its gold, and three right canaries.
+    These are one wrong canary of each kind, one wrong canary that plainly contradicts its gold, and three right
+    canaries.
     """
     shuffled = sorted(cases, key=lambda case: _hash_parts(seed, case.id))
     misplaced_canaries = (
@@ -138,9 +140,9 @@ def make_canaries(
     """Return ``count`` canaries, half of them wrong (rounded up). Equal arguments give equal canaries.
 
     ``seed`` must be new for each batch (the id of the run and the number of the batch). Otherwise, a judge could
-    learn the canaries. ``steering`` are sentences in the answers of the batch that try to steer judges
-    (`PreCheck.steering`). Every second wrong canary gets a steering sentence; if ``steering`` is not empty, the
-    first wrong canary gets one. Raises `ValueError` without cases.
+    learn the canaries. ``steering`` contains sentences in the answers of the batch that try to steer judges
+    (`PreCheck.steering`). Every second wrong canary gets a steering sentence. If ``steering`` is not empty, the
+    first wrong canary gets a steering sentence. Raises `ValueError` if there are no cases.
     """
     if not cases:
         raise ValueError("there are no cases to make canaries from")
@@ -172,12 +174,12 @@ def make_canaries(
 def evaluate_canaries(
     canaries: Sequence[Canary], passed: Mapping[Identifier, Finding], *, judge: str, tolerated: int = 0
 ) -> CanaryReport:
-    """Decide whether the grades of a batch are valid. ``passed`` has the judge's verdict on each canary by id.
+    """Decide whether the grades of a batch are valid. ``passed`` maps the id of each canary to the judge's verdict.
 
     A canary without a verdict is unread. The batch is void in two cases:
 
-    - The judge missed more than ``tolerated`` canaries. A reliable judge misses none; another value is for judges
-      that are known to be weak, but are used nevertheless.
+    - The judge missed more than ``tolerated`` canaries. A reliable judge misses no canary. A value above 0 is for
+      judges that are known to be weak, but are used nevertheless.
     - The judge gave no verdict on any right canary, or no verdict on any wrong canary.
     """
     read = [(canary, passed.get(canary.id, Finding.UNGRADED)) for canary in canaries]
@@ -185,11 +187,11 @@ def evaluate_canaries(
     failed_right = tuple(c for c, finding in read if finding is Finding.NO and c.is_right)
     kinds_read = {canary.is_right for canary, finding in read if finding is not Finding.UNGRADED}
     missed = len(passed_wrong) + len(failed_right)
-    why = "it graded all known answers correctly"
+    why = "the judge graded all known answers correctly"
     if missed > tolerated:
-        why = f"it missed {missed} of {len(canaries)} known answers; the limit is {tolerated}"
+        why = f"the judge missed {missed} of {len(canaries)} known answers; the limit is {tolerated}"
     elif kinds_read != {True, False}:
-        why = "it gave no verdict on known answers, so Lookout cannot check that it works"
+        why = "the judge gave no verdict on known answers, so Lookout cannot check that the judge works"
     return CanaryReport(
         judge=judge,
         wrong=sum(not canary.is_right for canary in canaries),
@@ -221,7 +223,7 @@ def _build_contradicting_canary(case: GoldCase, seed: str) -> Canary:
 def _build_misplaced_canary(
     cases: Sequence[GoldCase], first: int, operators: Sequence[MutationOperator], seed: str
 ) -> Canary | None:
-    """Return a wrong canary with the first of ``operators`` that fits a case; ``None`` if no operator fits.
+    """Return a wrong canary with the first of ``operators`` that fits a case, or ``None`` if no operator fits.
 
     The cases from index ``first`` on are tried.
     """
@@ -244,7 +246,7 @@ def _append_steering_sentence(canary: Canary, sentence: str) -> Canary:
 
 
 def _strip_source_if_not_expected(reply: str, case: GoldCase) -> str:
-    """Return the reply. Its source is removed if the case expects no source."""
+    """Return the reply, without its source if the case expects no source."""
     return reply if case.expected_citation else reply.removesuffix(format_source_tag(case))
 
 

@@ -1,4 +1,6 @@
-"""Decide whether to ask more judges, and combine their opinions into a verdict. Pure.
+"""Decide whether to ask more judges, and combine their opinions into a verdict.
+
+The functions have no side effects.
 
 The second judge is asked only in doubt:
 
@@ -7,10 +9,10 @@ The second judge is asked only in doubt:
 - the first judge contradicts a grader without a model.
 
 The third judge is asked only if the first two judges disagree, because two judges that agree cannot be outvoted.
-The verdict on a doubtful answer is the same as with three judges, and no single judge decides it. If a share ``d``
-of the answers is doubtful, and the second judge disagrees on a share ``q`` of them, an answer costs ``1 + d * (1 +
-q)`` calls instead of 3. A first judge that is wrong without doubt is not detected here, but by canaries and spot
-checks.
+Therefore, the verdict on a doubtful answer is the same as if all three judges were asked, and no single judge
+decides it. If a share ``d`` of the answers is doubtful, and the second judge disagrees on a share ``q`` of them, an
+answer costs ``1 + d * (1 + q)`` calls instead of 3. A first judge that is wrong without doubt is not detected here,
+but by canaries and spot checks.
 
 A ruling is a decision of the judges, or the reason why there is no decision. A decision becomes a verdict with
 lineage, cost and evidence. A reason becomes an abstention.
@@ -67,11 +69,11 @@ class SecondOpinionReason(StrEnum):
 
 
 class JudgeDecision(Record):
-    """The decision of the judges. The winning side are the judges that voted for it.
+    """The decision of the judges. The winning side consists of the judges that voted for this decision.
 
     - ``score``, ``rubric`` and ``criteria`` are the lowest values of the winning side.
     - ``speaker`` is the opinion of the winning side with the lowest score. This opinion is shown.
-    - ``failure_kinds`` are the failure kinds of the winning side, the most frequent first.
+    - ``failure_kinds`` contains the failure kinds of the winning side, the most frequent first.
     - ``disagreement`` is empty if all judges agree.
     - ``unconfirmed`` is True for a failure by a single judge that has severity 3 or needed a second opinion.
     """
@@ -97,7 +99,7 @@ class Undecided(Record):
 def find_second_opinion_reasons(
     first: Opinion, *, severity: Severity, rules: Finding
 ) -> frozenset[SecondOpinionReason]:
-    """Return the reasons why the first opinion is not enough. Empty if one opinion is enough.
+    """Return the reasons why the first opinion is not enough. The result is empty if one opinion is enough.
 
     ``rules`` is the result of the graders without a model on the facts.
     """
@@ -114,7 +116,7 @@ def find_second_opinion_reasons(
 def is_next_opinion_necessary(
     opinions: Sequence[Opinion], doubts: frozenset[SecondOpinionReason], *, members_left: int
 ) -> bool:
-    """Whether to ask the next judge.
+    """Return whether to ask the next judge.
 
     The first judge is always asked. Another judge is asked only in doubt, and only until two judges agree.
     """
@@ -148,11 +150,13 @@ def combine_judge_opinions(
     winners = passing if passed else failing
     if passed and rules is Finding.NO:
         return Undecided(
-            reason="judged right, but a grader without a model failed it, and that grade counts", asked=asked
+            reason="the judges passed the answer, but a grader without a model failed it, and that grade counts",
+            asked=asked,
         )
     if passed and doubts and members > 1 and len(passing) < QUORUM:
         return Undecided(
-            reason=f"one judge passed it, {_join_doubts(doubts)}, and no second judge answered", asked=asked
+            reason=f"one judge passed the answer ({_join_doubts(doubts)}), and no second judge answered",
+            asked=asked,
         )
     is_single_failure = len(failing) == 1 and rules is not Finding.NO
     speaker = min(winners, key=lambda opinion: opinion.verdict.score)
@@ -191,7 +195,7 @@ def _describe_disagreement(passing: Sequence[Opinion], failing: Sequence[Opinion
 
 _WORDS = {
     SecondOpinionReason.UNSURE_SCORE: "unsure of it",
-    SecondOpinionReason.SEVERITY_3: "it is severity 3",
+    SecondOpinionReason.SEVERITY_3: "the case has severity 3",
     SecondOpinionReason.AGAINST_RULES: "a grader without a model disagrees",
 }
 
@@ -210,7 +214,7 @@ class JudgeCase(Record):
 
     @property
     def task(self) -> Task:
-        """The task of the judges for this answer."""
+        """Return the task of the judges for this answer."""
         return self.subject.task
 
 
@@ -335,7 +339,7 @@ def get_task_aspect(task: Task) -> Aspect:
 
 
 def _find_quote(quote: str, exchange: Exchange) -> Span | None:
-    """Return the span of a quote in the original text; ``None`` if the quote is empty or not in the text."""
+    """Return the span of a quote in the original text, or ``None`` if the quote is empty or not in the text."""
     pattern = r"\s+".join(map(re.escape, quote.split()))
     place = re.search(pattern, exchange.graded_text) if pattern else None
     graded_on_wire = exchange.graded_channel is Channel.WIRE and isinstance(exchange.wire, WirePayload)

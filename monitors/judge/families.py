@@ -119,7 +119,7 @@ _PARTS = re.compile(r"[a-z]+|\d+")
 
 
 def find_families(model: str, additions: Additions = NO_ADDITIONS) -> frozenset[str]:
-    """Return all families that a model id names. Empty if no family is known.
+    """Return all families that a model id mentions. The result is empty if no family is known.
 
     The id may also contain a provider, a region, a publisher, a date, a version, or a suffix for fine-tuning or
     quantisation: ``us.anthropic.claude-…-v1:0``, ``ft:gpt-…:org::id``, ``TheBloke/Llama-2-7B-GPTQ``.
@@ -135,7 +135,10 @@ def list_families(additions: Additions = NO_ADDITIONS) -> tuple[str, ...]:
 
 
 def resolve_family(family: str, additions: Additions = NO_ADDITIONS) -> frozenset[str]:
-    """Return the families for the name of a family, the name of its maker, or a model id. Empty if unknown."""
+    """Return the families for a family name, a maker's name, or a model id.
+
+    The result is empty if the name is unknown.
+    """
     word = family.strip().lower()
     if word in list_families(additions):
         return frozenset({word})
@@ -169,7 +172,7 @@ def require_other_family(
     if target_family is None and target_model is None:
         raise ConfigError(
             f"{target} does not name the model that answers, so a judge could be of the same family. Set "
-            f"model_family of {target} to one of {accepted}, or leave the judge off"
+            f"model_family of {target} to one of {accepted}, or do not configure a judge"
         )
     asked = {target_family: resolve_family(target_family, additions)} if target_family is not None else {}
     answering = {target_model: find_families(target_model, additions)} if target_model is not None else {}
@@ -186,7 +189,7 @@ def require_other_family(
 def _describe_conflict(judge_model: str, target: str, name: str, shared: frozenset[str]) -> str:
     others = [name for name in ("claude", "gpt", "gemini", "mistral") if name not in shared]
     return (
-        f"the judge {judge_model!r} and {target} ({name!r}) are of the same model family "
+        f"the judge {judge_model!r} and {target} ({name!r}) belong to the same model family "
         f"({', '.join(sorted(shared))}). A model grades its own family too generously. Choose a judge from "
         f"another family, for example {', '.join(others[:3])}"
     )

@@ -1,8 +1,8 @@
 """Run the judges on groups of cases. Each case gets as many opinions as it needs.
 
-A group is judged together with canaries, which are known answers that a judge cannot distinguish from the others.
-If the judge misses a canary, all rulings of the group are void (neither pass nor fail), and an alert says that the
-judge failed.
+A group is judged together with canaries, which are known answers that a judge cannot distinguish from other
+answers. If the judge misses a canary, all rulings of the group are void (neither pass nor fail), and an alert says
+that the judge failed.
 
 A panel member asks one model for opinions and counts all tokens. The budget is checked before each call and charged
 after the call.
@@ -64,9 +64,10 @@ Price = Callable[[str, Usage], Decimal]
 
 
 class Account:
-    """The judging budget of one run. Calls in progress count at their highest cost; the limit is never exceeded.
+    """The judging budget of one run. Calls in progress count at their highest cost, so the limit is never exceeded.
 
-    The replies of a batch count as spent when they are collected. They are read later, one after the other.
+    The replies of a batch count as spent when they are collected, although they are read later, one after the
+    other.
     """
 
     def __init__(self, price: Price, *, limit_usd: Decimal | None) -> None:
@@ -79,15 +80,15 @@ class Account:
 
     @contextmanager
     def reserve(self, model: str, prompt: JudgePrompt) -> Generator[None]:
-        """Reserve the highest cost of this call while it is in progress.
+        """Reserve the highest cost of the call while the call is in progress.
 
-        Raises `BudgetReached` if this would exceed the budget.
+        Raises `BudgetReached` if the reservation would exceed the budget.
         """
         max_usd = self._price(model, _estimate_max_usage(prompt))
         if self._limit is not None and self._committed_usd + max_usd > self._limit:
             self.is_limit_reached = True
             raise BudgetReached(
-                f"the run's budget for judging, ${self._limit:.2f}, does not allow another verdict"
+                f"the run's judging budget of ${self._limit:.2f} does not allow another verdict"
                 f" (${self.total.usd:.4f} spent)"
             )
         self._reserved += max_usd
@@ -109,7 +110,7 @@ class Account:
 
     @property
     def _committed_usd(self) -> Decimal:
-        """The money that is spent (also for unread batch replies) or reserved for calls in progress."""
+        """Return the money that is spent (also for unread batch replies) or reserved for calls in progress."""
         return self.total.usd + self._reserved + self._unread_usd
 
     def add_unread_replies(self, model: str, replies: Iterable[ModelReply]) -> None:
@@ -184,7 +185,7 @@ class PanelMember:
         raise last or AssertionError("internal error: an opinion must be read at least once")
 
     def select_affordable_prompts(self, prompts: Sequence[JudgePrompt]) -> Sequence[JudgePrompt]:
-        """Return the first ``prompts``, as many as the budget allows in one batch at their highest cost."""
+        """Return as many of the first ``prompts`` as the budget allows in one batch at their highest cost."""
         return prompts[: self._account.count_affordable_first_prompts(self.model.name, prompts)]
 
     def add_unread_replies(self, replies: Iterable[ModelReply]) -> None:
@@ -233,11 +234,14 @@ class PanelMember:
             raise GradingError(f"{self.model.name} was asked, but {answered_by} answered: {error}") from None
 
 
-VOID_REASON: Final = "the judge missed known answers in the same batch, so its grades were discarded"
+VOID_REASON: Final = "the judge missed known answers in the same batch, so the judge's grades were discarded"
 
 
 class JudgedGroup(Record):
-    """The rulings on a group of cases. ``canaries`` is the result of its canaries, or ``None`` without rulings."""
+    """The rulings on a group of cases.
+
+    ``canaries`` is the result of the group's canaries, or ``None`` if there are no rulings.
+    """
 
     rulings: tuple[Ruling, ...]
     canaries: CanaryReport | None
@@ -245,7 +249,7 @@ class JudgedGroup(Record):
 
     @property
     def is_void(self) -> bool:
-        """Whether the rulings do not count, because the judge missed canaries."""
+        """Return whether the rulings do not count, because the judge missed canaries."""
         return self.canaries is not None and self.canaries.void
 
 
@@ -327,7 +331,7 @@ class Judge:
             except GradingError as error:
                 failures.append(error)
             except Exception as error:  # noqa: BLE001 - a client's bug must cost one grade, not the run
-                failures.append(GradingError(f"internal error of the judge: {type(error).__name__}"))
+                failures.append(GradingError(f"internal error in the judge: {type(error).__name__}"))
             if len(opinions) == 1 and not is_canary:
                 doubts = find_second_opinion_reasons(opinions[0], severity=case.severity, rules=case.rules)
         return self._build_ruling(case, opinions, doubts, failures, case_cost)
@@ -356,7 +360,7 @@ class Judge:
 
 
 def build_canary_case(canary: Canary) -> JudgeCase:
-    """Return a case for a canary. A judge cannot distinguish it from other cases."""
+    """Return a case for a canary. A judge cannot distinguish this case from other cases."""
     return JudgeCase(
         id=canary.id,
         subject=build_subject_for_judge(canary.case, canary.answer),

@@ -1,7 +1,7 @@
 """Decide whether the grades of two runs may be compared, from the judges that gave them.
 
-A judge with a new model, a new word in the prompt or a new rubric is another judge, with another pass rate. This
-change alone can look like a regression. Therefore, runs with different judges are not compared until both judges
+A judge with another model, a changed prompt or another rubric counts as another judge, with another pass rate. Such
+a change alone can look like a regression. Therefore, runs with different judges are not compared until both judges
 have graded the same anchors. Anchors are stored answers that no deploy changes. They show the shift between the two
 judges, which is reported with the comparison.
 """
@@ -41,9 +41,10 @@ class Shift(Record):
 
     @property
     def text(self) -> str:
-        """The shift in one sentence."""
+        """Return the shift in one sentence."""
         return (
-            f"of {plural(self.anchors, 'anchor')} the judges before passed {self.passed_before}, the judges now"
+            f"of {plural(self.anchors, 'anchor')}, the judges before passed {self.passed_before}, and the judges "
+            "now"
             f" {self.passed_now}; they disagree on {self.disagreed}"
         )
 
@@ -61,7 +62,7 @@ class LineageComparison(Record):
 
 
 def describe_judge_differences(before: JudgeLineage, now: JudgeLineage) -> tuple[str, ...]:
-    """Return the differences between two judges in words; empty if there are none."""
+    """Return the differences between two judges in words. The result is empty if there are no differences."""
     pairs = (
         ("the model", before.model, now.model),
         ("the prompt", before.prompt_sha256[:_HASH_CHARACTERS], now.prompt_sha256[:_HASH_CHARACTERS]),
@@ -103,8 +104,9 @@ def decide_if_grades_are_comparable(
         return LineageComparison(
             allowed=False,
             reason=(
-                f"the judge changed ({'; '.join(changed)}) and only {shift.anchors} of the required "
-                f"{min_anchors} anchors were graded by both, so a difference may come from the judge; grade the "
+                f"the judge changed ({'; '.join(changed)}), and both judges graded only {shift.anchors} of the "
+                "required "
+                f"{min_anchors} anchors, so a difference may come from the judge; grade the "
                 "anchors again"
             ),
             differences=changed,
@@ -142,7 +144,10 @@ def _compute_anchor_verdict_shift(
 def _map_anchors_to_majority_verdict(
     judges: set[JudgeLineage], anchors: Sequence[AnchorGrade]
 ) -> Mapping[str, bool]:
-    """Return the majority verdict of the judges on each anchor, by its id. A tie counts as a failure."""
+    """Return the majority verdict of the judges on each anchor, by the id of the anchor.
+
+    A tie counts as a failure.
+    """
     votes: dict[str, dict[JudgeLineage, bool]] = {}
     for grade in anchors:
         if grade.lineage in judges:

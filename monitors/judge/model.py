@@ -1,4 +1,4 @@
-"""Define the interface of judging models: a prompt goes in, and the reply with its usage comes out.
+"""Define the interface of judging models, which receive a prompt and return the reply with its usage.
 
 The cost of a reply is the number of tokens multiplied by the price. Each price has a date and a source.
 """
@@ -18,7 +18,7 @@ from monitors.errors import GradingError, JudgeRefused, VerdictUnreadable
 from monitors.records.base import Record
 
 RequestId = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
-"""The id of a prompt in a batch. The pattern is that of Anthropic's ``custom_id``."""
+"""The id of a prompt in a batch, in the format of Anthropic's ``custom_id``."""
 
 BYTES_PER_TOKEN: Final = 3
 """Bytes per token in estimates. English has about four bytes per token, Devanagari about three."""
@@ -26,7 +26,7 @@ BYTES_PER_TOKEN: Final = 3
 Tokens = Annotated[int, Field(ge=0, le=1_000_000_000)]
 """The number of tokens of a call, at most a billion.
 
-A larger count is an error of the provider, and the cost could not be stored.
+A larger count is a provider error, and its cost could not be stored.
 """
 
 
@@ -98,7 +98,7 @@ class ModelReply(Record):
 
 
 def add_estimated_usage_if_missing(reply: ModelReply, prompt: JudgePrompt) -> ModelReply:
-    """Return the reply. If the provider did not count its tokens, they are estimated."""
+    """Return the reply, with estimated token counts if the provider did not report the counts."""
     if not reply.usage.estimated:
         return reply
     asked, written = (
@@ -122,7 +122,7 @@ class JudgeModel(Protocol):
 
     @property
     def name(self) -> str:
-        """The configured model."""
+        """Return the id of the configured model."""
         ...
 
     async def request_reply(self, prompt: JudgePrompt) -> ModelReply:
@@ -139,11 +139,11 @@ class BatchModel(Protocol):
     """A model that accepts batches: many prompts at once, which are cheaper and answered later."""
 
     async def submit(self, prompts: tuple[JudgePrompt, ...]) -> str:
-        """Submit a batch and return its id. Raise `JudgeUnavailable` if the provider does not accept it."""
+        """Submit a batch and return its id. Raises `JudgeUnavailable` if the provider does not accept the batch."""
         ...
 
     async def has_ended(self, batch_id: str) -> bool:
-        """Whether the batch has ended. Raises `JudgeUnavailable` if the state is unknown."""
+        """Return whether the batch has ended. Raises `JudgeUnavailable` if the state is unknown."""
         ...
 
     async def collect(self, batch_id: str) -> dict[str, ModelReply | GradingError]:
@@ -193,7 +193,7 @@ class PriceRow(BaseModel):
     source: Annotated[str, Field(min_length=1)] = Field(description="the source of the price")
 
     def applies_to(self, model: str, prompt_tokens: int) -> bool:
-        """Whether this row is the price of such a request."""
+        """Return whether this price row applies to a request of ``prompt_tokens`` tokens to ``model``."""
         within = self.prompt_tokens_up_to is None or prompt_tokens <= self.prompt_tokens_up_to
         return within and fnmatchcase(model.lower(), self.model.lower())
 
@@ -234,7 +234,7 @@ BUILT_IN_PRICES: tuple[PriceRow, ...] = (
 )
 """Prices of Anthropic's own API.
 
-Other clouds have other prices for the same models: set them in the configuration.
+Other clouds have other prices for the same models. Set those prices in the configuration.
 """
 
 
@@ -244,7 +244,7 @@ def find_price(model: str, prompt_tokens: int, prices: Sequence[PriceRow] = ()) 
 
 
 def compute_cost_usd(usage: Usage, model: str, prices: Sequence[PriceRow] = ()) -> Decimal:
-    """Return the cost of one reply, rounded up to a billionth of a dollar; 0 if the price is unknown."""
+    """Return the cost of one reply, rounded up to a billionth of a dollar, or 0 if the price is unknown."""
     written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
     row = find_price(model, usage.input_tokens + written + usage.cache_read_tokens, prices)
     if row is None:

@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 
 
 _STOP_REASONS: Final = {"length": Stop.CUT, "content_filter": Stop.REFUSED}
-_REDIRECT_HINT: Final = "; it redirects, and Lookout does not send prompts to another address: set the new address"
+_REDIRECT_HINT: Final = (
+    "; the endpoint redirects, and Lookout does not send prompts to another address: set the new address"
+)
 _STATUS_HINTS: Final = {
     **dict.fromkeys((301, 302, 303, 307, 308), _REDIRECT_HINT),
     400: "; check that the model supports structured output (json_schema)",
     401: "; the key is not valid",
     402: "; the account has no credit",
-    403: "; the key may not do this",
+    403: "; the key does not have the required permission",
     404: "; check base_url and the model's name",
     413: "; the prompt is too large",
 }
@@ -52,7 +54,7 @@ def parse_reply(completion: Any) -> ModelReply:
     """Return the text of the first choice and the usage. Raises `TryAgain` if the reply has no text."""
     choices: list[Any] = list(getattr(completion, "choices", None) or ())
     if not choices:
-        raise TryAgain("the reply has no choice")
+        raise TryAgain("the reply has no entry in `choices`")
     message = choices[0].message
     text = str(message.content or "")
     refused = bool(getattr(message, "refusal", None))
@@ -99,7 +101,7 @@ class OpenAIJudge:
 
     @property
     def name(self) -> str:
-        """The id of the configured model."""
+        """Return the id of the configured model."""
         return self._model
 
     async def __aenter__(self) -> Self:
@@ -146,7 +148,7 @@ class OpenAIJudge:
 
     async def _create_completion(self, prompt: JudgePrompt) -> Any:
         if self._client is None:
-            raise AssertionError("use OpenAIJudge in a `with` block before you ask it")
+            raise AssertionError("open OpenAIJudge with `async with` before you use it")
         # OpenAI's newer models refuse the old name of the limit, most other servers know only the old name
         limit = "max_completion_tokens" if self._base_url == API_ADDRESS else "max_tokens"
         create: Any = self._client.chat.completions.create

@@ -50,7 +50,7 @@ class Task(StrEnum):
 
     @property
     def reply_schema(self) -> dict[str, Any]:
-        """The JSON schema of the verdict for this task."""
+        """Return the JSON schema of the verdict for this task."""
         return REPORT_SCHEMA if self is Task.RUBRIC else SCHEMA
 
 
@@ -89,14 +89,17 @@ class Subject(Record):
 
     @property
     def task(self) -> Task:
-        """The task: rate a report, or compare an answer with the expected answers, or with the passages."""
+        """Return the task: rate a report, or compare an answer with the expected answers, or with the passages."""
         if self.report:
             return Task.RUBRIC
         return Task.FACTUAL if self.expected else Task.GROUNDED
 
 
 def build_subject_for_judge(case: GoldCase, answer: str, reasons: Sequence[str] = ()) -> Subject:
-    """Build the subject from a gold case and its answer. For a report, the issue has no address."""
+    """Build the subject from a gold case and its answer.
+
+    For a report, the subject contains only the title and the body of the issue.
+    """
     return Subject(
         turns=(case.triage.issue.title_and_body,) if case.triage else case.turns,
         expected=(case.gold, *case.alternatives),
@@ -152,7 +155,7 @@ def _fence_golds_and_passages(subject: Subject, nonce: str) -> Sequence[FencedTe
 
 
 def _format_notes(subject: Subject, graded: FencedText) -> str:
-    """Return notes of Lookout about the case. They contain no words of the answer."""
+    """Return notes by Lookout about the case. The notes contain no words of the answer."""
     notes = [f"Found without a model: {reason}." for reason in subject.found]
     if subject.month_is_30_days:
         notes.append("In this case a month counts as 30 days.")

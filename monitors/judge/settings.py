@@ -4,9 +4,10 @@ The models judge the answers that the graders without a model leave ungraded. By
 severity-3 cases that these graders pass.
 
 People review a sample of the graded answers of each run. The answers are divided into strata. All answers of a
-stratum have the same verdicts, the same outcome, and severity 3 or not. A share of each stratum is sampled, but at
-least one answer; therefore, all graders and also rare failures are reviewed. The sample of a run never changes. The
-sampling probability of an answer is stored with its label, and all rates are weighted by it.
+stratum have the same verdicts and the same outcome, and either all or none of them have severity 3. A share of each
+stratum, but at least one answer, is sampled. Therefore, all graders and also rare failures are reviewed. The sample
+of a run never changes. The sampling probability of an answer is stored with its label, and all rates are weighted
+by this probability.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class ReviewSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     share: Annotated[float, Field(ge=0, le=1)] = Field(
-        default=0.05, description="share of graded answers, by rules or by a judge, for people to review"
+        default=0.05, description="share of the answers, graded by rules or by a judge, that people review"
     )
 
 
@@ -89,7 +90,7 @@ class JudgeScope(StrEnum):
     """The answers that a judge grades, in addition to those that the rules leave ungraded."""
 
     OPEN = "open"
-    """No other answers."""
+    """No additional answers."""
     SEVERE = "severe"
     """Severity-3 answers that the rules pass."""
     ALL = "all"
@@ -117,7 +118,7 @@ class JudgeModelSettings(BaseModel):
 
     @property
     def key_variable_or_default(self) -> str:
-        """The environment variable with the API key: the configured variable, or the default of the provider."""
+        """Return the environment variable with the API key: as configured, or the default of the provider."""
         return self.key_variable or KEY_VARIABLES[self.provider]
 
 
@@ -151,21 +152,24 @@ class JudgeSettings(BaseModel):
     )
     prices: tuple[PriceRow, ...] = Field(
         default=(),
-        description="prices of models. They override the built-in prices. For a model without a price, Lookout "
+        description="prices of models, which override the built-in prices. For a model without a price, Lookout "
         "counts only tokens and cannot apply a budget",
     )
     batch_size: Annotated[int, Field(ge=1, le=500)] = Field(
         default=25,
-        description="number of cases in a batch. If the judge misses canaries of a batch, all its grades are "
+        description="number of cases in a batch. If the judge misses canaries of a batch, all grades of the batch "
+        "are "
         "discarded",
     )
     canaries: Annotated[int, Field(ge=2, le=20)] = Field(
         default=4,
-        description="number of known answers (canaries) in a full batch, half of them wrong. A small batch has two",
+        description="number of known answers (canaries) in a full batch, half of them wrong. A small batch has two "
+        "canaries",
     )
     budget_usd: Annotated[Decimal, Field(gt=0)] | None = Field(
         default=None,
-        description="maximum cost of judging one run. When it is spent, the remaining answers stay ungraded. The "
+        description="maximum cost of judging one run. When the budget is spent, the remaining answers stay "
+        "ungraded. The "
         "price of each judge must be known. Default: 5 if all prices are known, otherwise no limit",
     )
     concurrency: Annotated[int, Field(ge=1, le=64)] = Field(
@@ -180,7 +184,8 @@ class JudgeSettings(BaseModel):
     )
     most_pause_s: Seconds = Field(
         default=20.0,
-        description="longest wait that a provider may request. If it requests a longer wait, the judge counts as "
+        description="longest wait that a provider may request. If the provider requests a longer wait, the judge "
+        "counts as "
         "unavailable",
     )
     max_tokens: Annotated[int, Field(ge=256, le=MAX_OUTPUT_TOKENS)] = Field(
@@ -206,7 +211,8 @@ class JudgeSettings(BaseModel):
     def _check_model_count(self) -> Self:
         if len(self.models) not in ACCEPTED_JUDGE_COUNTS:
             raise ValueError(
-                "two judges are not accepted, because neither can outvote the other; configure one or three"
+                "two judges are not accepted, because neither judge can outvote the other; configure one or three "
+                "judges"
             )
         return self
 
@@ -215,23 +221,24 @@ class JudgeSettings(BaseModel):
         if self.budget_usd is not None and self.unpriced_models:
             rows = "; ".join(map(format_missing_price, self.unpriced_models))
             raise ValueError(
-                f"budget_usd: a budget in money needs the price of every judge; remove budget_usd, or: {rows}"
+                "budget_usd requires the price of every judge; remove budget_usd or add the missing prices "
+                f"({rows})"
             )
         return self
 
     @property
     def unpriced_models(self) -> tuple[str, ...]:
-        """The ids of the judging models whose price is unknown."""
+        """Return the ids of the judging models whose price is unknown."""
         return tuple(dict.fromkeys(m.model for m in self.models if find_price(m.model, 0, self.prices) is None))
 
     @property
     def limit_usd(self) -> Decimal | None:
-        """The maximum cost in US dollars of judging one run. ``None`` (no limit) if prices are unknown."""
+        """Return the maximum cost of judging one run in US dollars; ``None`` (no limit) if prices are unknown."""
         return self.budget_usd or (None if self.unpriced_models else DEFAULT_BUDGET_USD)
 
     @property
     def retry_policy(self) -> RetryPolicy:
-        """The maximum time and number of attempts for one verdict."""
+        """Return the maximum time and number of attempts for one verdict."""
         return RetryPolicy(
             deadline_s=self.deadline_s,
             try_s=min(self.try_s, self.deadline_s),

@@ -1,16 +1,16 @@
-"""Make untrusted text safe for a judge: reduce it to its visible text, and put it between fences.
+"""Make untrusted text safe for a judge: reduce the text to its visible characters, and put it between fences.
 
 Normalised text has no invisible characters, no bidirectional controls and no lookalike letters. Characters with a
 meaning are not changed: Devanagari and its joiners, emoji, superscripts, fractions and line breaks. Flags report
 the changes.
 
-A fence is a line with a random number that the author of the text cannot know. Therefore, the text cannot end the
-fence, whatever it contains. The text between the fences is normalised: the judge reads the text that a person would
-see. Any part that resembles a fence or the markup of a conversation is made harmless and reported.
+A fence is a line with a random number that the author of the text cannot know. Therefore, no text can end the
+fence. The text between the fences is normalised: the judge reads the text that a person would see. Any part that
+resembles a fence or the markup of a conversation is made harmless and reported.
 
 Lookalikes are Cyrillic, Greek and Armenian letters that look like one Latin letter in Unicode's confusables table
-(UTS 39). Greek small letters for quantities (alpha, nu, mu …) are not replaced. Invisible characters are those of
-Unicode's property Default_Ignorable_Code_Point (UAX 44), and a few others without a visible form.
+(UTS 39). Greek small letters for quantities (alpha, nu, mu …) are not replaced. Invisible characters are the
+characters with Unicode's property Default_Ignorable_Code_Point (UAX 44), and a few others without a visible form.
 """
 
 from __future__ import annotations
@@ -106,7 +106,10 @@ For example, a full-width A becomes A. Superscripts, fractions and ligatures are
 
 
 def normalise_untrusted_and_flag_tricks(text: str) -> NormalisedText:
-    """Return the normalised text and the tricks in it. Takes linear time; a second call changes nothing."""
+    """Return the normalised text and the tricks in it.
+
+    The function takes linear time, and a second call on the result changes nothing.
+    """
     flags: set[HostileFlag] = set()
     text = _LINE_ENDS.sub("\n", text)
     if text.isascii() and _CONTROL.search(text) is None:
@@ -170,8 +173,8 @@ def _is_needed_for_display(character: str, before: str, after: str) -> bool:
 def _replace_lookalikes(text: str, flags: set[HostileFlag]) -> str:
     """Replace lookalikes with Latin letters in two kinds of words.
 
-    - Words that also have Latin letters.
-    - Words that have only lookalikes, if the text has no other letters of their alphabet.
+    - words that also have Latin letters;
+    - words that have only lookalikes, if the text has no other letters of their alphabet.
 
     A single Greek letter is a symbol and is not replaced.
     """
@@ -201,10 +204,13 @@ def _find_alphabet(letter: str) -> str:
 
 
 DEFAULT_MAX_CHARACTERS = 24_000
-"""About 6,000 tokens of English, four times the length of the longest answer or report of a real application."""
+"""Maximum number of characters of a text: about 6,000 tokens of English.
+
+This is four times the length of the longest answer or report of a real application.
+"""
 
 _HEAD_SHARE = 3
-"""Three quarters of a shortened text are from the beginning, and one quarter is from the end."""
+"""Number of quarters of a shortened text that are from the beginning. The last quarter is from the end."""
 
 _NONCE = re.compile(r"[0-9a-f]{16,64}")
 
@@ -236,7 +242,7 @@ def fence_text(
 ) -> FencedText:
     """Return ``text`` between two fences that the text cannot imitate.
 
-    ``nonce`` is 16 to 64 random hexadecimal digits in lower case, new for each prompt; other texts raise
+    ``nonce`` is 16 to 64 random hexadecimal digits in lower case, new for each prompt. Any other ``nonce`` raises
     `ValueError`. Any copy of the nonce in ``text`` is removed. A text with more than ``max_characters`` is
     shortened in the middle, and a note with about a hundred characters is inserted there.
     """
@@ -255,7 +261,7 @@ def fence_text(
 
 
 def is_quoted(quote: str, fenced: FencedText) -> bool:
-    """Whether the fenced text contains a judge's quote. The amount of white space is ignored.
+    """Return whether the fenced text contains a judge's quote. The amount of white space is ignored.
 
     Blanks and punctuation alone are not a quote. A single letter or digit is a quote only as a whole word.
     """

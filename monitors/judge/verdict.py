@@ -104,7 +104,10 @@ REPORT_SCHEMA: Final[dict[str, Any]] = SCHEMA | {
 
 
 class CriterionVerdict(Record):
-    """The answer of one judge to one criterion. ``quote`` is from the report. It may be empty if the score is 0."""
+    """The answer of one judge to one criterion.
+
+    ``quote`` is from the report, and may be empty if the score is 0.
+    """
 
     model_config = ConfigDict(strict=True)
 
@@ -117,7 +120,7 @@ class CriterionVerdict(Record):
 class CriteriaReading(Record):
     """The three criteria in a judge's reply, or the ``problem`` if they are not readable.
 
-    Both are empty if the answer is not a report.
+    Criteria and ``problem`` are both empty if the answer is not a report.
     """
 
     criteria: tuple[CriterionVerdict, ...] = ()
@@ -153,7 +156,7 @@ class JudgeVerdict(Record):
 def parse_and_validate_verdict(reply: ModelReply, graded: FencedText) -> JudgeVerdict:
     """Return the verdict in a reply.
 
-    Raises `VerdictUnreadable` for a faulty verdict; the message contains no words of the answer. Raises
+    Raises `VerdictUnreadable` for a faulty verdict, with a message that contains no words of the answer. Raises
     `JudgeRefused` if the model declined. JSON is read strictly: one object, no duplicate key, no NaN. Faults in the
     criteria of a report do not make the rating unreadable (see `parse_and_validate_criteria`).
     """
@@ -170,9 +173,8 @@ def parse_and_validate_verdict(reply: ModelReply, graded: FencedText) -> JudgeVe
 def parse_and_validate_criteria(reply: ModelReply, graded: FencedText) -> CriteriaReading:
     """Return the criteria in a reply that `parse_and_validate_verdict` accepts.
 
-    One faulty criterion makes all three unknown.
-    A quote must be words of the report. For a 0 with a reason, the quote may be empty, because missing words cannot
-    be quoted.
+    One faulty criterion makes all three criteria unknown. A quote must consist of words of the report. For the
+    score 0 with a reason, the quote may be empty, because missing words cannot be quoted.
     """
     given: object = _parse_strict_json_object(reply.text).get("criteria")
     if not isinstance(given, dict):
@@ -203,7 +205,7 @@ def _parse_strict_json_object(text: str) -> dict[str, Any]:
             parse_float=_parse_finite,
         )
     except (ValueError, RecursionError):
-        raise VerdictUnreadable("the judge's reply is not one JSON object") from None
+        raise VerdictUnreadable("the judge's reply is not a single JSON object") from None
     if not isinstance(parsed, dict):
         raise VerdictUnreadable("the judge's reply is JSON but not an object")
     return {str(key): value for key, value in parsed.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - json.loads is untyped

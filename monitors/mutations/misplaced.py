@@ -1,4 +1,4 @@
-"""Build mutants with the right value in the wrong place. They are as hard to detect as real mistakes.
+"""Build mutants with the right value in the wrong place. Such mutants are as hard to detect as real mistakes.
 
 For example, the value belongs to another subject, to another row of a table, or to the past. Other mutants swap two
 values, change a unit, a "per" or a condition, or answer after a refusal. A grader or judge that only searches for
@@ -124,7 +124,10 @@ _NO_LABELS: Final = frozenset(
 
 
 def swap_values(gold: str) -> str:
-    """Return the gold with two swapped values of one kind. Empty if no two values have labels or a fixed order."""
+    """Return the gold with two swapped values of one kind.
+
+    The result is empty if no two values have labels or a fixed order.
+    """
     for pattern in _ORDERED:
         turned, count = pattern.subn(r"\1\4\3\2", gold, count=1)
         if count and turned != gold:
@@ -139,7 +142,7 @@ def swap_values(gold: str) -> str:
 
 
 def _are_labelled(gold: str, first: Fact, second: Fact) -> bool:
-    """Whether each of two values has its own label beside it. False for "5 or 10 kg" and "5 to 10 days"."""
+    """Return whether each of two values has its own label next to it. False for "5 or 10 kg" and "5 to 10 days"."""
     between = {word.lower() for word in _LABEL.findall(gold[first.end : second.start])} - _NO_LABELS
     outside = {word.lower() for word in _LABEL.findall(gold[: first.start] + gold[second.end :])} - _NO_LABELS
     return bool(between) and bool(outside - between)
@@ -158,7 +161,10 @@ _WITH_UNIT: Final = re.compile(
 
 
 def change_physical_unit(gold: str) -> str:
-    """Return the gold with another unit: grams for milligrams, miles for kilometres. Empty without a unit."""
+    """Return the gold with another unit: grams for milligrams, miles for kilometres.
+
+    The result is empty if the gold has no unit.
+    """
     changed, count = _WITH_UNIT.subn(lambda match: match[1] + _UNITS[match[2]], gold, count=1)
     return changed if count else ""
 
@@ -176,7 +182,10 @@ _PER_NOUN: Final = re.compile(
 
 
 def change_rate_noun(gold: str) -> str:
-    """Return the gold with another rate: a fee per term becomes a fee per year. Empty if no value has a rate."""
+    """Return the gold with another rate: a fee per term becomes a fee per year.
+
+    The result is empty if no value has a rate.
+    """
     changed, count = _PER_NOUN.subn(lambda match: match[1] + _PER[match[2]], gold, count=1)
     return changed if count else ""
 
@@ -194,7 +203,7 @@ _CONDITION: Final = re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, _OPPOSITE
 def reverse_condition(gold: str) -> str:
     """Return the gold with its condition reversed: "after" becomes "before", "without" becomes "with".
 
-    Empty if the gold has no condition or several conditions.
+    The result is empty if the gold has no condition or several conditions.
     """
     match = _CONDITION.search(gold)
     if match is None or re.search(rf"\b{re.escape(_OPPOSITES[match[0]])}\b", gold):

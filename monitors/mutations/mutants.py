@@ -82,7 +82,7 @@ _STATES = re.compile(
 
 
 _CALENDAR_SHARE = Decimal("0.02")
-"""Two durations are equal if they differ by at most this share: 365 days and 12 months, a month and 30 days."""
+"""Maximum share by which equal durations in different units differ: 365 days and 12 months, a month and 30 days."""
 _DAYS_PER_MONTH = Decimal("30.4375")
 """The average length of a month: a twelfth of 365.25 days."""
 _MAX_DURATION_WORDS = 3
@@ -91,7 +91,7 @@ _LOOK_BACK = re.compile(r"(?i)\b(?:before|prior|preceding|look.?back|diagnosed|p
 
 
 def is_still_right(text: str, case: GoldCase) -> bool:
-    """Whether ``text`` may state the same as the gold or an alternative."""
+    """Return whether ``text`` may state the same as the gold or an alternative."""
     return any(_is_same_answer(text, accepted, case) for accepted in (case.gold, *case.alternatives))
 
 
@@ -155,9 +155,9 @@ _LEADS = re.compile(r"(?i)\s*(?:yes|no|haan|nahi|नहीं|हाँ|हा�
 
 
 def has_same_answer_kind(first: str, second: str) -> bool:
-    """Whether two golds have the same kinds of quantities, and both or neither of them is a yes or no.
+    """Return whether two golds have the same kinds of quantities, and both or neither of them is a yes or no.
 
-    An amount and "there is no co-payment" are of one kind too.
+    An amount and "there is no co-payment" are of the same kind too.
     """
     kinds, others = (sorted(quantity.kind for quantity in _list_quantities(text)) for text in (first, second))
     if bool(kinds) != bool(others) and not any(_LEADS.match(text) for text in (first, second)):
@@ -167,7 +167,7 @@ def has_same_answer_kind(first: str, second: str) -> bool:
 
 
 def has_single_duration_gold(case: GoldCase) -> bool:
-    """Whether the gold is one duration and the question is not about a time before something."""
+    """Return whether the gold is one duration and the question is not about a time before something."""
     quantities = _list_quantities(case.gold)
     is_single = (
         len(quantities) == 1 and quantities[0].kind is FactKind.DURATION and quantities[0].bound is Bound.EXACT
@@ -247,7 +247,7 @@ _OPPOSITE = {
 def flip_yes_or_no(gold: str) -> str:
     """Return the gold with "no" instead of "yes" at the beginning, or the reverse.
 
-    The rest is negated. If that is impossible, the rest is removed.
+    The rest of the gold is negated. If that is impossible, the rest is removed.
     """
     lead = _LEAD.match(gold)
     opposite = _OPPOSITE.get(lead[1].lower()) if lead is not None else None
@@ -258,7 +258,10 @@ def flip_yes_or_no(gold: str) -> str:
 
 
 def negate_answer(gold: str, language: Language) -> str:
-    """Return a sentence or a short answer with a negation: "It is not 24 months". Empty for a yes or no."""
+    """Return a sentence or a short answer with a negation: "It is not 24 months".
+
+    The result is empty for a yes or no.
+    """
     lead = _LEAD.match(gold)
     if lead is not None and lead[1].lower() in _OPPOSITE:
         return ""
@@ -306,7 +309,7 @@ _DENIALS = (
 def _negate_statement(text: str) -> str:
     """Return a text with its first statement negated.
 
-    Empty if that is impossible, or if the text would then contain a double negation.
+    The result is empty if that is impossible, or if the text would then contain a double negation.
     """
     for pattern, instead in _NEGATION_SWAPS if _NEGATIVE.search(text) or "xclude" in text else _DENIALS:
         match = pattern.search(text)
@@ -418,7 +421,7 @@ MISPLACED = (
 def build_wrong_place_mutant(
     case: GoldCase, operator: MutationOperator, other: GoldCase | None = None
 ) -> Mutant | None:
-    """Return the mutant of one of the `MISPLACED` operators; ``None`` if the operator does not fit the case."""
+    """Return the mutant of one of the `MISPLACED` operators, or ``None`` if the operator does not fit the case."""
     if case.triage is not None or case.expected_refusal != (operator is MutationOperator.REFUSED_THEN_ANSWERED):
         return None
     if case.expected_refusal:
@@ -581,7 +584,10 @@ def _iterate_changed_golds(case: GoldCase, sibling: GoldCase | None) -> Iterator
 
 
 def _find_wrong_source(case: GoldCase, sibling: GoldCase | None) -> str:
-    """Return a source that does not contain the expected source. Empty if the case accepts any source."""
+    """Return a source that does not contain the expected source.
+
+    The result is empty if the case accepts any source.
+    """
     theirs = sibling.expected_citation if sibling is not None else None
     sources = (theirs or "", INVENTED_SOURCE) if case.accepted_citations else ()
     return next(

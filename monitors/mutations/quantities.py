@@ -30,7 +30,10 @@ _NAMES: Final = (
 
 
 def change_currency_of_amount(amount: str) -> str:
-    """Return one amount with another currency sign, code or name. Empty if the amount has no currency."""
+    """Return one amount with another currency sign, code or name.
+
+    The result is empty if the amount has no currency.
+    """
     for pattern, instead in _SIGNS:
         changed, count = pattern.subn(instead, amount, count=1)
         if count:
@@ -63,7 +66,7 @@ _OTHER_NUMBER_WORDS = {
 
 
 def increase_last_number_by_half(gold: str) -> str:
-    """Return the gold with its last quantity increased by half: 24 months become 36 months, 20% becomes 30%."""
+    """Return the gold with its last quantity increased by half: 24 months become 36 months, and 20% becomes 30%."""
     return _change_last_number(gold, lambda number: number + max(Decimal(1), (number / 2).to_integral_value()))
 
 
@@ -89,7 +92,7 @@ _SCALES = {
 
 
 def change_currency_of_last_amount(gold: str) -> str:
-    """Return the gold with its last amount in another currency: rupees become dollars, dollars become euros."""
+    """Return the gold with its last amount in another currency: rupees become dollars, and dollars become euros."""
     for fact in _list_facts_from_last(gold, (FactKind.MONEY,)):
         other = change_currency_of_amount(fact.text)
         if other:
@@ -106,9 +109,9 @@ _UNITS = (
 
 
 def change_duration_or_percentage_unit(gold: str) -> str:
-    """Return the gold with another unit of its last duration or percentage: months become days, percent rupees.
+    """Return the gold with another unit in its last duration or percentage.
 
-    A quantity of 0 is not changed.
+    For example, months become days, and percent becomes rupees. A quantity of 0 is not changed.
     """
     for fact in _list_facts_from_last(gold, (FactKind.DURATION, FactKind.PERCENT)):
         if fact.kind is FactKind.PERCENT:
@@ -142,7 +145,7 @@ _TO_MOST = (
 def flip_bound(gold: str) -> str:
     """Return the gold with its bound reversed: "at least" becomes "at most", or the reverse.
 
-    Empty if the gold does not have exactly one clear bound.
+    The result is empty if the gold does not have exactly one clear bound.
     """
     bounds = {fact.bound for fact in read_facts(gold)} - {Bound.EXACT}
     if len(bounds) != 1:
@@ -179,7 +182,7 @@ def _change_last_number(
 ) -> str:
     """Return the gold with another number in its last quantity, in the same script and grouping.
 
-    Empty if the gold has no such quantity.
+    The result is empty if the gold has no such quantity.
     """
     for fact in _list_facts_from_last(gold, kinds):
         digits = list(_NUMERAL.finditer(fact.text))

@@ -1,8 +1,8 @@
-"""Define what a platform is. LangSmith and Langfuse are platforms.
+"""Define the interface of platforms. LangSmith and Langfuse are platforms.
 
-A platform stores traces of an app, datasets of questions with expected answers, and experiments: runs over a
-dataset with scores. Lookout copies suites to datasets and back, and shows its runs as experiments. Traces that
-people select become drafts of cases.
+A platform stores traces of an app, datasets of questions with expected answers, and experiments, which are runs
+over a dataset with scores. Lookout copies suites to datasets and back, and shows its runs as experiments. Traces
+that people select become drafts of cases.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Score(Record):
     key: Identifier
     """The name of the score, such as ``lookout_factual``."""
     value: Annotated[float, Field(ge=0, le=1)] | None = None
-    """The score from 0 (worst) to 1 (best); ``None`` if there is only a comment."""
+    """The score from 0 (worst) to 1 (best), or ``None`` if there is only a comment."""
     comment: str = ""
 
 
@@ -34,7 +34,8 @@ class Example(Record):
     """One entry of a dataset on the platform."""
 
     id: str
-    """The id on the platform. It is computed from dataset and case: a second write replaces the entry."""
+    """The id on the platform. It is computed from the dataset and the case, so a second write replaces the entry.
+    """
     inputs: Json
     outputs: Json | None = None
     """The expected answer."""
@@ -54,7 +55,7 @@ class Dataset(Record):
     url: str
     """The web address of the dataset."""
     entries_url: str = ""
-    """The beginning of the web address of an example. The id of the example is added at its end."""
+    """The beginning of the web address of an example. The id of the example completes the address."""
     metadata: Json = Field(default_factory=dict)
     size: int | None = None
     """The number of examples that the platform reports, or ``None`` if it is unknown."""
@@ -63,7 +64,7 @@ class Dataset(Record):
 class ReadingCheck:
     """Check that no example is missing or repeated when a dataset is read in pages.
 
-    A server without a stable order may return an example on two pages, and another one on no page.
+    A server without a stable order may return an example on two pages, and another example on no page.
     """
 
     def __init__(self, dataset: str) -> None:
@@ -82,7 +83,7 @@ class ReadingCheck:
     def raise_if_examples_missing(self, total: int | None) -> None:
         """Raise `SourceUnavailable` if fewer than ``total`` examples were read.
 
-        The platform reports this number.
+        ``total`` is the number of examples that the platform reports, or ``None`` if it reports no number.
         """
         if total is not None and len(self._ids) < total:
             raise SourceUnavailable(
@@ -136,8 +137,8 @@ class Trace(Record):
 class Datasets(Protocol):
     """The datasets of a platform.
 
-    Writing the same data twice has the same result as writing it once. All methods raise `SourceUnavailable`, whose
-    text contains no keys.
+    Writing the same data twice has the same result as writing the data once. All methods raise `SourceUnavailable`,
+    whose text contains no keys.
     """
 
     async def find(self, name: str) -> Dataset | None:
@@ -145,11 +146,11 @@ class Datasets(Protocol):
         ...
 
     async def create(self, name: str, description: str, metadata: Mapping[str, JsonValue]) -> Dataset:
-        """Create a dataset, or return the existing one with this name."""
+        """Create a dataset, or return the existing dataset with this name."""
         ...
 
     def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
-        """Yield all examples of a dataset. They are read in pages, which limits the memory."""
+        """Yield all examples of a dataset. The examples are read in pages, which limits the use of memory."""
         ...
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:
@@ -161,18 +162,18 @@ class Datasets(Protocol):
         ...
 
     async def tag(self, dataset: Dataset, tag: str) -> None:
-        """Name the current version of a dataset ``tag``. An experiment can refer to this name."""
+        """Tag the current version of a dataset with ``tag``. An experiment can refer to this tag."""
         ...
 
 
 class Experiments(Protocol):
     """The experiments of a platform, each on one dataset.
 
-    Writing the same data twice has the same result as writing it once.
+    Writing the same data twice has the same result as writing the data once.
     """
 
     async def start(self, dataset: Dataset, name: str, metadata: Mapping[str, JsonValue]) -> Experiment:
-        """Start an experiment, or return the existing one with this name."""
+        """Start an experiment, or return the existing experiment with this name."""
         ...
 
     async def write(self, experiment: Experiment, rows: Sequence[ExperimentRow]) -> None:
@@ -197,22 +198,22 @@ class Platform(Protocol):
 
     @property
     def name(self) -> str:
-        """The name for messages: ``LangSmith`` or ``Langfuse`` with the project."""
+        """Return the name for messages: ``LangSmith`` or ``Langfuse`` with the project."""
         ...
 
     @property
     def datasets(self) -> Datasets:
-        """The datasets of the platform."""
+        """Return the datasets of the platform."""
         ...
 
     @property
     def experiments(self) -> Experiments:
-        """The experiments of the platform."""
+        """Return the experiments of the platform."""
         ...
 
     @property
     def traces(self) -> Traces:
-        """The traces in the project."""
+        """Return the traces in the project."""
         ...
 
 

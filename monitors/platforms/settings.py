@@ -93,7 +93,7 @@ class LangSmithSettings(BaseModel):
     def build_access(self, project: str | None) -> LangSmithAccess:
         """Return the access settings for a project.
 
-        If ``project`` is ``None``, they are for the whole workspace.
+        If ``project`` is ``None``, the settings are for the whole workspace.
         """
         return LangSmithAccess(
             project=project,
@@ -105,7 +105,7 @@ class LangSmithSettings(BaseModel):
 
 
 class TracingSettings(LangSmithSettings):
-    """The tracing settings of a target: the values of its own table, completed with values of `[langsmith]`."""
+    """The tracing settings of a target: its table, completed with values of `[langsmith]`."""
 
     project: str = Field(min_length=1)  # pyright: ignore[reportIncompatibleVariableOverride] - frozen
     production_url: HttpUrl | None = None
@@ -120,8 +120,8 @@ class TargetLangSmith(BaseModel):
     """Settings in `[targets.NAME.langsmith]`: where the traces of an agent are, and which project is production.
 
     Missing keys have the values of `[langsmith]`. If a target has this table, its suite runs only against staging.
-    Before the first request, Lookout compares the settings with those of production. The trace of a job must never
-    be in the production project.
+    Before the first request, Lookout compares the settings with the settings of production. The trace of a job must
+    never be in the production project.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -155,7 +155,8 @@ class TargetLangSmith(BaseModel):
     )
     trace_patience_s: Seconds = Field(
         default=30.0,
-        description="longest wait in seconds for the trace of a finished job; without it, the steps are unknown",
+        description="longest wait in seconds for the trace of a finished job; without the trace, the steps are "
+        "unknown",
     )
     request_deadline_s: Seconds | None = Field(
         default=None, description=f"seconds for one request to LangSmith; {_SHARED}"

@@ -29,7 +29,10 @@ _FULL_HASH: Final = re.compile(r"[0-9a-fA-F]{40,}")
 
 
 def read_build_info(documents: Sequence[Any], headers: Mapping[str, str]) -> BuildInfo | None:
-    """Return the model and version that a response names, or ``None``. Of several values, the last counts."""
+    """Return the model and version in a response, or ``None``.
+
+    If there are several values, the last value counts.
+    """
     models = [*_list_at_most_one_header(headers, MODEL_HEADERS), *_iterate_texts_under(documents, MODEL_KEYS)]
     fingerprints = [
         *_list_at_most_one_header(headers, FINGERPRINT_HEADERS),
@@ -44,7 +47,7 @@ def read_build_info(documents: Sequence[Any], headers: Mapping[str, str]) -> Bui
 
 
 def select_version_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers that contain a version of the app or its server. Names are in lower case."""
+    """Return the headers that contain a version of the app or its server. Header names are in lower case."""
     lowered = {name.lower(): value for name, value in headers.items()}
     return {name: _shorten_to_one_line(lowered[name]) for name in VERSION_HEADERS if lowered.get(name)}
 

@@ -1,4 +1,4 @@
-"""Build the driver that the settings of a target name. Secrets that an app repeats are redacted."""
+"""Build the driver that is configured for a target. Secrets that an app repeats are redacted."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def build_driver(
     traces: JobTraces | None = None,
     script: FindScriptedAnswer = answer_no_question,
 ) -> AbstractAsyncContextManager[ChatDriver]:
-    """Return the driver that ``probe.driver`` names, as an async context manager. Raises `ConfigError`.
+    """Return the driver that ``probe.driver`` selects, as an async context manager. Raises `ConfigError`.
 
-    - `headers` authenticate at an API.
+    - `headers` contain the authentication for an API.
     - `clock` returns the current time, for the start of a job.
-    - `search_path` are the folders in which a Chromium is searched.
+    - `search_path` contains the folders in which Lookout searches for a Chromium.
     - `login` signs in to pages.
     - `traces` reads the traces of an agent's jobs.
     - `script` returns the suite's answer to a question that an agent asks.

@@ -1,4 +1,7 @@
-"""Define what a driver is: it sends the turns of one conversation to the app and returns the answer."""
+"""Define the interface of drivers.
+
+A driver sends the turns of one conversation to the app and returns the answer.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +39,13 @@ class EvidenceFilter(Record):
 
 
 def create_conversation_id() -> str:
-    """Return a new unique id for a conversation. The app may use it, but Lookout does not."""
+    """Return a new unique id for a conversation. The app may use the id, but Lookout does not."""
     return uuid4().hex
 
 
 SelectEvidence = Callable[[Answer], Awaitable[EvidenceFilter]]
-"""A function that selects the evidence to store for an answer. It is called while the page is still open."""
+"""A function that selects the evidence to store for an answer. The function is called while the page is still open.
+"""
 
 
 async def select_no_evidence(_answer: Answer) -> EvidenceFilter:

@@ -15,7 +15,7 @@ from monitors.probes.job.notes import FOLDER as NOTES_FOLDER
 from monitors.records.base import Record
 
 ONLY_FAILURES = "only-failures-left"
-"""The name of an empty file in the evidence of a run. It shows that only the files of failures remain."""
+"""The name of an empty file in the evidence of a run. The file shows that only the files of failures remain."""
 
 EVIDENCE_FILE_NAME = re.compile(r"(?P<case>.+)\.r\d+(\.t\d+)?\.\w+")
 FailedCases = Callable[[Path], frozenset[str] | None]

@@ -14,25 +14,27 @@ MAX_AUTOMATIC_CONCURRENCY: Final = 8
 """Maximum number of parallel questions to one app, unless the settings contain a number."""
 
 IDLE_SHARE_TO_INCREASE: Final = 0.35
-"""If more than this share of the CPU is idle, Lookout runs one more question at the same time.
+"""Share of idle CPU above which Lookout runs one more question at the same time.
 
-Measured on 2 cores with a Gradio bot that answers in 1 s: a question used at most a quarter of both cores.
+This value was measured on 2 cores with a Gradio bot that answers in 1 s: a question used at most a quarter of both
+cores.
 """
 
 IDLE_SHARE_TO_DECREASE: Final = 0.05
-"""If less than this share of the CPU is idle, Lookout runs one question less, because the load delays answers."""
+"""Share of idle CPU below which Lookout runs one question less, because the load delays answers."""
 
 ADJUST_INTERVAL_S: Final = 2.0
 """Minimum seconds between two changes of the number. Most answers take longer, and loading a page takes less."""
 
 IdleShare = Callable[[], float | None]
-"""A function that returns the share of the CPU (0 to 1) that was idle since the last call; ``None`` if unknown."""
+"""A function that returns the share of the CPU (0 to 1) that was idle since the last call, or ``None`` if unknown.
+"""
 
 
 class Pace:
     """Limit the parallel questions. Each question runs in ``async with pace``.
 
-    ``allowed`` is the current number. It is ``initial`` at the beginning. Then it rises and falls between
+    ``allowed`` is the current limit. At the beginning, it is ``initial``. Then it rises and falls between
     ``minimum`` and ``maximum``, with the idle share of the CPU that ``idle`` returns.
     """
 
@@ -104,7 +106,7 @@ class CpuTimes:
         self._before: tuple[int, int] | None = None
 
     def __call__(self) -> float | None:
-        """Return the idle share since the last call; ``None`` at the first call and on other systems."""
+        """Return the idle share since the last call; ``None`` at the first call and on systems other than Linux."""
         now = self._read_idle_and_total_ticks()
         before, self._before = self._before, now
         if now is None or before is None or now[1] <= before[1]:

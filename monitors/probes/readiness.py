@@ -1,7 +1,7 @@
 """Wait until a target serves the deployed commit.
 
 A Hugging Face Space may sleep, build, fail, or still run the old commit. The Hub or the version endpoint of the app
-must name the commit that runs now. `wait_until_target_serves_again` waits for an app that stops during a run.
+must report the commit that runs now. `wait_until_target_serves_again` waits for an app that stops during a run.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class ReadinessPoll:
 
     @property
     def meaning(self) -> Stage:
-        """The meaning of the stage. If Lookout does not know the stage, it waits for another stage."""
+        """Return the meaning of the stage. For an unknown stage, Lookout waits for another stage."""
         return _STAGE_MEANINGS.get(self.stage, Stage.UNDER_WAY)
 
 
@@ -141,19 +141,19 @@ async def wait_until_ready(
         DeployFailed: the build or the start failed, or the Space is paused
         NotReady: the target does not serve before its deadline
         AccessDenied: the Hub requires a token
-        ReadinessUnknown: nothing names the running commit, or the Hub does not answer
+        ReadinessUnknown: no source reports the running commit, or the Hub does not answer
     """
     async with open_readiness_checker(target, probe, hub_token) as checker:
         return await _poll_until_ready(checker, probe.readiness, commit, sleep)
 
 
 def can_read_serving_commit(target: Target, settings: ReadinessSettings) -> bool:
-    """Whether the Hub or a version endpoint names the commit that the target serves."""
+    """Return whether the Hub or a version endpoint reports the commit that the target serves."""
     return target.space is not None or settings.version_url is not None
 
 
 async def read_serving_commit(target: Target, probe: ProbeSettings, *, hub_token: str | None = None) -> str | None:
-    """Return the commit that the target serves now, with one poll. ``None`` if the poll does not show it."""
+    """Return the commit that the target serves now, or ``None`` if a single poll does not show the commit."""
     async with open_readiness_checker(target, probe, hub_token) as checker:
         try:
             return (await checker.poll_target()).commit
@@ -231,7 +231,10 @@ class ReadinessChecker:
         self._token = hub_token
 
     async def poll_target(self) -> ReadinessPoll:
-        """Return the current state of the target. The Hub reports it for a Space. Other pages must respond."""
+        """Return the current state of the target.
+
+        The Hub reports the state of a Space. The page of any other target must respond.
+        """
         poll = await self._poll_hub() if self._target.space is not None else await self._poll_page()
         if poll.commit is None and poll.meaning is Stage.SERVING and self._settings.version_url is not None:
             return ReadinessPoll(poll.stage, await self._fetch_commit(self._settings.version_url), poll.detail)
@@ -251,7 +254,7 @@ class ReadinessChecker:
         return ReadinessPoll(PAGE_SILENT, detail=f"HTTP {status}")
 
     async def _fetch_commit(self, url: str) -> str | None:
-        """Return the commit that the version endpoint names; ``None`` if the endpoint does not respond."""
+        """Return the commit that the version endpoint reports, or ``None`` if the endpoint does not respond."""
         try:
             response = await self._client.get(url)
         except httpx.HTTPError:
@@ -327,14 +330,15 @@ async def fetch_page_head(address: str, probe: ProbeSettings) -> httpx.Response:
 
 
 async def _fetch_head(client: GuardedClient, address: str) -> httpx.Response:
-    """Return the response to a GET. The body is not read, because it may have no end."""
+    """Return the response to a GET. The body of the response is not read, because it may have no end."""
     async with client.stream("GET", address) as response:
         return response
 
 
 POLL_INTERVAL_S: Final = 0.5
 FIRST_ANSWER_TIMEOUT_S: Final = 5.0
-"""Maximum seconds to wait for an app that has not answered in this run. A wrong address is reported soon."""
+"""Maximum seconds to wait for an app that has not answered in this run, so that a wrong address is reported soon.
+"""
 
 MIN_SERVER_ERROR: Final = 500
 MIN_CLIENT_ERROR: Final = 400
@@ -348,10 +352,11 @@ async def wait_until_target_serves_again(
     commit: str | None = None,
     hub_token: str | None = None,
 ) -> None:
-    """Wait until `target` serves again. Raises `NotReady` or another `ProbeError` if it does not.
+    """Wait until `target` serves again. Raises `NotReady` or another `ProbeError` if the target does not serve.
 
     The maximum wait is `outage_patience_s` if the app has answered in this run (``has_answered``), and otherwise 5
-    s. For a Space, it is the deadline of a deploy. If the running commit is known, the commit must be ``commit``.
+    s. For a Space, the maximum wait is the deadline of a deploy. If the running commit is known, it must be
+    ``commit``.
     """
     patience_s = (
         settings.outage_patience_s if has_answered else min(FIRST_ANSWER_TIMEOUT_S, settings.outage_patience_s)
@@ -382,7 +387,7 @@ async def _wait_for_page(address: str, settings: ProbeSettings, patience_s: floa
 
 
 async def _explain_page_fault(client: GuardedClient, address: str, serving_below: int) -> str | None:
-    """Open the page and return the reason why it does not serve; ``None`` if it serves."""
+    """Open the page and return the reason why the page does not serve, or ``None`` if it serves."""
     try:
         status = (await _fetch_head(client, address)).status_code
     except httpx.HTTPError as error:

@@ -1,7 +1,7 @@
-"""Respect the request limit of an app: wait as long as the app asks, then ask more slowly.
+"""Respect the request limit of an app: wait as long as the app requests, then ask more slowly.
 
 A refused question (HTTP 429) is not a failed attempt and not a fault of the app. Lookout learns from the refusals
-how many questions a minute the app accepts, and then asks at most this number.
+how many questions per minute the app accepts, and then asks at most this number.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Final
 from monitors.plural import plural
 
 FIRST_PAUSE_S: Final = 5.0
-"""Seconds to wait after a refusal that names no time. The wait doubles with each refusal in a row."""
+"""Seconds to wait after a refusal without a wait time. The wait doubles with each refusal in a row."""
 MAX_PAUSE_S: Final = 60.0
-"""Maximum seconds of a wait if the app names no time. Most limits are for one minute."""
+"""Maximum seconds of a wait if the app specifies no wait time. Most limits are for one minute."""
 MAX_INTERVAL_S: Final = 60.0
 """Maximum seconds between two questions that Lookout learns from refusals."""
 DEFAULT_PATIENCE_S: Final = 3600.0
@@ -67,7 +67,8 @@ class RequestLimit:
     def pause_questions_after_refusal(self, retry_after_s: float | None, asked_at: float) -> bool:
         """Pause all questions after a refusal. Return False if the limit lasts longer than the run.
 
-        ``asked_at`` is the time of the refused question. If it was sent before the last pause, no new pause begins.
+        ``asked_at`` is the time of the refused question. If the question was sent before the last pause, no new
+        pause begins.
         """
         now = _read_event_loop_time()
         is_new = asked_at >= self._paused_at and now >= self._paused_until
@@ -97,11 +98,11 @@ class RequestLimit:
         return f"the app refuses requests (HTTP 429) {wait}, but the run has only {left_s:.0f} s left"
 
     def describe_waits(self) -> str:
-        """Return a sentence about the waits in this run; empty if Lookout did not wait."""
+        """Return a sentence about the waits in this run. The result is empty if Lookout did not wait."""
         if not self.pauses:
             return ""
         pace = (
-            f", then asked {plural(round(MINUTE_S / self._interval_s), 'question')} a minute"
+            f", then asked {plural(round(MINUTE_S / self._interval_s), 'question')} per minute"
             if self._interval_s
             else ""
         )

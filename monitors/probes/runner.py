@@ -1,7 +1,7 @@
-"""Ask the questions of a suite, several at the same time, and build a record of each result.
+"""Ask the questions of a suite, several questions at the same time, and build a record of each result.
 
-The most severe questions are asked first. An alert does not wait for the rest of the suite. A question without an
-answer becomes a `NoAnswer`. After several such questions in a row, the circuit breaker opens: the remaining
+The most severe questions are asked first, and an alert does not wait for the end of the suite. A question without
+an answer becomes a `NoAnswer`. After several such questions in a row, the circuit breaker opens: the remaining
 questions are not asked, and one alert is sent instead of one alert for each case.
 """
 
@@ -65,7 +65,7 @@ class CircuitBreaker:
         self._opened_by: tuple[NoAnswer, ...] = ()
 
     def record_answer(self) -> None:
-        """Count an answer. The failures before it no longer count."""
+        """Count an answer, and reset the count of failures in a row."""
         self._in_a_row.clear()
 
     def count_failure_toward_breaker(self, failure: NoAnswer) -> None:
@@ -84,12 +84,15 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the breaker has opened. Then the remaining questions are not asked."""
+        """Return whether the breaker has opened. Then the remaining questions are not asked."""
         return bool(self._opened_by)
 
     @property
     def blame(self) -> Blame:
-        """The app if it caused one of the failures, otherwise the monitor. Raises `ValueError` if not open."""
+        """Return the app if it caused one of the failures, otherwise the monitor.
+
+        Raises `ValueError` if the breaker is not open.
+        """
         return (
             Blame.APP
             if any(failure.blame is Blame.APP for failure in self._require_opening_failures())
@@ -98,7 +101,7 @@ class CircuitBreaker:
 
     @property
     def why(self) -> str:
-        """The reason in one line: the number of failures in a row, and the last one."""
+        """Return the reason in one line: the number of failures in a row, and the last failure."""
         failures = self._require_opening_failures()
         summary = f"{len(failures)} questions in a row had no answer. The last reason is:"
         if len(failures) == 1:
@@ -126,7 +129,7 @@ class QuestionAttempt:
 
     @property
     def evidence_name(self) -> str:
-        """The start of the names of evidence files: the case, the repeat and the attempt."""
+        """Return the start of the names of evidence files: the case, the repeat and the attempt."""
         return f"{self.question.case.id}.r{self.question.repeat}.t{len(self.failed)}"
 
     def build_exchange(self, answer: Answer) -> Exchange:
@@ -201,7 +204,7 @@ The function raises a `ProbeError`, such as `NotReady`, if the app does not serv
 
 
 async def never_wrong(_case: GoldCase, _exchange: Exchange) -> bool:
-    """Return False for every answer. Then no screenshot of wrong answers is stored."""
+    """Return False for every answer, so that no screenshot of wrong answers is stored."""
     return False
 
 
@@ -212,7 +215,8 @@ MAX_OUTAGES = 3
 class ProbeTally(Record):
     """The number of questions with and without an answer.
 
-    ``circuit_opened`` is the reason why the remaining questions were not asked; ``None`` if all were asked.
+    ``circuit_opened`` is the reason why the remaining questions were not asked, or ``None`` if all questions were
+    asked.
     """
 
     answered: int = 0
@@ -244,7 +248,7 @@ async def probe_questions(
     """Ask the questions in the given order. Call `on_result` with each final result.
 
     - `concurrency` is the number of parallel questions.
-    - If the app is unreachable, `recover` waits until it serves again. This is not a failed attempt.
+    - If the app is unreachable, `recover` waits until the app serves again. Such a wait is not a failed attempt.
     - If the app limits requests, ``limit`` waits, by default up to one hour.
     - If a wait fails, the circuit breaker opens.
     - Errors of `on_result` and `is_wrong`, and a `ConfigError` of the driver, end the run.
@@ -298,7 +302,8 @@ class Runner:
     async def _ask_until_none_left(self, remaining: Iterator[Question], pace: Pace) -> None:
         """Ask one question after the other until no question is left.
 
-        A question is taken only when it may run. Therefore, the most severe questions are asked first.
+        A question is taken from the list only when it may run. Therefore, the most severe questions are asked
+        first.
         """
         while True:
             async with pace:
@@ -359,7 +364,7 @@ class Runner:
                 return exchange
 
     async def _wait_for_recovery(self) -> bool:
-        """Wait until the app serves again. Return False if it does not. Parallel questions share one wait."""
+        """Wait until the app serves again. Return whether the app serves. Parallel questions share one wait."""
         async with self._recovering:
             if self._breaker.is_open or self.recover is None:
                 return False
@@ -386,7 +391,7 @@ class Runner:
         except JudgingFailed as error:
             raise error.cause from None
         except Exception as error:  # a bug of Lookout in one case must not affect the others
-            raise BrowserLost(f"unexpected error of Lookout: {type(error).__name__}: {error}") from error
+            raise BrowserLost(f"unexpected internal error: {type(error).__name__}: {error}") from error
         return attempt.build_exchange(answer)
 
 
@@ -408,7 +413,7 @@ def choose_evidence_to_store(settings: ProbeSettings, severity: Severity, *, wro
 
 
 async def _wait_or_cancel_workers(workers: list[asyncio.Task[None]]) -> None:
-    """Wait for all workers. If one fails or the run is cancelled, cancel the others."""
+    """Wait for all workers. If a worker fails or the run is cancelled, cancel all other workers."""
     try:
         await asyncio.gather(*workers)
     finally:

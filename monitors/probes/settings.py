@@ -69,7 +69,7 @@ class JobSettings(Record):
     report_request: str | None = Field(
         default=None,
         description="the JSON to post to report_url if a GET is not enough, for example a GraphQL query. {job} is "
-        "replaced with the id of the job. A GraphQL reply with `errors` is an error, whatever its HTTP status",
+        "replaced with the id of the job. A GraphQL reply with `errors` is an error, with any HTTP status",
     )
     cancel_url: Address | None = Field(
         default=None, description="the address to which Lookout posts after the deadline to stop the agent"
@@ -103,16 +103,18 @@ class JobSettings(Record):
     error: str = Field(default="error", description="path to the error")
     steps: str | None = Field(
         default=None,
-        description="path to the steps (tool calls) in the state or report, such as steps.*. They are stored as "
+        description="path to the steps (tool calls) in the state or report, such as steps.*. The steps are stored "
+        "as "
         "evidence",
     )
     event_step: str | None = Field(default=None, description="path to the step in an event of events_url")
     step_name: str = Field(default="name", description="path to a step's name within the step")
-    hops: str | None = Field(default=None, description="path to the number of hops, if the app counts them")
+    hops: str | None = Field(default=None, description="path to the number of hops, if the app counts hops")
     trace_url: str = Field(
         default="langsmith_url",
-        description="path in the state to the address or id of the job's trace in LangSmith. Used if the target "
-        "has a table `langsmith`",
+        description="path in the state to the address or id of the job's trace in LangSmith. Lookout uses this "
+        "path if the "
+        "target has a table `langsmith`",
     )
     asking: tuple[str, ...] = Field(
         default=ASKING,
@@ -129,8 +131,9 @@ class JobSettings(Record):
     )
     answer_url: Address | None = Field(
         default=None,
-        description="the address to which the answer is posted, such as {start}/{job}/answer. Without it, a job "
-        "with a question has failed",
+        description="the address to which the answer is posted, such as {start}/{job}/answer. Without this "
+        "address, a job "
+        "in which the agent asks a question fails",
     )
     answer: str = Field(
         default='{"answer": "{answer}"}', description="the JSON to post. {answer} is replaced with the answer"
@@ -184,7 +187,7 @@ class JobSettings(Record):
             raise ValueError('set `report_url` together with `report_request`, such as "/graphql"')
         if not any(part in self.report_request + self.report_url for part in ("{job}", "{location}")):
             raise ValueError(
-                "write {job} in `report_request` or `report_url`; without it, every job would get the same report"
+                "write {job} in `report_request` or `report_url`; otherwise every job would get the same report"
             )
         return self
 
@@ -205,7 +208,7 @@ class JobSettings(Record):
         unknown = [name for name in named if name not in ADDRESS_PARTS]
         if unknown:
             raise ValueError(
-                f"{{{unknown[0]}}} is not a placeholder of an address; accepted: {{start}}, {{job}}, {{location}}"
+                f"{{{unknown[0]}}} is not a placeholder for an address; accepted: {{start}}, {{job}}, {{location}}"
             )
         return value
 
@@ -278,18 +281,19 @@ class LoginSettings(Record):
             raise ValueError("set `password` together with `user`")
         if self.password is None and (self.user_field or self.password_field or self.submit):
             raise ValueError(
-                "set `user` and `password` together with the form's fields; without them, a person signs in"
+                "set `user` and `password` together with the form's fields; without user and password, a person "
+                "signs in"
             )
         return self
 
     @property
     def has_form_login(self) -> bool:
-        """Whether Lookout signs in by the form of the page."""
+        """Return whether Lookout signs in by the form of the page."""
         return self.password is not None
 
     @property
     def needs_person_to_sign_in(self) -> bool:
-        """Whether a person must sign in, because nothing else is configured."""
+        """Return whether a person must sign in, because nothing else is configured."""
         return not (self.has_form_login or self.headers or self.cookies or self.basic)
 
     def secrets(self) -> Iterator[tuple[str, FromEnvironment]]:
@@ -315,7 +319,8 @@ class Isolation(StrEnum):
     RELOAD = "reload"
     """The page is loaded again. Cookies and storage stay."""
     NEW_CHAT = "new-chat"
-    """Lookout clicks the "new chat" button of the page. Without such a button, it loads the page again."""
+    """Lookout clicks the "new chat" button of the page. If there is no such button, Lookout loads the page again.
+    """
 
 
 class CapturePolicy(StrEnum):
@@ -341,10 +346,10 @@ class Selectors(Record):
     )
     answer: Selector | None = Field(default=None, description="an answer of the bot; Lookout reads the newest one")
     steps: Selector | None = Field(
-        default=None, description="parts of an answer that only show how the app found it"
+        default=None, description="parts of an answer that show only how the app found the answer"
     )
-    busy: Selector | None = Field(default=None, description="visible while the app is answering")
-    error: Selector | None = Field(default=None, description="visible if the app shows an error")
+    busy: Selector | None = Field(default=None, description="an element that is visible while the app is answering")
+    error: Selector | None = Field(default=None, description="an element that is visible if the app shows an error")
 
     def with_overrides(self, overrides: Selectors) -> Self:
         """Return these selectors, replaced with the selectors of the same names in ``overrides``."""
@@ -356,10 +361,10 @@ class Selectors(Record):
 
 
 class ReadinessSettings(Record):
-    """How long Lookout waits for a target, and where the target says which commit it runs."""
+    """Settings for the wait until a target is ready, and for the commit that the target runs."""
 
     deadline_s: Seconds = Field(
-        default=600.0, description="maximum time until a deploy serves. A Space builds for minutes"
+        default=600.0, description="maximum time until a deploy serves. A Space takes minutes to build"
     )
     poll_s: Seconds = Field(default=5.0, description="pause between two polls of the target's state")
     request_deadline_s: Seconds = Field(default=15.0, description="maximum time for one request")
@@ -404,7 +409,8 @@ class ApiSettings(Record):
     )
     done: str = Field(
         default="[DONE]",
-        description="the last data or event name of a stream. If it is missing, the answer is incomplete",
+        description="the last data or event name of a stream. If a stream ends without it, the answer is "
+        "incomplete",
     )
 
     def with_end_mark(self, done: str) -> Self:
@@ -429,7 +435,9 @@ class ProbeSettings(Record):
         default=None,
         description="a known kind of page: gradio, streamlit or generic. Default: detected on the page",
     )
-    selectors: Selectors = Field(default=Selectors(), description="selectors that override those of the profile")
+    selectors: Selectors = Field(
+        default=Selectors(), description="selectors that override the selectors of the profile"
+    )
     open: tuple[Selector, ...] = Field(
         default=(),
         description="selectors of the elements that Lookout clicks, in this order, to open the chat. Default: "
@@ -443,7 +451,7 @@ class ProbeSettings(Record):
     )
     requests_per_minute: Annotated[float, Field(gt=0)] | None = Field(
         default=None,
-        description="maximum number of questions in a minute. Each turn of a conversation counts. Default: as fast "
+        description="maximum number of questions per minute. Each turn of a conversation counts. Default: as fast "
         "as the app answers, until it limits requests (HTTP 429)",
     )
     answer_deadline_s: Seconds = Field(
@@ -471,7 +479,8 @@ class ProbeSettings(Record):
     )
     circuit_breaker_failures: Count = Field(
         default=5,
-        description="number of questions in a row without an answer after which Lookout does not ask the others",
+        description="number of questions in a row without an answer after which Lookout does not ask the remaining "
+        "questions",
     )
     outage_patience_s: Annotated[float, Field(ge=0, le=3600)] = Field(
         default=60.0,
@@ -486,7 +495,7 @@ class ProbeSettings(Record):
         description="when Lookout stores a Playwright trace. Recording takes about 0.2 s for each question",
     )
     load_images: bool = Field(
-        default=False, description="whether the page loads images. Screenshots show them only then"
+        default=False, description="whether the page loads images, so that screenshots show them"
     )
     browser_path: str | None = Field(
         default=None, description="path of the Chromium. Default: detected on this machine"
@@ -508,7 +517,7 @@ class ProbeSettings(Record):
     readiness: ReadinessSettings = Field(default=ReadinessSettings(), description="how to wait for a deploy")
     headers: HeaderTable = Field(
         default={},
-        description="headers for every request of the drivers gradio, json, sse and job. They are sent only to the "
+        description="headers for every request of the drivers gradio, json, sse and job, sent only to the "
         f"configured hosts. Without an Authorization header, Lookout sends {API_TOKEN_VARIABLE} as a bearer token "
         "if it is set",
     )
@@ -519,12 +528,12 @@ class ProbeSettings(Record):
     )
 
     def with_browser_from_environment(self, environment: Mapping[str, str]) -> Self:
-        """Return the settings. If they name no browser, the browser in CHROMIUM_PATH is set."""
+        """Return the settings. If the settings contain no browser, use the browser in CHROMIUM_PATH."""
         path = environment.get(BROWSER_VARIABLE)
         return self if self.browser_path or not path else self.model_copy(update={"browser_path": path})
 
     def with_api(self, driver: str, api: ApiSettings) -> Self:
-        """Return the settings with this driver and these settings of the API."""
+        """Return the settings with another driver and other API settings."""
         return self.model_copy(update={"driver": driver, "api": api})
 
     def with_page_elements(
@@ -541,7 +550,7 @@ class ProbeSettings(Record):
         return self.model_copy(update={"readiness": readiness})
 
     def without_message_box(self) -> Self:
-        """Return the settings without a selector of the message box. Then Lookout searches the box."""
+        """Return the settings without a selector for the message box, so that Lookout searches for the box."""
         selectors = self.selectors.model_copy(update={"message_box": None})
         return self.model_copy(update={"selectors": selectors})
 
@@ -558,6 +567,6 @@ class ProbeSettings(Record):
 def compute_concurrency(settings: ProbeSettings, cores: int) -> int:
     """Return the number of parallel questions: the configured number, or two for each core.
 
-    Measured on 2 cores: 4 pages whose answers take 1 s use both cores fully, and 8 pages take longer.
+    On 2 cores, 4 pages whose answers take 1 s use both cores fully, and 8 pages take longer.
     """
     return settings.concurrency if settings.concurrency is not None else max(1, 2 * cores)

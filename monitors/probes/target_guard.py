@@ -7,7 +7,10 @@ from monitors.probes.settings import ProbeSettings
 
 
 def build_address_guard(address: str, settings: ProbeSettings, login_url: str | None = None) -> AddressGuard:
-    """Build the guard of a target. It allows ``address``, all addresses in the settings, and the login page."""
+    """Build the guard for a target.
+
+    The guard allows ``address``, all addresses in the settings, and the login page.
+    """
     job = settings.job
     steps = (job.status_url, job.events_url, job.report_url, job.cancel_url)
     elsewhere = (url for url in steps if url and not url.startswith("{"))  # {start} and {location} have no host

@@ -22,9 +22,9 @@ class WireRule(Record):
     """The rule that finds the answer in the responses of the app.
 
     ``url`` is a regular expression that matches the address of the response. The other fields are paths such as
-    ``choices.0.message.content``: names and list positions with dots between them. ``*`` means all items of a list:
-    ``sources.*.title``. A path to a list means all its items. In an event stream or a web socket, the texts of all
-    events are joined if ``joins`` is True. Otherwise, the last text is the answer.
+    ``choices.0.message.content``: names and list positions with dots between them. ``*`` means all items of a list,
+    as in ``sources.*.title``. A path to a list means all items of the list. In an event stream or a web socket, the
+    texts of all events are joined if ``joins`` is True. Otherwise, the last text is the answer.
     """
 
     url: Annotated[str, Field(min_length=1, description="regular expression for the response's address")]
@@ -51,7 +51,7 @@ class WireRule(Record):
         return value
 
     def matches(self, url: str) -> bool:
-        """Whether the rule applies to the response from this address."""
+        """Return whether the rule applies to the response from this address."""
         return re.search(self.url, url) is not None
 
     def with_detail_paths(self, rules: Sequence[WireRule]) -> Self:
@@ -68,7 +68,7 @@ class WireRule(Record):
 def read_payload(
     rule: WireRule, url: str, body: str, headers: Mapping[str, str] = NO_HEADERS
 ) -> WirePayload | None:
-    """Return the answer in the body of a response; ``None`` if the rule finds no text in it.
+    """Return the answer in the body of a response, or ``None`` if the rule finds no text in it.
 
     The body is JSON, JSON lines or an event stream.
     """
@@ -80,7 +80,7 @@ def read_payload(
 def read_versioned_payload(
     rule: WireRule, url: str, documents: list[Any], headers: Mapping[str, str] = NO_HEADERS
 ) -> WirePayload | None:
-    """Return the answer in the parsed documents of one response, with the versions that the response names."""
+    """Return the answer in the parsed documents of one response, with the versions that the response contains."""
     payload = extract_payload(rule, url, documents)
     if payload is None:
         return None
@@ -89,7 +89,7 @@ def read_versioned_payload(
 
 
 def extract_payload(rule: WireRule, url: str, documents: list[Any]) -> WirePayload | None:
-    """Return the answer in the parsed documents of one response; ``None`` if the rule finds no text in them."""
+    """Return the answer in the parsed documents of one response, or ``None`` if the rule finds no text in them."""
     pieces = [
         join_text_parts(value)
         for document in documents
@@ -136,7 +136,7 @@ def parse_documents(body: str) -> list[Any]:
 
 
 def parse_event_data(block: str) -> str:
-    """Return the data of one server-sent event, which is all its ``data:`` lines."""
+    """Return the data of one server-sent event: the content of all its ``data:`` lines."""
     lines = [line[5:].removeprefix(" ") for line in block.splitlines() if line.startswith("data:")]
     return "\n".join(lines)
 

@@ -1,1 +1,1 @@
-"""Frozen records: the data types that modules pass to each other. Import each from its module."""
+"""Frozen records: the data types that modules pass to each other. Import each record from its module."""

@@ -13,7 +13,7 @@ class Record(BaseModel):
     """An immutable value without unknown fields, NaN or infinity.
 
     Records with the same values are equal, and ``type(r).model_validate_json(r.model_dump_json()) == r``. Text must
-    be valid Unicode. A lone surrogate raises an error: code that reads text must replace it before.
+    be valid Unicode. A lone surrogate raises an error, so code that reads text must first replace lone surrogates.
     """
 
     # Most processes use few of the records. Building a record at its first use saves 3 MB and 0.1 s at the start.
@@ -22,19 +22,19 @@ class Record(BaseModel):
 
 def _convert_zoned_time_to_utc(value: datetime) -> datetime:
     if value.tzinfo is None:
-        raise ValueError("a time must have a zone; write it in UTC, as 2026-01-31T02:00:00Z")
+        raise ValueError("a time must have a time zone; write the time in UTC, as 2026-01-31T02:00:00Z")
     return value.astimezone(UTC)
 
 
 UtcTime = Annotated[datetime, AfterValidator(_convert_zoned_time_to_utc)]
-"""A point in time. A time in any zone is converted to UTC; a time without a zone is refused."""
+"""A point in time. A time in any zone is converted to UTC, and a time without a zone is refused."""
 
 Identifier = Annotated[
     str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9_@:+-]*(?:\.[A-Za-z0-9_@:+-]+)*$")
 ]
 """An id that is safe in a file name.
 
-It has letters, digits and ``_ @ : + - .``, but no slash and no two dots in a row.
+The id contains letters, digits and ``_ @ : + - .``, but no slash and no two dots in a row.
 """
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]

@@ -34,7 +34,7 @@ class Pipeline(StrEnum):
 
 PIPELINE_MEANINGS: Final[Mapping[Pipeline, str]] = {
     Pipeline.MANUAL: "written by hand",
-    Pipeline.TEMPLATE: "built from facts and templates by `lookout gold build`, which writes it again each time",
+    Pipeline.TEMPLATE: "built from facts and templates by `lookout gold build`, which replaces the case each time",
     Pipeline.DRAFT: "drafted by a model from a document (`lookout gold draft`)",
     Pipeline.ADVERSARIAL: "an attack (`lookout gold starter adversarial`), or another case with its question in "
     "other words or with typing errors (`lookout gold vary`)",
@@ -49,10 +49,10 @@ NEEDS_REVIEW = frozenset({Pipeline.DRAFT, Pipeline.BILINGUAL, Pipeline.GROWTH})
 
 
 class Provenance(Record):
-    """Where a case comes from.
+    """The origin of a case.
 
-    A case of a pipeline in `NEEDS_REVIEW` was not written by a person. It is gold only after a person has reviewed
-    it.
+    A case of a pipeline in `NEEDS_REVIEW` was not written by a person. Such a case is gold only after a person has
+    reviewed it.
     """
 
     pipeline: Pipeline = Field(description="The origin of the case, see below. `manual` means written by hand.")
@@ -104,16 +104,16 @@ class GoldCase(Record):
     turns: tuple[Text, ...] = Field(
         min_length=1,
         description="The user's messages in order, sent in one conversation. Lookout grades the answer to the "
-        "last one.",
+        "last message.",
     )
     gold: Text = Field(
         description="The right answer. For an expected refusal: the reason why the application must decline."
     )
     alternatives: tuple[Text, ...] = Field(
-        default=(), description="Other right answers. A reply that agrees with one of them is also right."
+        default=(), description="Other right answers. A reply that agrees with one of these answers is also right."
     )
     expected_refusal: bool = Field(
-        default=False, description="`true` if the application must decline. An answer then fails."
+        default=False, description="`true` if the application must decline. If it answers, the case fails."
     )
     expected_citation: Text | None = Field(
         default=None,
@@ -124,18 +124,18 @@ class GoldCase(Record):
     alternative_citations: tuple[Text, ...] = Field(
         default=(),
         description="Other names of the expected source, such as its name in another language. A citation that "
-        "contains any of them is as good.",
+        "contains one of these names is also accepted.",
     )
     must_say: tuple[SayingText, ...] = Field(
         default=(),
         description="The reply must contain all of these phrases, as whole words in any letter case. A phrase "
         "between two slashes is a regular expression (see below). A reply with all phrases is right; a reply "
-        "without one of them fails.",
+        "that lacks a phrase fails.",
     )
     must_not_say: tuple[SayingText, ...] = Field(
         default=(),
         description="The reply must not contain any of these phrases or regular expressions. A reply that "
-        "contains one fails, even if it declines first.",
+        "contains a forbidden phrase fails, even if it declines first.",
     )
     severity: Severity = Field(
         description="How bad a wrong answer is. Use 3 for disclosed personal data, an irreversible action, or a "
@@ -146,22 +146,24 @@ class GoldCase(Record):
         "English), German, French, Spanish, or any other."
     )
     type: Identifier = Field(
-        description="The kind of question, in your own word, such as `waiting_period`. Reports count by type, and "
+        description="The kind of question, as a word of your choice, such as `waiting_period`. Reports count by "
+        "type, and "
         "`[gate.themes]` lists the types about personal data, destructive actions and money."
     )
     provenance: Provenance = Field(description="The source of the case, see below.")
     cluster: Identifier | None = Field(
         default=None,
-        description="A name that related cases share, such as a policy. Related cases often fail together. "
-        "Statistics therefore do not count them as independent.",
+        description="A name that related cases share, such as a policy. Related cases often fail together, so "
+        "statistics do not count them as independent.",
     )
     pair: Identifier | None = Field(
         default=None,
-        description="The same word for one question in several languages. Lookout compares languages over these "
+        description="A word that a question and its versions in other languages share. Lookout compares languages "
+        "over these "
         "pairs.",
     )
     month_is_30_days: bool = Field(
-        default=False, description="`true`: 30 days and one month are equal. Otherwise they differ."
+        default=False, description="If `true`, 30 days and one month are equal. Otherwise, they differ."
     )
     relative_tolerance: Annotated[Decimal, Field(ge=0, lt=1)] = Field(
         default=Decimal(0),
@@ -220,7 +222,7 @@ class GoldCase(Record):
         )
 
     def derive_translation(self, question: str, gold: str, language: Language) -> Self:
-        """Return the translated case. It is not reviewed yet.
+        """Return the translated case, which is not reviewed yet.
 
         The translated case also accepts the original gold as an answer, and it gets the same ``pair`` as the
         original. ``must_say`` is removed, because its phrases are in the language of the original.
@@ -259,7 +261,7 @@ class GoldCase(Record):
 
     @property
     def question_and_answer_sha256(self) -> str:
-        """The hash of the question and of everything that decides which answer is right."""
+        """Return the hash of the question and of everything that decides which answer is right."""
         parts: tuple[object, ...] = (
             self.turns,
             self.gold,
@@ -275,23 +277,26 @@ class GoldCase(Record):
 
     @property
     def accepted_citations(self) -> tuple[str, ...]:
-        """All names of the expected source. Empty if any source is accepted."""
+        """Return all names of the expected source. The result is empty if any source is accepted."""
         return (*([self.expected_citation] if self.expected_citation else []), *self.alternative_citations)
 
     @property
     def cluster_or_repository(self) -> str | None:
-        """The name that related cases have in common: the cluster. Without a cluster, the issue's repository."""
+        """Return the name that related cases have in common.
+
+        This is the cluster, or the issue's repository if the case has no cluster.
+        """
         return self.cluster or (self.triage.issue.repository if self.triage else None)
 
     @property
     def question(self) -> str:
-        """The turn whose answer is graded."""
+        """Return the turn whose answer is graded."""
         return self.turns[-1]
 
     def find_answer_to_agent(self, agent_question: str) -> str | None:
-        """Find the suite's answer to a question that an agent asks while it works on the case.
+        """Return the suite's answer to a question that an agent asks while it works on the case.
 
-        Returns ``None`` if no entry of ``when_asked`` matches the question.
+        Return ``None`` if no entry of ``when_asked`` matches the question.
         """
         folded = agent_question.casefold()
         fitting = (
@@ -334,10 +339,10 @@ class Quote(Record):
 
 
 class GoldDraft(Record):
-    """A case that a model proposes. It becomes gold only if a person accepts it.
+    """A case that a model proposes. The case becomes gold only if a person accepts it.
 
-    ``quote`` is the part of the document that proves the gold. A translation has no quote: it has ``original``, the
-    case that was translated. ``why`` is the reason for the severity.
+    ``quote`` is the part of the document that proves the gold. A translation has no ``quote``, but ``original``,
+    the case that was translated. ``why`` is the reason for the severity.
     """
 
     id: Identifier
@@ -379,14 +384,16 @@ class GoldDraft(Record):
             raise ValueError("a draft must have a `quote` of a document, or the `original` that it translates")
         decided = self.state is not DraftState.DRAFTED
         if decided != (self.reviewed_by is not None) or decided != (self.reviewed_at is not None):
-            raise ValueError("a draft must have `reviewed_by` and `reviewed_at` if, and only if, it was decided")
+            raise ValueError(
+                "a draft must have `reviewed_by` and `reviewed_at` if, and only if, a person decided on it"
+            )
         return self
 
 
 class DraftOutcome(Record):
     """A person's decision on a `CaseDraft`.
 
-    If ``joined`` is true, the person accepted the draft: it is now the case ``case_id`` in ``suite``.
+    If ``joined`` is true, the person accepted the draft, which is now the case ``case_id`` in ``suite``.
     """
 
     draft_id: Identifier

@@ -1,7 +1,7 @@
-"""Comparisons of a run with its baseline, and of another language with English.
+"""Comparisons of a run with its baseline, and of other languages with English.
 
-The module also has records for the smallest drop that a run can detect, for flaky cases, and for the balance of a
-suite.
+The module also contains records for the smallest drop that a run can detect, for flaky cases, and for the balance
+of a suite.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Difference = Annotated[float, Field(ge=-1.0, le=1.0)]
 
 
 class ParityGap(Record):
-    """How often the application is right in English and in ``language``, for questions that were asked in both.
+    """How often the application is right in English and in ``language``, for questions asked in both languages.
 
     - ``both``, ``english_only``, ``other_only`` and ``neither`` count the questions by the languages in which the
       answer was right.
-    - ``left_out`` counts the questions of which one answer was not graded.
+    - ``left_out`` counts the questions for which one of the two answers was not graded.
     - ``gap`` is the share of right answers in English minus the share in the other language. ``low`` and ``high``
       are the limits of its 95 % interval.
     - ``met`` is yes if the whole interval is within ``target``, no if the gap is above the target, and ungraded
@@ -47,7 +47,7 @@ class ParityGap(Record):
 
     @property
     def pairs(self) -> int:
-        """How many questions were graded in both languages."""
+        """Return the number of questions that were graded in both languages."""
         return self.both + self.english_only + self.other_only + self.neither
 
 
@@ -94,7 +94,7 @@ class RatingFall(Record):
 
 
 class _RatingFigure(Record):
-    """A figure about ratings. Reports of older runs also have an interval for it, which is ignored."""
+    """A figure about ratings. Reports of older runs also contain an interval for this figure, which is ignored."""
 
     @model_validator(mode="before")
     @classmethod
@@ -109,10 +109,10 @@ _FORMER_RATING_FIELDS = frozenset({"low", "high", "clusters", "detectable", "nee
 
 
 class CriteriaCounts(Record):
-    """How many reports on issues meet each criterion of usefulness.
+    """The number of reports on issues that meet each criterion of usefulness.
 
-    ``rated`` counts the reports for which the judge answered the criteria, and ``met`` how many of them meet each
-    criterion. ``unrated`` counts the reports that have a rating, but no answers to the criteria.
+    ``rated`` counts the reports for which the judge answered the criteria, and ``met`` counts the reports that meet
+    each criterion. ``unrated`` counts the reports that have a rating, but no answers to the criteria.
     """
 
     rated: Count
@@ -121,12 +121,15 @@ class CriteriaCounts(Record):
 
     @property
     def shares(self) -> dict[Criterion, str]:
-        """The number of reports that meet each criterion, such as ``18/20``. Empty if ``rated`` is 0."""
+        """Return the number of reports that meet each criterion, such as ``18/20``.
+
+        The result is empty if ``rated`` is 0.
+        """
         return {name: f"{self.met.get(name, 0):,}/{self.rated:,}" for name in Criterion if self.rated}
 
     @property
     def text(self) -> str:
-        """The criteria and the unrated reports as text: ``helpful 18/20, complete 15/20, accurate 19/20``."""
+        """Return the criteria and unrated reports as text: ``helpful 18/20, complete 15/20, accurate 19/20``."""
         rated = ", ".join(f"{CRITERION_LABELS[name]} {share}" for name, share in self.shares.items())
         unrated = f"criteria not rated for {plural(self.unrated, 'report')}" if self.unrated else ""
         return "; ".join(filter(None, (rated, unrated)))
@@ -147,16 +150,19 @@ class RubricAverage(_RatingFigure):
 
 
 def format_rating_bound(average: RubricAverage) -> str:
-    """Format the lower limit for the average over all issues. Empty for an older run, which has none."""
+    """Format the lower limit for the average over all issues.
+
+    The result is empty for an older run without a limit.
+    """
     if average.bound is None:
         return ""
     return f"over all issues like these, the average is at least {average.bound:.2f} (95 % confidence, one-sided)"
 
 
 class RubricChange(_RatingFigure):
-    """How the average rating changed for cases that were rated in both runs. A drop is negative.
+    """The change of the average rating, for cases that were rated in both runs. A drop is negative.
 
-    ``fell`` are the cases with a lower rating now, the largest fall first.
+    ``fell`` contains the cases with a lower rating now, the largest fall first.
     """
 
     shared: Annotated[int, Field(ge=1)]
@@ -178,10 +184,10 @@ class DimensionChange(Record):
 
 
 class TriageChange(Record):
-    """How the figures on an agent's reports changed. Changes of ratings are in `Comparison.rubric`.
+    """The changes of the figures on an agent's reports. Changes of ratings are in `Comparison.rubric`.
 
-    ``accuracy`` is the share of correct reports, ``steps`` the average number of steps for an issue. A figure is
-    ``None`` if one of the runs does not have it.
+    ``accuracy`` is the share of correct reports, and ``steps`` the average number of steps for an issue. A figure
+    is ``None`` if one of the runs does not have this figure.
     """
 
     accuracy: DimensionChange | None = None
@@ -191,10 +197,10 @@ class TriageChange(Record):
 class Comparison(Record):
     """The comparison of a run with its baseline, an accepted earlier run.
 
-    - ``refused`` has the reasons why the comparison does not count. For example, the suites or judges are
+    - ``refused`` contains the reasons why the comparison does not count. For example, the suites or judges are
       different, or the other run was stopped or not accepted. It is empty if the comparison counts.
     - ``shared`` is the number of cases that both runs graded.
-    - ``no_longer_graded`` has the cases that were right in the baseline and are not graded now.
+    - ``no_longer_graded`` contains the cases that were right in the baseline and are not graded now.
     - ``p_value`` is the probability of a difference that is at least this large if only chance decided which cases
       got worse and which got better (McNemar's test, exact and two-sided, over the shared cases). In
       ``cluster_p_value``, related cases count together.
@@ -268,13 +274,13 @@ class Comparison(Record):
 
     @property
     def newly_failing(self) -> tuple[str, ...]:
-        """The ids of the cases that were right in the baseline and are not right now, most severe first."""
+        """Return the ids of the cases that were right in the baseline and are not right now, most severe first."""
         worst_first = sorted(self.severities, key=lambda change: -change.severity)
         return tuple(case_id for change in worst_first for case_id in change.newly_failing)
 
     @property
     def newly_fixed(self) -> tuple[str, ...]:
-        """The ids of the cases that are right now and were not right in the baseline, most severe first."""
+        """Return the ids of the cases that are right now and were not right in the baseline, most severe first."""
         worst_first = sorted(self.severities, key=lambda change: -change.severity)
         return tuple(case_id for change in worst_first for case_id in change.newly_fixed)
 
@@ -283,10 +289,10 @@ class DetectableDrop(Record):
     """The smallest drop that the cases of one severity can detect.
 
     - ``failing_at_most`` is an upper limit for the true share of failing cases, with 95 % confidence.
-    - ``pairs`` counts the cases that the baseline graded, too.
-    - ``smallest_drop`` is a share of these cases: if at least this share breaks, the comparison detects it in 80 %
-      of all such runs. The comparison then reports a change that is due to chance in at most 5 % of runs. It is
-      ``None`` if not even the failure of all cases would be detected.
+    - ``pairs`` counts the cases that the baseline also graded.
+    - ``smallest_drop`` is a share of these cases: if at least this share breaks, the comparison detects the drop in
+      80 % of all such runs. At this sensitivity, at most 5 % of runs report a change that is due to chance.
+      ``smallest_drop`` is ``None`` if not even the failure of all cases would be detected.
     """
 
     severity: Severity
@@ -298,9 +304,9 @@ class DetectableDrop(Record):
 
 
 class FlakyCase(Record):
-    """A case that was right only some of the times it was asked.
+    """A case that was right in some answers and failed in others.
 
-    ``severity`` is the severity of its worst failure.
+    ``severity`` is the severity of the worst failure.
     """
 
     case_id: Identifier
@@ -310,8 +316,8 @@ class FlakyCase(Record):
 
     @property
     def text(self) -> str:
-        """The number of right answers as text: ``right in 2 of 3 asks``."""
-        return f"right in {self.right} of {self.asked} asks"
+        """Return the number of right answers as text: ``right 2 of 3 times``."""
+        return f"right {self.right} of {self.asked} times"
 
 
 class GroupCount(Record):

@@ -44,12 +44,12 @@ class DriftAlarm(Record):
 
 
 class DriftState(Record):
-    """The state of the drift test. Each nightly run stores it, and the next run continues with it.
+    """The state of the drift test. Each nightly run stores the state, and the next run continues with it.
 
     - ``graded_by`` names the graders and the judge. Rates by different judges are not comparable.
-    - ``reason`` says why the test started.
-    - ``nightly_runs`` has the counts of the last runs, oldest first. The fields ``older_…`` have the sums of the
-      runs before.
+    - ``reason`` is the reason why the test started.
+    - ``nightly_runs`` contains the counts of the last runs, oldest first. The fields ``older_…`` contain the sums
+      of the older runs.
     - ``log_evidence`` is the natural logarithm of the evidence for a change since the test started.
     """
 
@@ -80,9 +80,9 @@ class DriftState(Record):
         return self.model_copy(update={"log_evidence": log_evidence, "alarm": alarm})
 
     def restart(self, nightly_runs: tuple[DriftCount, ...], reason: str) -> Self:
-        """Start the test again with these runs, for this reason and without an alarm.
+        """Start the test again with ``nightly_runs``, for ``reason`` and without an alarm.
 
-        The sums of older runs stay.
+        The sums of older runs do not change.
         """
         return self.model_copy(
             update={"nightly_runs": nightly_runs, "reason": reason, "log_evidence": 0.0, "alarm": None}
@@ -119,7 +119,7 @@ class DriftReading(Record):
 
     @property
     def text(self) -> str:
-        """The result as one line."""
+        """Return the result as one line."""
         if not self.drifted or self.since is None:
             return f"no change found; {self.reason}"
         return (
@@ -179,7 +179,7 @@ class RateEstimate(Record):
     method: str
 
     def raise_to(self, floor: float) -> Self:
-        """Return the estimate with values below ``floor`` raised to it.
+        """Return the estimate with values below ``floor`` raised to ``floor``.
 
         ``floor`` is the share that certainly failed.
         """
@@ -209,23 +209,23 @@ class RateEstimate(Record):
 
     @property
     def width(self) -> float:
-        """The width of the interval, from 0 to 1."""
+        """Return the width of the interval, from 0 to 1."""
         return self.high - self.low
 
     @property
     def text(self) -> str:
-        """The rate with its interval as text: ``0.3 % (95 % CI 0.1 to 0.8)``."""
+        """Return the rate with its interval as text: ``0.3 % (95 % CI 0.1 to 0.8)``."""
         interval = f"{100 * self.confidence:.0f} % CI {_format_percent(self.low)} to {_format_percent(self.high)}"
         return f"{self.text_without_interval} ({interval})"
 
     @property
     def text_without_interval(self) -> str:
-        """The rate without its interval as text: ``0.3 %``."""
+        """Return the rate without its interval as text: ``0.3 %``."""
         return f"{_format_percent(self.rate)} %"
 
 
 class RateUnknown(Record):
-    """Stands in place of a rate if too few conversations were graded. ``why`` gives the reason."""
+    """The result for a rate if too few conversations were graded. ``why`` contains the reason."""
 
     conversations: Count
     sampled: Count
@@ -235,7 +235,8 @@ class RateUnknown(Record):
 class RateForecast(Record):
     """The interval that a nightly run will probably have for a rate.
 
-    If ``learnt`` is true, ``expected_rate`` comes from earlier nights. Otherwise it is an assumption.
+    If ``learnt`` is true, ``expected_rate`` comes from earlier nights. Otherwise, ``expected_rate`` is an
+    assumption.
     """
 
     name: str
@@ -248,12 +249,12 @@ class RateForecast(Record):
 
     @property
     def width(self) -> float:
-        """The expected width of the interval, from 0 to 1."""
+        """Return the expected width of the interval, from 0 to 1."""
         return self.high - self.low
 
     @property
     def text(self) -> str:
-        """The forecast as one line."""
+        """Return the forecast as one line."""
         why = "as in earlier nights" if self.learnt else "an assumption, because no earlier night has this rate"
         corrected = ", corrected for judge errors" if self.corrected else ""
         return (
@@ -271,7 +272,7 @@ class NoForecast(Record):
 
     @property
     def text(self) -> str:
-        """The name of the rate and the reason."""
+        """Return the name of the rate and the reason."""
         return f"{self.name}: {self.why}"
 
 
@@ -295,17 +296,17 @@ class NightlyPlan(Record):
 
     @property
     def conversations(self) -> int:
-        """The number of all conversations in the plan."""
+        """Return the number of all conversations in the plan."""
         return sum(stratum.conversations for stratum in self.strata)
 
     @property
     def sampled(self) -> int:
-        """The number of conversations that will be sampled."""
+        """Return the number of conversations that will be sampled."""
         return sum(stratum.sampled for stratum in self.strata)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The plan as ``lookout nightly --plan`` prints it, line by line."""
+        """Return the plan as ``lookout nightly --plan`` prints it, line by line."""
         strata = (
             f"  {part.stratum}: {part.sampled:,} of {part.conversations:,}, "
             f"severity 3 expected in {_format_percent(part.expected_rate)} %"

@@ -1,4 +1,4 @@
-"""A question with its answer and evidence, or the reason why there was no answer."""
+"""A question with its answer and evidence, or with the reason why there is no answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Origin(StrEnum):
 
 
 class Channel(StrEnum):
-    """Which text of an answer is meant: what the user saw, or what the application sent."""
+    """The text of an answer that is meant: what the user saw, or what the application sent."""
 
     VISIBLE = "visible"
     WIRE = "wire"
@@ -31,7 +31,7 @@ TextPlace: TypeAlias = Channel | Literal["beside"]
 
 
 class BuildInfo(Record):
-    """What an application reports about its build."""
+    """The build information that an application reports."""
 
     model: str | None = None
     fingerprint: str | None = None
@@ -39,9 +39,9 @@ class BuildInfo(Record):
 
 
 class PageInfo(Record):
-    """What identifies a page: its title, framework, scripts and styles.
+    """The properties that identify a page: title, framework, scripts and styles.
 
-    ``shell`` is the beginning of a hash of the HTML, without parts that differ between loads.
+    ``shell`` is the beginning of a hash of the HTML, without the parts that differ between loads.
     """
 
     title: str = ""
@@ -51,14 +51,14 @@ class PageInfo(Record):
     versions: Mapping[str, str] = {}
 
     def with_versions(self, versions: Mapping[str, str]) -> Self:
-        """Return the page with the versions in its response headers."""
+        """Return the page information with the ``versions`` from the page's response headers added."""
         return self.model_copy(update={"versions": versions})
 
 
 class WirePayload(Record):
     """The answer as the application sent it.
 
-    ``app_path`` names the model or path that answered. ``document_versions`` maps names of sources to their
+    ``app_path`` is the name of the model or path that answered. ``document_versions`` maps source names to
     versions.
     """
 
@@ -79,15 +79,15 @@ class WirePayload(Record):
         return self.model_copy(update={"build": build, "document_versions": versions})
 
     def with_text_and_citations(self, text: str, citations: tuple[str, ...]) -> Self:
-        """Return the answer with another text and other sources, for example redacted ones."""
+        """Return the answer with other text and other sources, for example with redacted ones."""
         return self.model_copy(update={"text": text, "citations": citations})
 
 
 class Timings(Record):
-    """The times of an answer in milliseconds, counted from sending the question.
+    """The times of an answer in milliseconds, measured from the moment when the question was sent.
 
-    ``opening_ms`` and ``settling_ms`` are times that Lookout needs itself: until the message box was found, and
-    from the last change until the answer counted as complete.
+    ``opening_ms`` and ``settling_ms`` are the times that Lookout itself needs: the time until it found the message
+    box, and the time from the last change until the answer counted as complete.
     """
 
     first_token_ms: Milliseconds | None = None
@@ -97,9 +97,9 @@ class Timings(Record):
 
 
 class SettleSample(Record):
-    """The state of the page at one moment: how long its text is, and whether the page is busy.
+    """The state of the page at one moment: the length of its text, and whether the page is busy.
 
-    Several samples show whether the answer is complete.
+    Several samples together show whether the answer is complete.
     """
 
     at_ms: Milliseconds
@@ -108,7 +108,7 @@ class SettleSample(Record):
 
 
 class StepKind(StrEnum):
-    """The kind of a step."""
+    """The kind of an agent's step."""
 
     AGENT = "agent"
     """The agent gave the work to another agent. This is called a hop."""
@@ -119,8 +119,8 @@ class StepKind(StrEnum):
 class Step(Record):
     """A step of an agent. Unknown values are ``None``, never 0.
 
-    ``detail`` contains the arguments, or the text of the event. If ``cut`` is true, it contains only the beginning
-    of that text. ``at_ms`` is the time since the start of the job.
+    ``detail`` contains the arguments of the step, or the text of the event. If ``cut`` is true, ``detail`` contains
+    only the beginning of that text. ``at_ms`` is the time since the start of the job.
     """
 
     name: str
@@ -132,15 +132,18 @@ class Step(Record):
     tokens: Annotated[int, Field(ge=0)] | None = None
 
     def with_name_and_detail(self, name: str, detail: str, at_ms: Milliseconds | None) -> Self:
-        """Return the step with another name and detail, for example in a form that may be stored."""
+        """Return the step with another name and detail, for example in a form that may be stored.
+
+        ``at_ms`` replaces the time of the step.
+        """
         return self.model_copy(update={"name": name, "detail": detail, "at_ms": at_ms})
 
 
 class AgentQuestion(Record):
-    """A question for which an agent interrupted its work, and the answer that the agent got.
+    """A question for which an agent interrupted its work, and the answer that the agent received.
 
-    ``question`` is empty if the application only reports that it waits. ``scripted`` is true if the answer comes
-    from the suite.
+    ``question`` is empty if the application only reports that it is waiting. ``scripted`` is true if the answer
+    comes from the suite.
     """
 
     question: str
@@ -167,13 +170,13 @@ class AnswerPart(Record):
 
 
 class Evidence(Record):
-    """The evidence for an answer. Paths are relative to the run's folder.
+    """The evidence for an answer. Paths are relative to the folder of the run.
 
-    - ``steps`` has an agent's steps. If ``steps_cut`` is true, the agent may have made more steps.
-    - ``hops`` is how often work was given to another agent.
-    - ``aside`` has texts at the edges of the message, such as names and times.
-    - ``parts`` has sources, tool cards, reasoning and status texts.
-    - ``refused`` has the connections of the page that Lookout's address guard blocked.
+    - ``steps`` contains an agent's steps. If ``steps_cut`` is true, the agent may have made more steps.
+    - ``hops`` is the number of times that an agent gave the work to another agent.
+    - ``aside`` contains texts at the edges of the message, such as names and times.
+    - ``parts`` contains sources, tool cards, reasoning and status texts.
+    - ``refused`` contains the connections of the page that Lookout's address guard blocked.
     """
 
     screenshot: str | None = None
@@ -190,7 +193,7 @@ class Evidence(Record):
     page: PageInfo | None = None
 
     def with_samples_and_texts_from(self, reading: Evidence) -> Self:
-        """Return this evidence with the samples and the texts beside the answer that ``reading`` has."""
+        """Return this evidence with the samples and the texts outside the answer taken from ``reading``."""
         return self.model_copy(
             update={"settle_samples": reading.settle_samples, "aside": reading.aside, "parts": reading.parts}
         )
@@ -209,7 +212,7 @@ class Exchange(Record):
     """A question with its complete answer and evidence. An incomplete answer is a `NoAnswer`.
 
     ``repeat`` counts from 0 if a case is asked several times. ``concurrency`` is the number of questions that were
-    asked at the same time. ``earlier_answers`` are the replies to all turns except the last.
+    asked at the same time. ``earlier_answers`` contains the replies to all turns except the last.
     """
 
     outcome: Literal["exchange"] = "exchange"
@@ -232,17 +235,17 @@ class Exchange(Record):
 
     @property
     def separately_sent_citations(self) -> tuple[str, ...]:
-        """The sources that the application sent separately from its text."""
+        """Return the sources that the application sent separately from its text."""
         return self.wire.citations if self.wire is not None else ()
 
     @property
     def text_outside_answer(self) -> str:
-        """The parts of the message that are not the answer, as one text."""
+        """Return the parts of the message that are not the answer, as one text."""
         return "\n".join(part.text for part in self.evidence.parts)
 
     @property
     def graded_text(self) -> str:
-        """The text that graders read."""
+        """Return the text that graders read."""
         if self.graded_channel is Channel.WIRE and self.wire is not None:
             return self.wire.text
         return self.visible_text
@@ -260,15 +263,15 @@ class NoAnswerReason(StrEnum):
     """The page went to an address that does not belong to the application."""
     ACCESS_DENIED = "access_denied"
     RATE_LIMITED = "rate_limited"
-    """The application limits the number of requests, and the run is over before the limit ends."""
+    """The application limits the number of requests, and the run ended before the rate limit was lifted."""
     LOGIN_FAILED = "login_failed"
-    """The target has a login, and Lookout is not signed in: the session has ended, or the login failed."""
+    """The target has a login, and Lookout is not signed in: the session has expired, or the login failed."""
     NO_SUCH_PATH = "no_such_path"
     """An API answers, but does not accept questions at the configured path (HTTP 404 or 405)."""
     END_NOT_FOUND = "end_not_found"
     """An API's streams end without the configured end event."""
     ANSWER_NOT_FOUND = "answer_not_found"
-    """An API answered, but there is no text at the configured path."""
+    """An API answered, but the answer has no text at the configured path."""
     PAGE_NOT_UNDERSTOOD = "page_not_understood"
     CAPTURE_UNSURE = "capture_unsure"
     """The text that was read may not be the answer, or may be incomplete."""
@@ -280,7 +283,7 @@ class NoAnswerReason(StrEnum):
 
 
 NOT_READ: Final = frozenset({NoAnswerReason.END_NOT_FOUND, NoAnswerReason.ANSWER_NOT_FOUND})
-"""Reasons that mean: there was an answer, but Lookout cannot read it with the current configuration."""
+"""Reasons for an answer that exists, but that Lookout cannot read with the current configuration."""
 NOT_LET_IN: Final = frozenset(
     {
         NoAnswerReason.NO_SUCH_PATH,
@@ -289,15 +292,15 @@ NOT_LET_IN: Final = frozenset(
         NoAnswerReason.LOGIN_FAILED,
     }
 )
-"""Reasons that mean: the application answered, but accepted no question."""
+"""Reasons for an application that responded, but did not accept any question."""
 
 
 # The fields are not in a common base class with Exchange, because that would change the order of keys in the
 # journal.
 class NoAnswer(Record):
-    """A question without an answer that can be graded, the reason, and who caused it.
+    """A question without an answer that can be graded, with the reason and with who caused it.
 
-    It never counts as a wrong answer.
+    A `NoAnswer` never counts as a wrong answer.
     """
 
     outcome: Literal["no_answer"] = "no_answer"

@@ -1,4 +1,4 @@
-"""What a run finds out after its verdict: what its failures have in common, and whether its cases fail again."""
+"""Explanations after the verdict: what a run's failures have in common, and whether its cases fail again."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ Count = Annotated[int, Field(ge=0)]
 class Cause(Record):
     """Conditions that failed cases have in common.
 
-    ``cases`` counts the cases that meet the conditions, and ``failed`` how many of them failed. ``elsewhere``
-    counts the cases that do not meet the conditions, and ``elsewhere_failed`` how many of those failed.
+    ``cases`` is the number of cases that meet the conditions, and ``failed`` is the number of those cases that
+    failed. ``elsewhere`` is the number of cases that do not meet the conditions, and ``elsewhere_failed`` is the
+    number of those cases that failed.
     """
 
     conditions: dict[str, Value]
@@ -38,8 +39,8 @@ class Cause(Record):
 class FirstLook(Record):
     """What failed cases have in common. If ``causes`` is empty, no common cause was found.
 
-    ``covered`` of the ``failed`` cases have one of the causes. ``groups`` is the number of groups of cases that
-    were compared.
+    ``covered`` is the number of failed cases that have one of the causes, and ``failed`` is the number of all
+    failed cases. ``groups`` is the number of groups of cases that were compared.
     """
 
     cases: Count
@@ -49,12 +50,12 @@ class FirstLook(Record):
     groups: Count = 0
 
     def replace_causes(self, causes: tuple[Cause, ...]) -> Self:
-        """Return the first look with other causes, for example with masked texts."""
+        """Return this result with other causes, for example with masked texts."""
         return self.model_copy(update={"causes": causes})
 
 
 class RecheckPlace(StrEnum):
-    """Where a case is asked again."""
+    """The place where a failed case is asked again."""
 
     TARGET = "target"
     PREVIOUS = "previous"
@@ -82,9 +83,9 @@ class RecheckAnswer(Record):
 
 
 class RecheckCount(Record):
-    """How often a case was asked again at one place, and the outcomes.
+    """The number of times that a case was asked again at one place, and the outcomes.
 
-    ``in_another_way`` counts the failures of another kind than the failure in the run.
+    ``in_another_way`` counts the failures whose kind differs from the failure in the run.
     """
 
     asked: Count = 0
@@ -96,7 +97,7 @@ class RecheckCount(Record):
 
 
 class CaseRecheck(Record):
-    """A failed case that was asked again: at the target (``here``), and at the previous build if there is one."""
+    """A failed case that was asked again at the target (``here``) and, if there is one, at the previous build."""
 
     case_id: Identifier
     severity: Severity
@@ -105,7 +106,7 @@ class CaseRecheck(Record):
 
 
 class BuildProof(StrEnum):
-    """Whether the previous build itself answered at its address."""
+    """The proof of which build answered at the address of the previous build."""
 
     PROVED = "proved"
     UNPROVED = "unproved"
@@ -115,10 +116,10 @@ class BuildProof(StrEnum):
 
 
 class PreviousBuild(Record):
-    """The previous build, where failed cases were asked too.
+    """The previous build, where failed cases were asked again.
 
     ``commit`` is the commit of the last accepted run. If another build answered, ``names`` is the name of that
-    build. ``problem`` says why no cases, or not all cases, were asked there.
+    build. ``problem`` is the reason why no cases, or not all cases, were asked there.
     """
 
     commit: Identifier | None = None
@@ -135,10 +136,10 @@ class PreviousBuild(Record):
 
 
 class Recheck(Record):
-    """The results of asking failed cases again. They do not change the verdict.
+    """The results of asking failed cases again. The results do not change the verdict.
 
-    The worst of the ``cases`` comes first. ``left_out`` counts the severe failed cases beyond the limit.
-    ``problem`` says why no cases, or not all cases, were asked.
+    ``cases`` begins with the worst case. ``left_out`` is the number of severe failed cases beyond the limit.
+    ``problem`` is the reason why no cases, or not all cases, were asked again.
     """
 
     cases: tuple[CaseRecheck, ...] = ()

@@ -1,4 +1,4 @@
-"""Incidents, messages about them, and people's actions in the form in which a message shows them."""
+"""Incidents, the messages about them, and operators' actions as a message shows them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class ActionKind(StrEnum):
-    """What a person can do with an incident."""
+    """An action that a person can perform on an incident."""
 
     ACKNOWLEDGE = "acknowledge"
     """Send no reminders unless the incident gets worse."""
@@ -30,7 +30,7 @@ class ActionKind(StrEnum):
 
 
 class ActionVia(StrEnum):
-    """Where the person did the action."""
+    """The place where a person performed an action."""
 
     SLACK = "slack"
     COMMAND = "command"
@@ -70,7 +70,7 @@ class IncidentKind(StrEnum):
 
 
 class Capability(StrEnum):
-    """The part of Lookout that opened an incident. Only this part can resolve a fault of Lookout."""
+    """The part of Lookout that opened an incident. Only the same part can resolve an internal fault."""
 
     VERIFY = "verify"
     NIGHTLY = "nightly"
@@ -101,13 +101,16 @@ class NotifyReason(StrEnum):
     REMINDER = "reminder"
     RECOVERED = "recovered"
     OPEN_BEFORE = "open_before"
-    """The incident was open before Slack worked, and nobody was notified then. This message reports it now."""
+    """The incident was already open when Slack delivery first worked, and no one had been notified.
+
+    The message reports the incident now.
+    """
     MISSED = "missed"
     """Slack refused the incident's messages. One summary reports all such incidents."""
     SILENCED = "silenced"
     """The incident occurred during a recurring silence. A summary after the silence reports it."""
     CLOSED = "closed"
-    """The case is no longer in the suite, or the target no longer in the configuration.
+    """The case is no longer in the suite, or the target is no longer in the configuration.
 
     The fault may still exist.
     """
@@ -119,7 +122,7 @@ class NotifyReason(StrEnum):
 
 
 class FailedCase(Record):
-    """A failed case in the message about its run. Texts are redacted."""
+    """A failed case in the message about its run. Its texts are redacted."""
 
     case_id: Identifier
     severity: Severity
@@ -134,8 +137,8 @@ class FaultIdentity(Record):
     """The fields that an observation and its incident have in common.
 
     ``fingerprint`` identifies the fault in every run. It does not depend on the run, the commit or the words of the
-    answer. ``owner`` is the part of Lookout that found the fault first. For a failed gate, ``failed_cases`` has the
-    ids of its failed cases, and ``verdict_reasons`` has the kinds of its decisive reasons.
+    answer. ``owner`` is the part of Lookout that found the fault first. For a failed gate, ``failed_cases``
+    contains the ids of the failed cases, and ``verdict_reasons`` contains the kinds of the decisive reasons.
     """
 
     fingerprint: Sha256
@@ -149,23 +152,23 @@ class FaultIdentity(Record):
     failed_cases: tuple[Identifier, ...] = ()
     verdict_reasons: tuple[str, ...] = ()
     right_answers: tuple[tuple[Identifier, Sha256], ...] = ()
-    """The hash of each failed case's gold at its last failure (`GoldCase.question_and_answer_sha256`)."""
+    """For each failed case, the hash of its gold at the last failure (`GoldCase.question_and_answer_sha256`)."""
 
 
 class Observation(FaultIdentity):
     """One fault that a run found. The texts are already redacted.
 
-    - ``flaky`` says how often a flaky case was right.
-    - ``origin`` says who asked the question.
-    - ``multiplied`` is true for a rate that has grown a lot since the last alert.
+    - ``flaky`` states how often the answer to a flaky case was right.
+    - ``origin`` states who asked the question.
+    - ``multiplied`` is true for a rate that has increased a lot since the last alert.
     - If ``is_report`` is true, ``asked`` is an issue, ``expected`` is the reference, and ``answered`` is an agent's
       report.
 
     For a failed gate:
 
-    - ``examples`` has the worst failed cases that have no alert of their own.
+    - ``examples`` contains the worst failed cases that do not have an alert of their own.
     - ``others`` is a text with the names of further cases.
-    - ``cases_with_alerts`` has the ids of the cases that have their own alert.
+    - ``cases_with_alerts`` contains the ids of the cases that have their own alert.
     """
 
     run_id: Identifier
@@ -186,7 +189,7 @@ class Observation(FaultIdentity):
     cases_with_alerts: tuple[Identifier, ...] = ()
     is_report: bool = False
     address: str = ""
-    """The target's configured address. It is not redacted in ``reason``."""
+    """The target's configured address. In ``reason``, this address is not redacted."""
 
     def to_rate_example(self, fingerprint: Sha256, case_id: str, reason: Redacted) -> Self:
         """Return the observation with the fingerprint and reason of an incident about a rate of failures.
@@ -198,7 +201,10 @@ class Observation(FaultIdentity):
         )
 
     def remove_cases(self, right: Collection[str], reason: Redacted) -> Self:
-        """Return the observation without the cases that are ``right`` now. ``reason`` names the remaining cases."""
+        """Return the observation without the cases in ``right``, whose answers are right now.
+
+        ``reason`` is the new reason, which names the remaining cases.
+        """
         return self.model_copy(
             update={
                 "failed_cases": tuple(case for case in self.failed_cases if case not in right),
@@ -225,9 +231,9 @@ class Incident(FaultIdentity):
     last_seen_at: UtcTime
     last_notified_at: UtcTime | None = None
     resolved_at: UtcTime | None = None
-    """The time at which the fault ended last.
+    """The time at which the fault last ended.
 
-    It may stay set if the fault returns: check the state with `is_resolved`.
+    ``resolved_at`` may stay set if the fault returns. Use `is_resolved` to check the state.
     """
     occurrences: Annotated[int, Field(ge=1)] = 1
     first_commit: Identifier | None = None
@@ -262,8 +268,8 @@ class Incident(FaultIdentity):
         """Open a resolved incident again. If the fault is the same as before, ``resolved_at`` stays set.
 
         A gate can fail again for another reason. Two failures of a gate are the same fault if they have a failed
-        case in common. If neither has failed cases, they are the same fault if they have a kind of reason in
-        common. Other faults with the same fingerprint are always the same.
+        case in common. If neither failure has failed cases, the failures are the same fault if they have a kind of
+        reason in common. All other faults with the same fingerprint are the same fault.
         """
         if self.failed_cases and observation.failed_cases:
             earlier = {*self.failed_cases, *self.notified_cases}
@@ -281,8 +287,8 @@ class Incident(FaultIdentity):
     def update_from(self, observation: Observation) -> Self:
         """Update the open incident with a new observation.
 
-        An acknowledged incident is opened again if it got worse. The severity never falls while the incident is
-        open. If it could fall, a fault whose severity changes would send an alert every other night.
+        An acknowledged incident is opened again if it got worse. The severity never decreases while the incident is
+        open. Otherwise, a fault whose severity alternates would send an alert every other night.
         """
         return self.model_copy(
             update={
@@ -301,7 +307,7 @@ class Incident(FaultIdentity):
     def is_worsened_by(self, observation: Observation) -> bool:
         """Return whether ``observation`` makes the incident worse.
 
-        The incident gets worse if the observation is more severe, if its rate has grown a lot, or if it has a
+        The incident gets worse if the observation is more severe, if its rate has increased a lot, or if it has a
         failed case that no message has reported.
         """
         multiplied = observation.multiplied and observation.run_id != self.last_run_id
@@ -343,7 +349,7 @@ class Incident(FaultIdentity):
         return self.model_copy(update={"state": IncidentState.RESOLVED, "resolved_at": max(at, self.last_seen_at)})
 
     def place_in_thread(self, thread: str | None, channel: str | None) -> Self:
-        """Send later alerts to the thread of the message ``thread``, or to no thread if it is ``None``."""
+        """Send later alerts to the thread of the message ``thread``; outside any thread if it is ``None``."""
         return self.model_copy(update={"thread": thread, "channel": channel})
 
 
@@ -369,12 +375,12 @@ class AlertItem(Record):
 
     @property
     def urgency(self) -> tuple[bool, int, bool, str, str]:
-        """The key that sorts items in a message: open items first, then the most severe, then the new ones."""
+        """Return the key that sorts the items of a message: open, more severe and new items come first."""
         incident, is_old = self.incident, self.reason is not NotifyReason.FIRST_SEEN
         return incident.is_resolved, -incident.severity, is_old, incident.case_id or "", incident.fingerprint
 
     def place_in_thread(self, thread: str | None, channel: str | None) -> Self:
-        """Return the item in another thread, or in none."""
+        """Return the item in another thread, or without a thread."""
         return self.model_copy(update={"incident": self.incident.place_in_thread(thread, channel)})
 
     def record_alert(self, at: datetime) -> Self:
@@ -382,7 +388,7 @@ class AlertItem(Record):
         return self.model_copy(update={"incident": self.incident.record_alert(at)})
 
     def mark_flaky(self, text: str) -> Self:
-        """Return the item with ``text``, which says how often its flaky case was right."""
+        """Return the item with ``text``, which states how often the answer to its flaky case was right."""
         return self.model_copy(update={"observation": self.observation.model_copy(update={"flaky": text})})
 
 
@@ -396,10 +402,10 @@ class CaseAlert(Record):
 class RunSummary(Record):
     """Facts about a run that all its messages and reports show.
 
-    - ``flat`` and ``weighted`` are the scores as text, or ``None`` before the run ends.
+    - ``flat`` and ``weighted`` are the scores as text, or ``None`` before the end of the run.
     - ``dimensions`` summarises an agent's reports on issues.
-    - ``in_common`` has a line for each common cause of failures.
-    - ``changed`` has a line for each change since the last accepted run.
+    - ``in_common`` contains a line for each common cause of failures.
+    - ``changed`` contains a line for each change since the last accepted run.
     - ``under_way`` is true if the message was sent before the end of the run.
     """
 
@@ -414,7 +420,7 @@ class RunSummary(Record):
     production: bool = False
 
     def fill_empty_fields_from(self, base: RunSummary) -> RunSummary:
-        """Return this summary. Its empty fields are filled from ``base``.
+        """Return this summary with its empty fields filled from ``base``.
 
         ``under_way`` always comes from this summary.
         """
@@ -423,20 +429,20 @@ class RunSummary(Record):
 
 
 OPENING_REASONS: Final = frozenset({NotifyReason.FIRST_SEEN, NotifyReason.REGRESSED})
-"""Reasons of messages about something new. They share one message, which starts a thread."""
+"""Reasons for a message about something new. These messages share one Slack message, which starts a thread."""
 
 SUMMARY_REASONS: Final = frozenset({NotifyReason.MISSED, NotifyReason.SILENCED})
-"""Reasons of a summary of several incidents, which may be open or resolved."""
+"""Reasons for a summary of several incidents, which may be open or resolved."""
 
 THREAD_REASONS: Final = OPENING_REASONS | {NotifyReason.OPEN_BEFORE, NotifyReason.MISSED}
-"""Reasons of messages that start a thread. Later alerts about their incidents are replies in this thread."""
+"""Reasons for a message that starts a thread. Later alerts about its incidents are replies in this thread."""
 
 
 class Alert(RunSummary):
     """One message about the incidents of one kind from one run. It is stored before it is sent.
 
-    The message shows its ``id``: two messages with the same id are duplicates. ``own_alerts`` has the alerts about
-    the single cases of a failed gate.
+    The message shows its ``id``: two messages with the same id are duplicates. ``own_alerts`` contains the alerts
+    about individual cases of a failed gate.
     """
 
     id: Identifier
@@ -449,26 +455,26 @@ class Alert(RunSummary):
     items: Annotated[tuple[AlertItem, ...], Field(min_length=1)]
     own_alerts: tuple[CaseAlert, ...] = ()
     marks: tuple[OperatorMark, ...] = ()
-    """People's actions on the message. They are added when the message is shown, and are not stored with it."""
+    """Operators' actions on the message. They are added when the message is shown, and are not stored with it."""
     again: str = ""
-    """The results of asking its cases again.
+    """The results of asking the message's cases again.
 
     They are added when the message is shown, and are not stored with it.
     """
 
     @property
     def thread(self) -> str | None:
-        """The thread that the message is sent to, or ``None`` if the message starts a thread."""
+        """Return the thread to which the message is sent, or ``None`` if the message starts a thread."""
         return self.items[0].incident.thread
 
     @property
     def channel(self) -> str | None:
-        """The channel of ``thread``, or ``None`` for the sender's default channel."""
+        """Return the channel of ``thread``, or ``None`` for the sender's default channel."""
         return self.items[0].incident.channel
 
     @property
     def fingerprints(self) -> tuple[Sha256, ...]:
-        """The fingerprints of the message's incidents, in the order in which they are shown."""
+        """Return the fingerprints of the message's incidents, in the order in which they are shown."""
         return tuple(item.incident.fingerprint for item in self.items)
 
     @property
@@ -493,15 +499,15 @@ class Alert(RunSummary):
         return self.model_copy(update={name: getattr(summary, name) for name in RunSummary.model_fields})
 
     def with_items_sorted_by_urgency(self, items: Iterable[AlertItem]) -> Self:
-        """Return the message about other ``items``, sorted by urgency."""
+        """Return the message with other ``items``, sorted by urgency."""
         ordered = tuple(sorted(items, key=lambda item: item.urgency))
         severity, reason = ordered[0].incident.severity, choose_alert_reason(ordered)
         return self.model_copy(update={"items": ordered, "severity": severity, "reason": reason})
 
     def merge_alerts(self, later: Sequence[Alert]) -> Self:
-        """Return the message with the items of ``later`` messages. Its id and its time do not change.
+        """Return the message with the items of the ``later`` messages added. Its id and its time do not change.
 
-        It has the newest summary and, for each fault, the newest item.
+        The message gets the newest summary and, for each fault, the newest item.
         """
         newest = {item.incident.fingerprint: item for alert in (self, *later) for item in alert.items}
         summary: RunSummary = self
@@ -514,17 +520,17 @@ class Alert(RunSummary):
         return self.model_copy(update={"own_alerts": tuple(own_alerts)})
 
     def with_marks(self, marks: Sequence[OperatorMark]) -> Self:
-        """Return the message with operators' actions on it."""
+        """Return the message with the ``marks`` of operators' actions on it."""
         return self.model_copy(update={"marks": tuple(marks)})
 
     def with_recheck(self, text: str) -> Self:
-        """Return the message with the results of asking its cases again."""
+        """Return the message with ``text``, the results of asking its cases again."""
         return self.model_copy(update={"again": text})
 
     def mark_flaky(self, texts: Mapping[str, str]) -> Self:
         """Return the message with a text for each flaky case.
 
-        ``texts`` maps the id of a flaky case to a text that says how often the case was right.
+        ``texts`` maps the id of a flaky case to a text that states how often the answer to the case was right.
         """
         items = (
             item.mark_flaky(texts[case]) if (case := item.observation.case_id) and case in texts else item
@@ -550,11 +556,11 @@ class DeliveryStatus(StrEnum):
     PRINTED = "printed"
     """The message was printed in the terminal, because Slack is not configured."""
     FAILED = "failed"
-    """The attempt failed. Lookout tries again."""
+    """The attempt failed. Lookout will retry."""
     REJECTED = "rejected"
     """The service refused the message permanently."""
     LEFT = "left"
-    """The message was not sent, because the installation that this folder was copied from sends it."""
+    """The message was not sent, because the installation from which this folder was copied sends it."""
 
 
 class Receipt(Record):

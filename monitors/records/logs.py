@@ -14,15 +14,15 @@ Offset = Annotated[int, Field(ge=0)]
 
 
 class FileMark(Record):
-    """Identifies a log file after a rotation, and states how far the file was read.
+    """The state of a log file that was read: it identifies the file after a rotation and states the read position.
 
-    A file is identified only by its content, because a copy of it has another inode. ``starts_sha256`` has the
-    hashes of its first 64, 256, 1,024, … bytes. ``tail_sha256`` is the hash of the last ``tail_bytes`` bytes before
-    ``offset``.
+    A file is identified only by its content, because a copy of the file has another inode. ``starts_sha256``
+    contains the hashes of its first 64, 256, 1,024, … bytes. ``tail_sha256`` is the hash of the last ``tail_bytes``
+    bytes before ``offset``.
     """
 
     generation: Annotated[int, Field(ge=0)]
-    """How many times the log had been rotated when this file was the newest."""
+    """The number of times that the log had been rotated when this file was the newest."""
     offset: Offset
     """The position after the last complete line that was read."""
     starts_sha256: tuple[Sha256, ...] = ()
@@ -31,19 +31,19 @@ class FileMark(Record):
 
 
 class LogCursor(Record):
-    """How far a log was read.
+    """The position up to which a log was read.
 
     The cursor is stored in one transaction with the entries that were read. A restart therefore skips no entry.
     """
 
     log: Identifier
     sequence: Annotated[int, Field(ge=1)] = 1
-    """The number of the read. A later read has a larger number."""
+    """The number of this read operation. Later read operations have larger numbers."""
     current: FileMark
     earlier: tuple[FileMark, ...] = ()
-    """Older files of the log, newest first. The application may still add a line to them."""
+    """Older files of the log, newest first. The application may still append lines to these files."""
     modified_ns: Offset = 0
-    """When the newest file was last written, in nanoseconds, by the clock of its file system."""
+    """The time at which the newest file was last written, in nanoseconds, from the clock of its file system."""
     history_to: Offset = 0
     """Size of the log in bytes when Lookout began to watch it. Entries before this position send no alert."""
 
@@ -53,19 +53,22 @@ class LogCursor(Record):
         return self.current.offset == 0 and not self.earlier
 
     def is_written_before_watching(self, generation: int, offset: int) -> bool:
-        """Return whether the line at this position was written before Lookout began to watch the log."""
+        """Return whether the line at this position was written before Lookout began to watch the log.
+
+        ``generation`` identifies the file, and ``offset`` is the position in bytes.
+        """
         return generation == 0 and offset < self.history_to
 
 
 class QuarantineReason(StrEnum):
-    """Why a line is not a valid entry."""
+    """The reason why a line is not a valid entry."""
 
     TOO_LONG = "too_long"
     NOT_UTF8 = "not_utf8"
     NOT_JSON = "not_json"
     NOT_AN_OBJECT = "not_an_object"
     NO_TEXT = "no_text"
-    """The line is an object, but has no question, reply or claim under a known name."""
+    """The line is a JSON object, but has no question, reply or claim under a known field name."""
 
 
 class QuarantinedLine(Record):
@@ -82,10 +85,10 @@ class QuarantinedLine(Record):
 
 
 class LogWarningKind(StrEnum):
-    """What happened to the log."""
+    """The kind of problem with a log."""
 
     MISSING = "missing"
-    """The log has no file."""
+    """The log does not have any file."""
     REPLACED = "replaced"
     """The file that Lookout was reading no longer exists. Its last lines are missing."""
 
@@ -119,7 +122,7 @@ class BlockedReply(Record):
 
     @property
     def has_text(self) -> bool:
-        """Return whether the question, the blocked reply or a claim has a text that a person can judge."""
+        """Return whether the question, the blocked reply or a claim contains text that a person can judge."""
         return any(text and text.strip() for text in (self.user_text, self.blocked_reply, *self.unsupported_claims))
 
 

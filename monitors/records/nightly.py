@@ -22,7 +22,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class CensusKind(StrEnum):
-    """What rules can find in a conversation without a known right answer."""
+    """A kind of finding that rules can make in a conversation without a known right answer."""
 
     DISCLOSURE = "disclosure"
     """A reply contains personal data or a secret that was not in the user's messages."""
@@ -37,12 +37,15 @@ class CensusKind(StrEnum):
 
     @property
     def failure_kind(self) -> FailureKind | None:
-        """The failure kind, or ``None`` if the finding is not a failure of a reply."""
+        """Return the failure kind, or ``None`` if the finding is not a failure of a reply."""
         return _FAILURE_KINDS.get(self)
 
     @property
     def always_fails(self) -> bool:
-        """Return whether one occurrence is a failure. For other kinds, only a large increase is a failure."""
+        """Return whether one occurrence is already a failure.
+
+        For all other kinds, only a large increase is a failure.
+        """
         return self in _ALWAYS_FAILING
 
 
@@ -55,11 +58,11 @@ _ALWAYS_FAILING = frozenset({CensusKind.DISCLOSURE, CensusKind.ERROR_LEAK, Censu
 
 
 class CensusRate(Record):
-    """How many conversations of a night have one kind of finding.
+    """The number of conversations in a night that have one kind of finding.
 
-    ``graded`` counts the conversations in which rules can decide about this kind. ``first_at`` and ``last_at`` are
-    the times of the first and the last conversation with the finding. ``example_id`` is the id of the first such
-    conversation.
+    ``graded`` is the number of conversations for which rules can decide about this kind. ``first_at`` and
+    ``last_at`` are the times of the first and the last conversation with the finding. ``example_id`` is the id of
+    the first such conversation.
     """
 
     kind: CensusKind
@@ -71,7 +74,7 @@ class CensusRate(Record):
 
     @property
     def finding_share(self) -> float | None:
-        """The share (0 to 1) of graded conversations with the finding, or ``None`` if nothing was graded."""
+        """Return the share (0 to 1) of graded conversations with the finding, or ``None`` if nothing was graded."""
         return self.found / self.graded if self.graded else None
 
     @model_validator(mode="after")
@@ -84,7 +87,7 @@ class CensusRate(Record):
 
 
 class CensusExample(Record):
-    """An example of a finding for a message. It is redacted and shortened."""
+    """An example of a finding, for use in a message. The example is redacted and shortened."""
 
     kind: CensusKind
     asked: Redacted
@@ -108,7 +111,7 @@ class SeenConversation(Record):
 
 
 class KindRate(Record):
-    """How many graded conversations failed in one way, and the estimated share of all conversations."""
+    """The number of graded conversations with one kind of failure, and its estimated share of all conversations."""
 
     kind: FailureKind
     failures: Count
@@ -116,10 +119,10 @@ class KindRate(Record):
 
 
 class QuestionsAsked(Record):
-    """The application's clarifying questions, and users' thumbs on them.
+    """The application's clarifying questions, and users' thumbs up or down on them.
 
-    ``recognised`` counts the questions that were found by their wording. The other questions are marked as
-    questions in the source. ``share`` is the share of thumbs up, with the interval ``low`` to ``high``.
+    ``recognised`` is the number of questions that were recognised by their wording. All other questions are marked
+    as questions in the source. ``share`` is the share of thumbs up, with the interval from ``low`` to ``high``.
     """
 
     questions: Count
@@ -136,7 +139,7 @@ class QuestionsAsked(Record):
 
 
 class FactsChecked(Record):
-    """How many sampled ``replies`` had their facts checked, by a judge or with the gold set."""
+    """The number of sampled ``replies`` whose facts were checked by a judge or against the gold set."""
 
     replies: Count = 0
     by_judge: Count = 0
@@ -144,12 +147,12 @@ class FactsChecked(Record):
 
     @property
     def total(self) -> int:
-        """The number of replies whose facts were checked."""
+        """Return the number of replies whose facts were checked."""
         return self.by_judge + self.by_gold
 
 
 class KnownQuestions(Record):
-    """Sampled conversations whose question is in the gold set. Rules can grade their facts."""
+    """Sampled conversations whose question is in the gold set. Rules can grade the facts in these conversations."""
 
     conversations: Count
     failed: Count
@@ -172,9 +175,9 @@ class NightlyIntake(Record):
     """What a nightly run read.
 
     - ``read`` counts new conversations, and ``known`` counts conversations that an earlier run had read.
-    - ``repeated`` counts the items that occurred more than once in a source. Such an item counts as one.
-    - ``interrupted`` names the sources that were not read to their end.
-    - ``census`` has what rules found in all conversations.
+    - ``repeated`` counts the items that occurred more than once in a source. Such an item is counted once.
+    - ``interrupted`` contains the names of the sources that were not read to their end.
+    - ``census`` contains what rules found in all conversations.
     """
 
     since: UtcTime
@@ -187,24 +190,24 @@ class NightlyIntake(Record):
     issues: tuple[SourceWarning, ...] = ()
     issue_count: Count = 0
     unusable: dict[UnusableReason, Count] = Field(default_factory=dict[UnusableReason, Count])
-    """How many items could not be used, by reason. Empty for runs of earlier versions."""
+    """The number of items that could not be used, by reason. Empty for runs of earlier versions."""
     interrupted: tuple[str, ...] = ()
     census: tuple[CensusRate, ...] = ()
     citations_checked: dict[Identifier, bool] = Field(default_factory=dict[Identifier, bool])
     """For each source, whether citations were checked.
 
-    They are checked if its conversations have cited documents.
+    They are checked if conversations from the source have cited documents.
     """
 
 
 class NightlyReport(NightlyIntake):
-    """The results of a nightly run of one target.
+    """The results of a nightly run for one target.
 
-    - ``severe`` is the share of conversations with a failure of severity 3, and ``failed`` the share with any
+    - ``severe`` is the share of conversations with a failure of severity 3, and ``failed`` is the share with any
       failure.
-    - ``strata`` has the counts behind ``severe``, and ``fact_strata`` has the counts of wrong facts.
-    - ``reviews`` counts people's reviews. They are used to correct the rates for the errors of the judge.
-    - ``graded_by`` names the graders. Rates of different graders are not comparable.
+    - ``strata`` contains the counts behind ``severe``, and ``fact_strata`` contains the counts of wrong facts.
+    - ``reviews`` counts human reviews, which are used to correct the rates for the errors of the judge.
+    - ``graded_by`` contains the names of the graders. Rates from different graders are not comparable.
     - ``drift_reading`` is ``None`` if the drift test ignored this run.
     """
 
@@ -229,14 +232,14 @@ class NightlyReport(NightlyIntake):
 
     @property
     def state(self) -> str:
-        """``Partial`` if the run has shortfalls, ``Empty`` without new conversations, ``Graded`` otherwise."""
+        """Return ``Partial`` if the run has shortfalls, ``Empty`` without new conversations, else ``Graded``."""
         if self.shortfalls:
             return "Partial"
         return "Graded" if self.read else "Empty"
 
     @property
     def shortfalls(self) -> tuple[str, ...]:
-        """Texts about what is missing in the run. Empty if the run is complete."""
+        """Return texts that state what is missing in the run. The result is empty if the run is complete."""
         judging = self.judging
         texts = [f"{plural(len(self.interrupted), 'source')} not read completely" if self.interrupted else ""]
         if judging.void_groups:

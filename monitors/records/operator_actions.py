@@ -1,7 +1,7 @@
 """Records of operators: actions on incidents, labels on findings, and silences.
 
-An action is what a person does about an alert. Its outcome is the result, and its mark is the form in which the
-alert shows it (`OperatorMark`). A silence mutes alerts about a known fault for a limited time.
+An action is what a person does about an alert. The outcome of an action is its result. The mark of an action
+(`OperatorMark`) is how the alert shows the action. A silence mutes alerts about a known fault for a limited time.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from monitors.records.recurrence import Period, Recurrence
 from monitors.records.reviews import AnswerVerdict, LabelSource
 
 NO_END: Final = datetime(9999, 1, 1, tzinfo=UTC)
-"""The end of a recurring silence that does not end."""
+"""The value of ``ends_at`` for a recurring silence without an end."""
 
 
 class Silence(Record):
-    """Mutes alerts about matching incidents from ``starts_at`` (included) to ``ends_at`` (excluded).
+    """Mutes alerts about matching incidents from ``starts_at`` (inclusive) to ``ends_at`` (exclusive).
 
     - ``fingerprint``, ``target``, ``kind``, ``case_id`` and ``failure_kind`` select incidents. At least one of them
       must be set. An incident matches if it has the same value in every field that is set.
     - ``ended_by`` is the person who ended the silence early.
-    - If ``recurrence`` is set, the silence mutes only in its recurring periods.
+    - If ``recurrence`` is set, the silence mutes alerts only in its recurring periods.
     - If ``scheduled`` is true, a person chose the start time.
     """
 
@@ -56,7 +56,7 @@ class Silence(Record):
             raise ValueError(f"a silence must end after it starts, got {self.starts_at} to {self.ends_at}")
         if not self.list_matchers():
             raise ValueError(
-                "a silence must name a fingerprint, target, kind, case_id or failure_kind; it cannot silence "
+                "a silence must set fingerprint, target, kind, case_id or failure_kind; it cannot silence "
                 "everything"
             )
         return self
@@ -70,7 +70,7 @@ class Silence(Record):
         return self.model_copy(update={"ends_at": ends_at, "ended_by": by})
 
     def list_matchers(self) -> dict[str, str]:
-        """List the values that an incident must have to match. The keys are names of fields."""
+        """Return the values that an incident must have to match. The keys are field names."""
         named = {
             "fingerprint": self.fingerprint,
             "target": self.target,
@@ -105,7 +105,7 @@ class Silence(Record):
     def iterate_periods(self, after: datetime) -> Iterator[Period]:
         """Yield the periods in which the silence mutes alerts, in order.
 
-        Periods that do not end after ``after`` are skipped.
+        Periods that end at or before ``after`` are skipped.
         """
         if self.recurrence is None:
             periods = iter([Period(self.starts_at, self.ends_at)])
@@ -122,9 +122,9 @@ class Silence(Record):
 class OperatorAction(Record):
     """A person's action on an alert.
 
-    A button of a message always gives the same ``id``, even if it is pressed several times. ``by`` is a Slack user
-    id, or the name that was given to the command. If ``fingerprints`` is empty, the action is about all incidents
-    of the message ``alert_id``.
+    A button of a message always gives the same ``id``, even if the button is pressed several times. ``by`` is a
+    Slack user id, or the name that was given to the command. If ``fingerprints`` is empty, the action is about all
+    incidents of the message ``alert_id``.
     """
 
     id: Identifier
@@ -146,7 +146,7 @@ class OperatorAction(Record):
 
 
 class ActionEffect(StrEnum):
-    """What an action changed."""
+    """The change that an action made."""
 
     DONE = "done"
     NOTHING_TO_DO = "nothing_to_do"
@@ -166,9 +166,9 @@ class ActionOutcome(Record):
 
 
 class HumanLabel(Record):
-    """A person's verdict. It is used to measure judges and graders.
+    """A person's verdict. Labels are used to measure judges and graders.
 
-    - A label on the finding of an alert has ``finding_right``. It is false for a false alarm.
+    - A label on the finding of an alert has ``finding_right``, which is false for a false alarm.
     - A label on a reviewed answer has ``answer``, and the probability with which the answer was sampled.
     - A label on a report may have a ``rating`` from 1 to 5.
     - ``reason`` is the grader's reason.
@@ -199,10 +199,10 @@ class HumanLabel(Record):
 
 
 class CaseDraft(Record):
-    """A draft of a gold case. It becomes gold only if a person accepts it.
+    """A draft of a gold case. The draft becomes gold only if a person accepts it.
 
-    Its texts are redacted. ``gold`` is missing if a person must write the right answer. ``bad_reply`` is the
-    application's reply, which the new case must fail. If ``cut`` is true, only excerpts were available.
+    The texts of the draft are redacted. ``gold`` is missing if a person must write the right answer. ``bad_reply``
+    is the application's reply, which the new case must fail. If ``cut`` is true, only excerpts were available.
     """
 
     id: Identifier
@@ -238,7 +238,7 @@ class StoredConversation(Record):
 
 
 class ActionContext(Record):
-    """An action, and everything that is needed to carry it out.
+    """An action, and everything that is needed to perform the action.
 
     ``items`` is empty if the message or its incidents are not in this warehouse.
     """
@@ -252,7 +252,7 @@ class ActionContext(Record):
 class ActionChanges(Record):
     """The outcome of an action, and everything that the action changes.
 
-    All of this is stored in one transaction.
+    All changes are stored in one transaction.
     """
 
     outcome: ActionOutcome

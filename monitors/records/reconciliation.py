@@ -12,7 +12,7 @@ from monitors.records.grades import JudgeLineage
 
 Count = Annotated[int, Field(ge=0)]
 NO_LOG = "no hallucination_log is configured"
-"""The reason why a guard has no figures if no log is configured."""
+"""The reason why a guard has no figures if ``hallucination_log`` is not configured."""
 
 
 class Interval(Record):
@@ -30,7 +30,7 @@ class Interval(Record):
 
 
 class Unknown(Record):
-    """Stands in place of a figure that is not known. ``why`` gives the reason."""
+    """A placeholder for a figure that is not known. ``why`` is the reason."""
 
     why: str
 
@@ -39,10 +39,10 @@ Figure = Interval | Unknown
 
 
 class GuardCounts(Record):
-    """How many replies the guard blocked (``entries``), and how people labelled them.
+    """The number of replies that the guard blocked (``entries``), and how people labelled the replies.
 
     ``right`` counts blocked replies that were bad, and ``wrong`` counts false alarms. A reply with both labels
-    counts as neither.
+    is not included in either count.
     """
 
     entries: Count
@@ -57,15 +57,15 @@ class GuardCounts(Record):
 
     @property
     def labelled(self) -> int:
-        """How many of the entries have a label by a person."""
+        """Return the number of entries that have a human label."""
         return self.right + self.wrong
 
 
 class TrafficCounts(Record):
-    """What the nightly runs found in replies that users received.
+    """What the nightly runs found in the replies that users received.
 
-    A conversation fails if one of its replies is wrong or unsupported. It is graded if it failed or all of its
-    replies were graded. ``bad_replies`` counts the wrong or unsupported replies in the sample.
+    A conversation fails if one of its replies is wrong or unsupported. A conversation is graded if it failed or if
+    all its replies were graded. ``bad_replies`` is the number of wrong or unsupported replies in the sample.
     """
 
     nightly_runs: Count = 0
@@ -73,21 +73,21 @@ class TrafficCounts(Record):
     bad_replies: Count = 0
     lineages: tuple[JudgeLineage, ...] = ()
     why_none: str = ""
-    """Why there are no counts. Empty if there are counts."""
+    """The reason why there are no counts. Empty if there are counts."""
 
     @property
     def conversations(self) -> int:
-        """The number of all conversations, including those that were not sampled."""
+        """Return the number of all conversations, including those that were not sampled."""
         return sum(stratum.conversations for stratum in self.strata)
 
     @property
     def graded(self) -> int:
-        """The number of sampled conversations that were graded."""
+        """Return the number of sampled conversations that were graded."""
         return sum(stratum.graded for stratum in self.strata)
 
     @property
     def found(self) -> int:
-        """The number of sampled conversations that failed."""
+        """Return the number of sampled conversations that failed."""
         return sum(stratum.failures for stratum in self.strata)
 
 
@@ -117,7 +117,7 @@ class OverlapCounts(Record):
 
     @property
     def both(self) -> int:
-        """The number of replies that both detectors found to be bad."""
+        """Return the number of replies that both detectors found to be bad."""
         return sum(reply.held_back for reply in self.found)
 
 
@@ -148,7 +148,7 @@ class Reconciliation(Record):
     - ``missed`` is the number of bad conversations that users received and that neither detector found.
     - ``judge_blind`` is the number of bad conversations that the judge would pass.
     - ``total_bad`` is the number of all bad replies, including the blocked ones.
-    - ``corrected`` is true if the figures are corrected for the errors of the judge, which people's reviews show.
+    - ``corrected`` is true if the figures are corrected for the errors of the judge, as measured by human reviews.
     """
 
     counts: ReconciliationCounts

@@ -1,7 +1,7 @@
 """Weekly time windows in a time zone, such as ``every Sunday 02:00–04:00 Europe/Berlin``.
 
-A time is in a window if the clock of the zone shows a time in the window. If the clock skips an hour in spring, the
-window has no minutes in this hour. If the clock shows an hour twice in autumn, both hours are in the window.
+A moment is in a window if the local time of the zone is in the window. If clocks skip an hour in spring, the
+window has no minutes in this hour. If clocks show an hour twice in autumn, both hours are in the window.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ ACCEPTED: Final = 'days and times such as "Sunday 02:00-04:00", "Mon-Fri, Sun 22
 DAY_MINUTES: Final = 24 * 60
 WEEK_MINUTES: Final = 7 * DAY_MINUTES
 MAX_STEP_MIN: Final = 60
-"""Longest step, in minutes, in the search for the start and end of a window.
+"""The longest step, in minutes, in the search for the start and the end of a window.
 
-A step of an hour contains at most one clock change, because no zone changes its clock twice within an hour.
+A step of one hour contains at most one clock change, because no zone changes its clock twice within an hour.
 """
 
 _WINDOW: Final = re.compile(
@@ -38,16 +38,16 @@ _TIME: Final = re.compile(r"(?:([01]?\d|2[0-3]):([0-5]\d)|24:00)")
 
 
 class Period(NamedTuple):
-    """A period in UTC, from its start to before ``ends_at``."""
+    """A period in UTC. ``ends_at`` is exclusive."""
 
     starts_at: datetime
     ends_at: datetime
 
 
 class _WeeklyWindow(NamedTuple):
-    """A window, and the complete text that describes it.
+    """A weekly window, and the complete text that describes it.
 
-    ``minutes`` covers two weeks from Monday 00:00. It has 1 for each minute within the window.
+    ``minutes`` covers two weeks from Monday 00:00. It contains 1 for each minute within the window.
     """
 
     text: str
@@ -61,7 +61,7 @@ def _parse_window(text: str) -> _WeeklyWindow:
     if match is None:
         raise ValueError(f"{ACCEPTED}; the start and end times are missing")
     if rest := match["rest"].strip():
-        raise ValueError(f"{ACCEPTED}, without {rest!r}; `zone` names the zone")
+        raise ValueError(f"{ACCEPTED}, without {rest!r}; use `zone` for the time zone")
     days, names = _parse_days(match["days"])
     start_min, end_min = (_parse_minute_of_day(match[bound]) for bound in ("start", "end"))
     if (start_min - end_min) % DAY_MINUTES == 0 and end_min - start_min != DAY_MINUTES:
@@ -71,13 +71,13 @@ def _parse_window(text: str) -> _WeeklyWindow:
         for minute in range(start_min, end_min if end_min > start_min else end_min + DAY_MINUTES):
             minutes[(day * DAY_MINUTES + minute) % WEEK_MINUTES] = 1
     if all(minutes):
-        raise ValueError(f"{ACCEPTED}; this is the whole week, so the silence would never end")
+        raise ValueError(f"{ACCEPTED}; this window covers the whole week, so the silence would never end")
     start, end = (f"{minute // 60:02}:{minute % 60:02}" for minute in (start_min, end_min))
     return _WeeklyWindow(f"{names} {start}-{end}", bytes(minutes * 2))
 
 
 def _parse_days(text: str) -> tuple[frozenset[int], str]:
-    """Parse names and ranges of weekdays. Return their numbers and their full names."""
+    """Parse weekday names and ranges of weekdays. Return the weekday numbers and the full names."""
     if not text:
         raise ValueError(f"{ACCEPTED}; the days are missing")
     if text.lower() == EVERY_DAY:
@@ -102,13 +102,13 @@ def _parse_weekday(name: str) -> int:
 def _parse_minute_of_day(text: str) -> int:
     match = _TIME.fullmatch(text)
     if match is None:
-        raise ValueError(f"{ACCEPTED}; {text} is not from 00:00 to 24:00")
+        raise ValueError(f"{ACCEPTED}; {text} is not between 00:00 and 24:00")
     return int(match[1]) * 60 + int(match[2]) if match[1] else DAY_MINUTES
 
 
 @lru_cache(maxsize=1)
 def _list_zone_names() -> frozenset[str]:
-    """List the time zones with full names. An abbreviation such as CET can mean several zones."""
+    """Return the time zones that have full names. An abbreviation such as CET can mean several zones."""
     return frozenset(zone for zone in available_timezones() if "/" in zone or zone == "UTC")
 
 
@@ -142,7 +142,7 @@ class Recurrence(Record):
         return bool(_parse_window(self.every).minutes[self._compute_minute_of_week(at)])
 
     def iterate_periods(self, after: datetime) -> Iterator[Period]:
-        """Yield the periods that end after ``after``, in order. There is no last period."""
+        """Yield the periods that end after ``after``, in order. The iterator never ends."""
         time = after.replace(second=0, microsecond=0)
         while self.is_active(time):
             time -= timedelta(minutes=1)

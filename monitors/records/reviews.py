@@ -1,4 +1,4 @@
-"""Graded answers that people review, and people's verdicts on them."""
+"""Graded answers that people review, and the human verdicts on the answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AnswerVerdict(StrEnum):
 
 
 class LabelSource(StrEnum):
-    """Where a label comes from. Only reviews are an unbiased sample, because alerts show only failures."""
+    """The source of a label. Only reviews are an unbiased sample, because alerts show only failures."""
 
     ALERT = "alert"
     REVIEW = "review"
@@ -38,8 +38,8 @@ class AnswerId(Record):
 class ReviewCandidate(NamedTuple):
     """A graded answer that people may review.
 
-    It has no texts of the answer, because there may be hundreds of thousands of candidates. ``severe`` is true if
-    its case has severity 3. ``verdicts`` lists all verdicts in one text.
+    A candidate does not contain the texts of the answer, because there may be hundreds of thousands of candidates.
+    ``severe`` is true if the case has severity 3. ``verdicts`` lists all verdicts in one text.
     """
 
     answer_id: AnswerId
@@ -89,7 +89,7 @@ class SpotCheck(Record):
 class ReviewedAnswer(Record):
     """An answer that both people and a judge graded. Such answers are used to estimate the judge's errors.
 
-    Reviews that contradict each other or that are unsure do not count.
+    Contradictory reviews and unsure reviews do not count.
     """
 
     answer_id: AnswerId
@@ -116,7 +116,7 @@ class ReviewedRating(NamedTuple):
 
 
 class RatingCount(NamedTuple):
-    """How many reports of a target a judge rated, and the average of the ratings."""
+    """The number of reports of a target that a judge rated, and the average rating."""
 
     target: str
     lineage: JudgeLineage
@@ -125,7 +125,7 @@ class RatingCount(NamedTuple):
 
 
 class ReviewedGrade(NamedTuple):
-    """The verdict of a rule-based grader, and people's verdict on the same question."""
+    """The verdict of a rule-based grader, and the human verdict on the same question."""
 
     target: str
     grader: str
@@ -136,7 +136,7 @@ class ReviewedGrade(NamedTuple):
 
 
 class VerdictCount(NamedTuple):
-    """How many verdicts a grader of one version, or a judge of one lineage, gave for a target."""
+    """The number of verdicts that a grader version or a judge lineage gave for a target."""
 
     target: str
     grader: str

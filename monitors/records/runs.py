@@ -32,18 +32,21 @@ Count = Annotated[int, Field(ge=0)]
 
 
 MIN_JUDGED_SHARE: Final = 0.8
-"""Minimum share of the answers for the judge that the judge must grade. Otherwise the judging is incomplete."""
+"""Minimum share of the answers for the judge that the judge must grade.
+
+If the share is lower, the judging is incomplete.
+"""
 
 
 class JudgeState(StrEnum):
-    """Whether a judge was used in a run."""
+    """The state of the judge in a run: on or off."""
 
     OFF = "off"
     ON = "on"
 
 
 def format_missing_price(model: str) -> str:
-    """Format a message that a model's price is unknown, with the row to add to lookout.toml."""
+    """Return a message that a model's price is unknown, with the entry to add to lookout.toml."""
     return (
         f"the price of {model} is unknown; add it to lookout.toml: "
         f'[[judge.prices]] model = "{model}", input = …, output = … (US dollars per million tokens), '
@@ -52,24 +55,25 @@ def format_missing_price(model: str) -> str:
 
 
 class Judging(Record):
-    """What a judge did in a run, and what this cost. If there was no judge, ``why`` is the reason.
+    """What a judge did in a run, and the cost. If there was no judge, ``why`` is the reason.
 
     Counts of answers:
 
-    - ``left_open``: rules could not decide them. ``to_confirm``, ``by_rule`` and ``unaskable`` are parts of this.
-    - ``to_confirm``: rules graded them, and a judge must confirm the grade. ``disputed`` counts those of them that
-      rules pass and the judge failed.
-    - ``by_rule``: they failed without a judge.
-    - ``unaskable``: they had nothing to compare with.
-    - ``judged``: they have a judge's grade.
+    - ``left_open``: answers that rules could not decide. ``to_confirm``, ``by_rule`` and ``unaskable`` are parts of
+      this count.
+    - ``to_confirm``: answers that rules graded, and whose grade a judge must confirm. ``disputed`` counts the
+      answers among them that rules passed and the judge failed.
+    - ``by_rule``: answers that failed without a judge.
+    - ``unaskable``: answers for which there was nothing to compare with.
+    - ``judged``: answers that have a judge's grade.
 
     The judge also grades some answers whose right grade is known. ``groups`` counts the groups of calls that were
-    checked in this way. In ``void_groups`` of them, the judge graded known answers wrong: the ``void_grades`` of
-    these groups do not count. ``ungraded_because`` has the reasons for missing grades.
+    checked with known answers. ``void_groups`` counts the groups in which the judge graded known answers wrong. The
+    ``void_grades`` of these groups do not count. ``ungraded_because`` contains the reasons for missing grades.
 
-    ``cost_usd`` is the total cost, without the calls of ``unpriced_models``. ``not_by_batch`` has texts about the
-    verdicts that a batch did not return. They were requested again at the full price. ``estimated_calls`` counts
-    the calls for which the provider did not report the number of tokens.
+    ``cost_usd`` is the total cost, without the calls of ``unpriced_models``. ``not_by_batch`` contains texts about
+    the verdicts that a batch did not return. Lookout requested these verdicts again at the full price.
+    ``estimated_calls`` counts the calls for which the provider did not report the number of tokens.
     """
 
     state: JudgeState
@@ -100,7 +104,7 @@ class Judging(Record):
 
     @property
     def cost_text(self) -> str:
-        """The cost as text: ``$0.0123``, or the number of tokens if the price of a model is unknown."""
+        """Return the cost as text: ``$0.0123``, or the number of tokens if the price of a model is unknown."""
         if not self.unpriced_models:
             return f"${self.cost_usd:.4f}"
         tokens = f"{self.input_tokens + self.cached_tokens:,} tokens read, {self.output_tokens:,} written"
@@ -108,7 +112,10 @@ class Judging(Record):
 
     @property
     def needed_judge_count(self) -> int:
-        """How many of the answers in ``left_open`` needed a judge: those neither failed by a rule nor unaskable."""
+        """Return the number of answers in ``left_open`` that needed a judge.
+
+        These are the answers that neither failed by a rule nor are unaskable.
+        """
         return self.left_open - self.by_rule - self.unaskable
 
     @property
@@ -124,14 +131,14 @@ class Judging(Record):
 
     @property
     def ungraded(self) -> int:
-        """How many answers needed a judge but got no grade."""
+        """Return the number of answers that needed a judge but did not get a grade."""
         return max(0, self.needed_judge_count - self.judged)
 
 
 class MutantCount(Record):
-    """How many mutants of one kind the graders failed. A mutant is a right reply with a planted fault.
+    """The number of mutants of one kind that the graders failed. A mutant is a right reply with a planted fault.
 
-    ``caught`` counts mutants that failed, and ``passed`` counts mutants that were graded as right. The other
+    ``caught`` counts mutants that failed, and ``passed`` counts mutants that were graded as right. All other
     mutants need a judge. ``low`` and ``high`` are the limits of the 95 % interval of the share of caught mutants.
     """
 
@@ -145,20 +152,20 @@ class MutantCount(Record):
 
     @property
     def rate(self) -> float:
-        """The share of mutants that was caught. It is 1 if there are no mutants."""
+        """Return the share of mutants that were caught. The share is 1 if there are no mutants."""
         return self.caught / self.mutants if self.mutants else 1.0
 
     @property
     def left(self) -> int:
-        """How many mutants neither failed nor passed."""
+        """Return the number of mutants that neither failed nor passed."""
         return self.mutants - self.caught - self.passed
 
 
 class MutationScores(Record):
     """The counts of all mutants of a suite's cases. ``severe`` counts the mutants of severity 3.
 
-    Planted personal data is easy to find. Severe mutants without personal data are therefore counted separately,
-    too.
+    Planted personal data is easy to find. Therefore, severe mutants without personal data are also counted
+    separately.
     """
 
     cases: Count
@@ -173,9 +180,9 @@ class MutationScores(Record):
 class QuestionCounts(Record):
     """The questions for which agents interrupted their work in a run.
 
-    A ``useful`` question asks for something that the issue does not state. A ``needless`` question asks for
-    something that the issue states. The other questions could not be classified. ``share`` is the share of useful
-    questions among the classified questions, with its 95 % interval.
+    A ``useful`` question requests information that the issue does not contain. A ``needless`` question requests
+    information that the issue contains. All other questions could not be classified. ``share`` is the share of
+    useful questions among the classified questions, with its 95 % interval.
     """
 
     asked: Annotated[int, Field(ge=1)]
@@ -214,7 +221,7 @@ class ReasonKind(StrEnum):
 
 
 class VerdictReason(Record):
-    """A reason for the verdict, with the cases that it is about. Only ``decisive`` reasons set the verdict."""
+    """A reason for the verdict, with the affected cases. Only ``decisive`` reasons determine the verdict."""
 
     kind: ReasonKind
     text: str
@@ -230,7 +237,7 @@ MAX_UNCOVERED_IDS: Final = 6
 
 
 def format_uncovered_cases(reasons: Iterable[VerdictReason]) -> str:
-    """Format the cases that the verdict does not cover. Empty if it covers all cases.
+    """Return a text about the cases that the verdict does not cover. Empty if the verdict covers all cases.
 
     For example: ``2 severity-3 cases not graded: a, b``
     """
@@ -244,23 +251,23 @@ def format_uncovered_cases(reasons: Iterable[VerdictReason]) -> str:
 
 
 class Ratio(Record):
-    """A share: ``earned`` of ``total``, in counts or in weights."""
+    """A share: ``earned`` divided by ``total``. Both are counts, or both are weights."""
 
     earned: Annotated[Decimal, Field(ge=0)]
     total: Annotated[Decimal, Field(ge=0)]
 
     @property
     def value(self) -> float | None:
-        """The quotient ``earned / total``, or ``None`` if nothing was counted."""
+        """Return the quotient ``earned / total``, or ``None`` if nothing was counted."""
         return float(self.earned / self.total) if self.total else None
 
 
 class SeverityTally(Record):
-    """The cases that count with one severity. This is a row of the score calculation.
+    """The cases that count with one severity. A tally is a row of the score calculation.
 
     A failed case counts with the severity of its failure. ``not_correct`` includes two kinds of cases:
 
-    - ``no_answer`` cases: the answer is missing, and the application caused it.
+    - ``no_answer`` cases: the answer is missing, and the application caused this.
     - ``raised`` cases: the failure is more severe than the case.
     """
 
@@ -273,17 +280,17 @@ class SeverityTally(Record):
 
     @property
     def failed(self) -> int:
-        """How many cases have a wrong answer."""
+        """Return the number of cases with a wrong answer."""
         return self.not_correct - self.no_answer
 
     @property
     def earned(self) -> Decimal:
-        """The weight of the correct cases."""
+        """Return the weight of the correct cases."""
         return self.weight * (self.cases - self.not_correct)
 
     @property
     def total(self) -> Decimal:
-        """The weight of all cases."""
+        """Return the weight of all cases."""
         return self.weight * self.cases
 
 
@@ -325,9 +332,9 @@ def format_metric_name(name: str) -> str:
 
 
 class IssuePath(Record):
-    """The average number of an agent's steps for an issue.
+    """The average number of steps that an agent takes for an issue.
 
-    ``repeated`` is how many of them repeat an earlier step.
+    ``repeated`` is the average number of steps that repeat an earlier step.
     """
 
     case_id: Identifier
@@ -340,7 +347,7 @@ class TriageSummary(Record):
     """Figures about an agent's reports on issues.
 
     ``accuracy`` is the share of correct reports. A missing report counts as not correct if the application caused
-    it. ``paths`` has the numbers of the agent's steps, if they are known.
+    this. ``paths`` contains the numbers of the agent's steps, if the numbers are known.
     """
 
     issues: Annotated[int, Field(ge=1)]
@@ -361,7 +368,7 @@ class Breakdown(Record):
 
 
 class Latency(Record):
-    """Percentiles of a run's answer times, and the target's objective."""
+    """Percentiles of the answer times of a run, and the target's latency objective."""
 
     answered: Count
     p50_ms: Milliseconds
@@ -370,9 +377,9 @@ class Latency(Record):
 
 
 class Coverage(Record):
-    """How many cases were graded, and which share must be graded (``floor``).
+    """The number of graded cases, and the minimum share of cases that must be graded (``floor``).
 
-    A missing answer counts as graded if the application caused it.
+    A missing answer counts as graded if the application caused this.
     """
 
     asked: Count
@@ -396,7 +403,7 @@ class RunExperiment(Record):
     """The run as an experiment on a platform such as LangSmith.
 
     ``unlinked`` counts the cases that are not in the experiment, because the dataset has no example for them.
-    ``problem`` says why the experiment is missing or incomplete.
+    ``problem`` is the reason why the experiment is missing or incomplete.
     """
 
     dataset: str
@@ -418,17 +425,17 @@ class RunIdentity(Record):
 
 
 class RunReport(RunIdentity):
-    """The result of a run: its verdict and everything behind it.
+    """The result of a run: its verdict, and all facts behind the verdict.
 
-    - ``interrupted`` is true for a run that was stopped. Its verdict is never PASS.
+    - ``interrupted`` is true for a run that was stopped. The verdict of such a run is never PASS.
     - ``resumed_cases`` counts the cases that were answered before a restart.
     - A run with a ``pull_request`` is not used as a baseline.
     - ``comparison`` compares the run with its baseline.
-    - ``sights`` has the smallest drops that the run can detect.
-    - ``first_look`` has what failed cases have in common.
-    - ``recheck`` has the results of asking failed cases again.
+    - ``sights`` contains the smallest drops that the run can detect.
+    - ``first_look`` contains what failed cases have in common.
+    - ``recheck`` contains the results of asking failed cases again.
 
-    Fields that an older run does not have are ``None`` or empty.
+    Fields that are missing in the report of an older run are ``None`` or empty.
     """
 
     verdict: Verdict
@@ -480,7 +487,7 @@ class RunReport(RunIdentity):
         )
 
     def with_recheck(self, recheck: Recheck) -> Self:
-        """Return the report with the results of the severe failed cases that were asked again."""
+        """Return the report with the results of asking severe failed cases again."""
         return self.model_copy(update={"recheck": recheck})
 
     def with_experiment(self, experiment: RunExperiment) -> Self:
@@ -498,7 +505,7 @@ class BaselineResult(Record):
 
 
 class Baseline(Record):
-    """An earlier run to compare with, and the outcome of each repeat of its cases."""
+    """An earlier run to which a run is compared, with the outcome of each repeat of its cases."""
 
     report: RunReport
     asked: tuple[BaselineResult, ...]

@@ -1,7 +1,7 @@
 """Phrases and patterns that a reply must contain or must not contain.
 
 A pattern is a regular expression between two slashes. In a pattern, ``*`` and ``+`` match at most `REACH` times.
-This limit keeps the search fast for every reply.
+This limit ensures that the search is fast for every reply.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _QUANTIFIER_REPEATS: Final = {"*": (0, REACH), "+": (1, REACH), "?": (0, 1)}
 
 
 class Saying(NamedTuple):
-    """A phrase or pattern after compiling."""
+    """A compiled phrase or pattern."""
 
     pattern: re.Pattern[str]
     is_phrase: bool
-    """Whether this is a phrase. A phrase matches only whole words and whole numbers."""
+    """Whether the saying is a phrase. A phrase matches only whole words and whole numbers."""
 
 
 @lru_cache(maxsize=1_000)
 def parse_phrase_or_pattern(written: str) -> Saying:
     """Parse a phrase, or a pattern between two slashes. Letter case and the amount of white space are ignored.
 
-    Raises a `ValueError` that says what is wrong with the pattern.
+    Raises a `ValueError` that states what is wrong with the pattern.
     """
     if len(written) > 1 and written.startswith("/") and written.endswith("/"):
         return Saying(_compile_bounded_pattern(written[1:-1]), is_phrase=False)
@@ -56,7 +56,7 @@ SayingText = Annotated[str, Field(min_length=1), AfterValidator(_require_valid_s
 
 
 class _OpenBracket:
-    """An open group of a pattern: its number of branches, and whether its length is variable so far."""
+    """An open group of a pattern, with its number of branches and with whether its length is variable so far."""
 
     def __init__(self) -> None:
         self.branches, self.is_open = 1, False
@@ -74,7 +74,9 @@ def _compile_bounded_pattern(source: str) -> re.Pattern[str]:
         repeat = None if repeated and piece in "?+" else _parse_quantifier(piece)
         if repeat is not None:
             if closed is not None and closed.has_variable_length and repeat[1] > 1:
-                raise ValueError("a group that repeats must not contain | or a repeat of open length")
+                raise ValueError(
+                    "a repeated group must not contain | or a quantifier with a variable number of repeats"
+                )
             ways *= repeat[1] - repeat[0] + 1
             groups[-1].is_open |= repeat[1] > repeat[0]
             written.append(f"{{{repeat[0]},{repeat[1]}}}")
@@ -84,18 +86,23 @@ def _compile_bounded_pattern(source: str) -> re.Pattern[str]:
             written.append(piece)
         repeated = repeat is not None
     if ways > MAX_WAYS:
-        raise ValueError("it can match in too many ways; limit repeats, as in .{0,20}, or use fewer alternatives")
+        raise ValueError(
+            "the pattern can match in too many ways; limit repeats, as in .{0,20}, or use fewer alternatives"
+        )
     try:
         pattern = re.compile("".join(written), re.IGNORECASE)
     except re.error as error:
-        raise ValueError(f"it is not a valid regular expression: {error}") from None
+        raise ValueError(f"the pattern is not a valid regular expression: {error}") from None
     if pattern.match(""):
-        raise ValueError("it matches the empty text; require at least one character")
+        raise ValueError("the pattern matches the empty string; require at least one character")
     return pattern
 
 
 def _update_open_groups(piece: str, groups: list[_OpenBracket]) -> _OpenBracket | None:
-    """Update the open groups with the next piece of a pattern. Return the group that this piece closes."""
+    """Update the open groups with the next piece of a pattern. Return the group that ``piece`` closes.
+
+    Return ``None`` if ``piece`` does not close a group.
+    """
     if piece.startswith("(") and not piece.endswith(")"):
         groups.append(_OpenBracket())
     elif piece == "|":
@@ -108,7 +115,7 @@ def _update_open_groups(piece: str, groups: list[_OpenBracket]) -> _OpenBracket 
 
 
 def _parse_quantifier(piece: str) -> tuple[int, int] | None:
-    """Parse the minimum and maximum of a quantifier. ``None`` for any other piece."""
+    """Parse the minimum and maximum of a quantifier. Return ``None`` for any other piece."""
     if piece in _QUANTIFIER_REPEATS:
         return _QUANTIFIER_REPEATS[piece]
     if not piece.startswith("{") or piece == "{":
@@ -120,6 +127,6 @@ def _parse_quantifier(piece: str) -> tuple[int, int] | None:
     maximum = int(high) if high else max(minimum, REACH) if comma else minimum
     if maximum > _MAX_REPEATS or minimum > maximum:
         raise ValueError(
-            f"{piece} is not allowed; write at most {_MAX_REPEATS} repeats, and the smaller number first"
+            f"{piece} is not allowed; use at most {_MAX_REPEATS} repeats, and write the smaller number first"
         )
     return minimum, maximum

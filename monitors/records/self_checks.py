@@ -1,4 +1,4 @@
-"""Self-checks of an installation: drills, and cases that were asked twice."""
+"""Self-checks of an installation: drills, and sessions in which cases are asked twice."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from monitors.records.targets import Environment
 DRILL_TARGET: Final = "lookout-drill"
 """The name of the drill's target. No configured target may use this name."""
 TEST_TARGET: Final = "lookout-test"
-"""The name that a test message has in place of a target."""
+"""The target name that a test message uses."""
 
 Seconds = Annotated[float, Field(ge=0.0)]
 
 
 class DrillStation(StrEnum):
-    """A part of the installation that an alert passes through. The values are shown to people."""
+    """A part of the installation that an alert passes through. Reports show the values of this enumeration."""
 
     PREFECT = "Prefect server"
     WORKER = "worker"
@@ -59,7 +59,7 @@ class DrillStation(StrEnum):
 
     @property
     def place(self) -> str:
-        """The name for use in a sentence: ``the browser``, ``Slack``."""
+        """Return the name for use in a sentence, for example ``the browser`` or ``Slack``."""
         return self.value if self is DrillStation.SLACK else f"the {self.value}"
 
 
@@ -73,7 +73,7 @@ class StationState(StrEnum):
 
 
 class StationResult(Record):
-    """The check of one station: its result, its duration, what it found, and what to do if it failed."""
+    """The check of one station: its result, its duration, its findings, and what to do if the check failed."""
 
     station: DrillStation
     state: StationState
@@ -83,10 +83,10 @@ class StationResult(Record):
 
 
 class DrillReport(Record):
-    """The result of a drill. The last of ``stations`` is the first one that failed.
+    """The result of a drill. If a station failed, it is the last of ``stations``.
 
     ``fault`` describes the planted fault. ``message_after_s`` is the time in seconds from the wrong answer until
-    Slack accepted the message, or ``None`` if Slack did not accept it.
+    Slack accepted the message, or ``None`` if Slack did not accept the message.
     """
 
     drill_id: Identifier
@@ -96,7 +96,7 @@ class DrillReport(Record):
     stations: tuple[StationResult, ...]
     message_after_s: Seconds | None = None
     finished: bool = False
-    """Whether the drill has finished. It is false while the drill is running."""
+    """Whether the drill has finished. False while the drill is running."""
     version: str
 
     def with_progress(
@@ -117,7 +117,7 @@ class DrillReport(Record):
 
     @property
     def failed(self) -> StationResult | None:
-        """The station that failed, or ``None`` if no station failed."""
+        """Return the station that failed, or ``None`` if no station failed."""
         return next((result for result in self.stations if result.state is StationState.FAILED), None)
 
     @property
@@ -147,7 +147,8 @@ class RecordedAsk(Record):
     def is_graded(self) -> bool:
         """Return whether the result counts.
 
-        It counts if the answer was right or wrong, or if the answer is missing and the application caused this.
+        A result counts if the answer was right or wrong, or if the answer is missing and the application caused
+        this.
         """
         return self.outcome in (CaseOutcome.CORRECT, CaseOutcome.FAILED) or (
             self.outcome is CaseOutcome.NO_ANSWER and self.blame is Blame.APP
@@ -167,7 +168,7 @@ class RecordedAsk(Record):
         return self.model_copy(update={"outcome": CaseOutcome.UNGRADED, "failure_kinds": ()})
 
     def mark_failed(self, kind: FailureKind) -> Self:
-        """Return the result as a wrong answer with one failure, by the application's fault."""
+        """Return the result as a wrong answer with one failure, with the blame on the application."""
         return self.model_copy(
             update={
                 "outcome": CaseOutcome.FAILED,
@@ -195,16 +196,18 @@ class RepeatedCase(Record):
 
     @property
     def graded(self) -> Sequence[RecordedAsk]:
-        """The results that count: see `RecordedAsk.is_graded`."""
+        """Return the results that count. See `RecordedAsk.is_graded`."""
         return [ask for ask in self.asks if ask.is_graded]
 
 
 class FlipRate(Record):
-    """How often a failure occurred in only one of two results of the same case on the same build.
+    """The number of times that a failure occurred in only one of two results of the same case on the same build.
 
-    - ``pairs`` counts the graded pairs of results, and ``flips`` the pairs with the failure in only one result.
+    - ``pairs`` counts the graded pairs of results, and ``flips`` counts the pairs with the failure in only one
+      result.
     - ``low`` and ``high`` are the limits of the 95 % interval of the share of flips.
-    - ``shown`` counts the pairs with the failure in at least one result, and ``again`` the pairs with it in both.
+    - ``shown`` counts the pairs with the failure in at least one result, and ``again`` counts the pairs with the
+      failure in both results.
     - ``enough`` is false if there are too few pairs.
     """
 
@@ -220,9 +223,9 @@ class FlipRate(Record):
 
 
 class FalseFailRate(Record):
-    """How often the gate says FAIL only because answers vary by chance.
+    """The rate of FAIL verdicts that occur only because answers vary by chance.
 
-    The gate said FAIL in ``failed`` of ``runs`` simulated runs. ``probes`` is the number of questions in a run.
+    The gate returned FAIL in ``failed`` of ``runs`` simulated runs. ``probes`` is the number of questions in a run.
     """
 
     repeats: Annotated[int, Field(ge=1)]
@@ -235,7 +238,7 @@ class FalseFailRate(Record):
 
     @property
     def rate(self) -> float:
-        """The share of simulated runs with the verdict FAIL."""
+        """Return the share of simulated runs with the verdict FAIL."""
         return self.failed / self.runs
 
 
@@ -243,7 +246,7 @@ class MissedFault(Record):
     """The probability that a fault in one severity-3 case is missed.
 
     ``shows`` is the share of the case's answers that show the fault. ``no_fail`` is the probability that the
-    verdict is not FAIL. ``no_alert`` is the probability that nobody gets an alert.
+    verdict is not FAIL. ``no_alert`` is the probability that no alert is sent.
     """
 
     shows: Probability
@@ -252,17 +255,17 @@ class MissedFault(Record):
 
 
 class RepeatAdvice(Record):
-    """What happens if each severity-3 case is asked ``false_fail.repeats`` times."""
+    """The effects of asking each severity-3 case ``false_fail.repeats`` times."""
 
     false_fail: FalseFailRate
     missed: tuple[MissedFault, ...]
 
 
 class Repeatability(Record):
-    """How often a target's answers vary by chance, computed from all recorded repeats.
+    """The extent to which a target's answers vary by chance, computed from all recorded repeats.
 
-    - ``steady_failures`` has the cases that failed most of the time. Such failures are a fault and not chance.
-    - ``noise`` is the share of results of the other cases that fail by chance.
+    - ``steady_failures`` contains the cases that failed most of the time. Such failures are faults, not chance.
+    - ``noise`` is the share of results of all other cases that fail by chance.
     - ``advice`` has an entry for each number of repeats.
     """
 
@@ -288,11 +291,11 @@ class Repeatability(Record):
         return self.model_copy(update={"noise": noise, "noise_low": low, "noise_high": high})
 
     def with_advice(self, advice: tuple[RepeatAdvice, ...]) -> Self:
-        """Return the figures with the effects of each number of repeats."""
+        """Return the figures with ``advice``, the effects of each number of repeats."""
         return self.model_copy(update={"advice": advice})
 
     def with_session_counts(self, *, sessions: int, void_sessions: int, free_pairs: int) -> Self:
-        """Return the figures with the numbers of sessions, and of pairs that come from runs."""
+        """Return the figures with the number of sessions, and with the number of pairs that come from runs."""
         return self.model_copy(
             update={"sessions": sessions, "void_sessions": void_sessions, "free_pairs": free_pairs}
         )
@@ -302,9 +305,9 @@ class Repeatability(Record):
 class RepeatabilityRun(Record):
     """A session in which sampled cases were asked twice.
 
-    - ``void`` says why the pairs of the session do not count, for example because of a deploy between the two
-      answers. It is empty if they count.
-    - ``stopped`` says why fewer cases than ``sampled`` were asked twice.
+    - ``void`` is the reason why the pairs of the session do not count, for example a deploy between the two
+      answers. ``void`` is empty if the pairs count.
+    - ``stopped`` is the reason why fewer cases than ``sampled`` were asked twice.
     - ``graded_by`` is a hash of the graders, the judge and their settings.
     """
 
@@ -330,7 +333,7 @@ class RepeatabilityRun(Record):
 
 
 def build_recorded_ask(assessment: Assessment) -> RecordedAsk:
-    """Build the result to store from one assessment."""
+    """Build the record of one answer, to be stored, from its assessment."""
     return RecordedAsk(
         run_id=assessment.run_id,
         outcome=assessment.outcome,

@@ -1,4 +1,4 @@
-"""What Lookout records about the application and about itself during a run, and differences between runs."""
+"""What Lookout records about the application and about itself during a run, and the differences between runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AnswerMark(Record):
     """The properties of an answer that are compared between runs. The text of the answer is not stored.
 
     ``text`` is the beginning of a hash of the answer's words. ``document`` is the document of the case, or the
-    first source that the answer names.
+    first source in the answer.
     """
 
     case_id: Identifier
@@ -37,10 +37,10 @@ class AnswerMark(Record):
 class RunSnapshot(Record):
     """What Lookout recorded about the application and about itself during a run.
 
-    - ``versions`` has further values that the application reported about its build.
-    - ``bundles`` has the page's scripts and styles, and ``shells`` has hashes of its HTML.
-    - ``documents`` has the cited sources.
-    - ``settings`` has hashes of parts of the configuration.
+    - ``versions`` contains further values that the application reported about its build.
+    - ``bundles`` contains the page's scripts and styles, and ``shells`` contains hashes of its HTML.
+    - ``documents`` contains the cited sources.
+    - ``settings`` contains hashes of parts of the configuration.
 
     A value that is ``None`` or empty was not recorded.
     """
@@ -83,7 +83,7 @@ class RunSnapshot(Record):
         answers: tuple[AnswerMark, ...],
         concurrency: int | None,
     ) -> Self:
-        """Return the snapshot with what the answers and pages of the run show about the application."""
+        """Return the snapshot with the facts about the application from the answers and pages of the run."""
         return self.model_copy(
             update={
                 "versions": versions,
@@ -103,7 +103,7 @@ class RunSnapshot(Record):
 
 
 class ChangeKind(StrEnum):
-    """What a difference between two runs is about."""
+    """The subject of a difference between two runs."""
 
     APPLICATION = "application"
     MODEL = "model"
@@ -112,7 +112,7 @@ class ChangeKind(StrEnum):
     SUITE = "suite"
     MONITOR = "monitor"
     LIMIT = "limit"
-    """A limit of the gate changed. This changes no answer and no grade."""
+    """A limit of the gate changed. The change does not affect any answer or grade."""
     UNKNOWN = "unknown"
     """Something differs, but no recorded value explains it."""
 
@@ -137,10 +137,10 @@ class RunChange(Record):
 
 
 class WhatChanged(Record):
-    """What is different from the last accepted run. If ``changes`` is empty, no difference was recorded.
+    """The differences from the last accepted run. If ``changes`` is empty, no difference was recorded.
 
-    ``missing`` says why nothing could be compared. ``not_known`` names what at least one of the runs did not
-    record.
+    ``missing`` is the reason why nothing could be compared. ``not_known`` lists what at least one of the runs did
+    not record.
     """
 
     since_run_id: Identifier | None = None
@@ -155,17 +155,17 @@ class WhatChanged(Record):
         return self.model_copy(update={"missing": missing})
 
     def with_changes(self, changes: tuple[RunChange, ...], not_known: tuple[str, ...]) -> Self:
-        """Return the result with the differences, the most informative first, and with what was not recorded."""
+        """Return the result with the differences, most informative first, and with what was not recorded."""
         return self.model_copy(update={"changes": changes, "not_known": not_known})
 
     @property
     def primary_change_kinds(self) -> frozenset[ChangeKind]:
-        """The kinds of the changes. Changed limits, and possible effects of other changes, are ignored."""
+        """Return the kinds of the changes. Changed limits, and possible effects of other changes, are ignored."""
         return frozenset(
             change.kind for change in self.changes if not change.follows and change.kind is not ChangeKind.LIMIT
         )
 
     @property
     def has_changes_on_both_sides(self) -> bool:
-        """Return whether both Lookout and the application changed. Then the cause is unknown."""
+        """Return whether both Lookout and the application changed. In this case, the cause is unknown."""
         return bool(self.primary_change_kinds & OURS) and bool(self.primary_change_kinds - OURS)

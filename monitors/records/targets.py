@@ -13,11 +13,11 @@ SpaceId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*/[\w.-]+$")]
 """A Hugging Face Space in the form ``owner/name``."""
 
 HttpUrl = Annotated[str, Field(pattern=r"^https?://[^\s/]+\S*$")]
-"""An ``http`` or ``https`` address. It is stored as it was written."""
+"""An ``http`` or ``https`` address, stored exactly as it was written."""
 
 
 class Environment(StrEnum):
-    """Whether a target is for staging or for production. A CI run refuses a production target."""
+    """The environment of a target: staging or production. A CI run refuses a production target."""
 
     STAGING = "staging"
     PRODUCTION = "production"
@@ -48,7 +48,7 @@ class Target(Record):
 
     @property
     def address(self) -> str:
-        """The address of the page: ``url``, or the address of the Space if there is no ``url``."""
+        """Return the address of the page: ``url``, or the address of the Space if there is no ``url``."""
         if self.url is not None:
             return self.url
         owner_and_name = (self.space or "").lower().replace("/", "-").replace("_", "-").replace(".", "-")
@@ -66,7 +66,7 @@ def is_same_commit(first: str, second: str) -> bool:
 
 
 class DeployEvent(Record):
-    """A deploy as it was reported: target, commit, time, and the sender."""
+    """A reported deploy: target, commit, time and sender."""
 
     target: Identifier
     commit: Identifier
@@ -75,14 +75,14 @@ class DeployEvent(Record):
 
 
 RepositoryName = Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_.-]+)?$")]
-"""A repository as its host names it: ``owner/name``, or a name without a slash. It is never an address."""
+"""A repository name as used by its host: ``owner/name``, or a name without a slash. It is never an address."""
 
 EnvironmentName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
 """The name of an environment, given by the sender. GitHub allows at most 255 characters."""
 
 
 class GitChange(Record):
-    """The change that a CI job checks. Values that are unknown are ``None``.
+    """The change that a CI job checks. Unknown values are ``None``.
 
     ``head`` is the commit that gets the status. ``target_branch`` is the branch into which the change will be
     merged.
@@ -109,16 +109,19 @@ class PullRequest(Record):
 
 
 class ReportedDeploy(Record):
-    """A reported deploy of a target. It contains no address, because Lookout opens only configured addresses."""
+    """A reported deploy of a target.
+
+    It does not contain an address, because Lookout opens only configured addresses.
+    """
 
     event: DeployEvent
     environment: EnvironmentName | None = None
     pull_request: PullRequest | None = None
     deployment: Identifier | None = None
-    """The sender's id of this deployment.
+    """The id that the sender gave to this deployment.
 
-    A repeated delivery of the same report has the same id. A rollback or a redeploy has another id. Its form
-    depends on the sender:
+    A repeated delivery of the same report has the same id. A rollback or a redeploy has another id. The form of the
+    id depends on the sender:
 
     - a number: a GitHub deployment
     - ``run-WORKFLOW-RUN-ATTEMPT``: a GitHub workflow run

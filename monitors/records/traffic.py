@@ -1,4 +1,4 @@
-"""Conversations of real users with the application, as they were read from a source."""
+"""Conversations between real users and the application, as read from a source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitors.records.exchanges import Step
 
 
 class Thumb(StrEnum):
-    """A user's thumbs up or thumbs down below a reply."""
+    """A user's thumbs up or thumbs down on a reply."""
 
     UP = "up"
     DOWN = "down"
@@ -29,9 +29,9 @@ class Turn(Record):
     """A user's message and the reply to it. If ``reply_text`` is empty, there was no reply.
 
     - ``lists_citations`` is true if the source has a field for citations.
-    - ``context`` has the passages that the application used.
-    - ``app_path`` names the model or path that replied.
-    - ``is_question`` says whether the reply is a clarifying question.
+    - ``context`` contains the passages that the application used.
+    - ``app_path`` is the name of the model or path that replied.
+    - ``is_question`` is true if the reply is a clarifying question.
     - If ``is_report`` is true, the message is an issue, and the reply is an agent's report.
     """
 
@@ -53,7 +53,8 @@ class Turn(Record):
 class Conversation(Record):
     """A completed conversation.
 
-    ``origin_id`` is its id in the source. ``id`` is this id in the form of a valid `Identifier`.
+    ``origin_id`` is the id of the conversation in the source. ``id`` is ``origin_id`` converted to a valid
+    `Identifier`.
     """
 
     id: Identifier
@@ -72,9 +73,9 @@ class SourceWarningKind(StrEnum):
     ITEM_UNREADABLE = "item_unreadable"
     PAGE_UNREADABLE = "page_unreadable"
     ITEM_CHANGED = "item_changed"
-    """The same id occurred with another question. The later question counts."""
+    """The same id occurred again with another question. The later question counts."""
     PAGES_MAY_FOLLOW = "pages_may_follow"
-    """A page is full, and the source does not say whether there are more pages."""
+    """A page is full, and the source does not report whether there are more pages."""
 
 
 class UnusableReason(StrEnum):
@@ -85,22 +86,22 @@ class UnusableReason(StrEnum):
     NO_TIME = "no_time"
     NO_QUESTION = "no_question"
     NO_REPLY_PLACE = "no_reply_place"
-    """The item has no field for a reply. Lookout then does not know whether there was a reply."""
+    """The item has no field for a reply. Lookout therefore does not know whether there was a reply."""
     REPLY_UNREADABLE = "reply_unreadable"
     """The item has a reply in an unknown format."""
     NO_CONVERSATION = "no_conversation"
     """The item is not a message that a user wrote or read."""
     UNPAIRED = "unpaired"
-    """The item's questions and answers cannot be paired, or its conversation's id is missing."""
+    """The questions and answers of the item cannot be paired, or the item has no conversation id."""
     INVALID = "invalid"
     """A part of the item has a value that cannot be stored."""
 
 
 class SourceWarning(Record):
-    """An item that could not be read. The other items are still read.
+    """An item that could not be read. All other items are still read.
 
-    ``place`` is where the item is, for example file and line. ``detail`` contains no text from the item. A warning
-    about a whole source has no ``reason``.
+    ``place`` is the location of the item, for example file and line. ``detail`` contains no text from the item. A
+    warning about a whole source has no ``reason``.
     """
 
     kind: SourceWarningKind
@@ -111,7 +112,10 @@ class SourceWarning(Record):
 
 
 class Watermark(Record):
-    """How far a source was read. The next nightly run starts a little earlier, to find late conversations."""
+    """The position up to which a source was read.
+
+    The next nightly run starts a little before this position, to find conversations that arrived late.
+    """
 
     source: Identifier
     completed_to: UtcTime
@@ -128,7 +132,7 @@ class SampledConversation(Record):
     inclusion_probability: Annotated[float, Field(gt=0, le=1)]
 
     def with_conversation(self, conversation: Conversation) -> SampledConversation:
-        """Return the same sampled conversation in the version that may be stored."""
+        """Return the sampled conversation with ``conversation``, the version that may be stored."""
         return SampledConversation(
             conversation=conversation, stratum=self.stratum, inclusion_probability=self.inclusion_probability
         )
@@ -144,5 +148,5 @@ class StratumCount(Record):
     @model_validator(mode="after")
     def _check_sample_count(self) -> Self:
         if self.sampled > self.conversations:
-            raise ValueError("more conversations are sampled than exist")
+            raise ValueError("the number of sampled conversations is larger than the number of conversations")
         return self

@@ -13,11 +13,11 @@ from monitors.records.base import Probability, Record
 Text = Annotated[str, Field(min_length=1)]
 
 ISSUE_PLACE: Final = re.compile(r"https?://[^/]+/([^/]+)/([^/]+)/(?:-/)?(?:issues|pull)/(\d+)")
-"""Matches an issue's address and finds owner, repository and number."""
+"""Matches the address of an issue, and captures owner, repository and number."""
 
 
 class IssueSeverity(StrEnum):
-    """How urgent an issue is. The least urgent comes first."""
+    """The urgency of an issue, from the least urgent to the most urgent."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -26,11 +26,12 @@ class IssueSeverity(StrEnum):
 
 
 class TriageReference(Record):
-    """What a good report on an issue says. Fields that are not set are not graded."""
+    """The expected content of a good report on an issue. Fields that are not set are not graded."""
 
     severity: IssueSeverity | None = Field(default=None, description="The urgency of the issue.")
     root_cause: Text | None = Field(
-        default=None, description="The cause: the place and the mechanism. The judge compares the report with it."
+        default=None,
+        description="The cause: the location and the mechanism. The judge compares the report with this text.",
     )
     relevant_files: tuple[Text, ...] = Field(
         default=(), description="The files that the fix changes, as paths from the repository's root."
@@ -40,15 +41,16 @@ class TriageReference(Record):
     )
     expected_keywords: tuple[Text, ...] = Field(
         default=(),
-        description="Words that the report must contain and the issue does not. A word that is already in the "
+        description="Words that the report must contain and that the issue does not contain. A word that is "
+        "already in the "
         "issue does not count.",
     )
     shortest_path: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="The number of steps of the shortest path."
+        default=None, description="The number of steps on the shortest path."
     )
     max_steps: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description="Maximum number of steps; more steps are a failure. Default: twice `shortest_path`.",
+        description="Maximum number of steps; more steps count as a failure. Default: twice `shortest_path`.",
     )
 
 
@@ -57,23 +59,25 @@ class Issue(Record):
 
     url: Text | None = Field(
         default=None,
-        description="The issue's address, which Lookout sends to the agent. Without it, Lookout sends the text.",
+        description="The issue's address, which Lookout sends to the agent. Without an address, Lookout sends the "
+        "text.",
     )
     title: Text = Field(description="The issue's title.")
     body: str = Field(default="", description="The issue's text.")
     repository_files: tuple[Text, ...] = Field(
-        default=(), description="All files of the repository. A report that names another file invented it."
+        default=(),
+        description="All files of the repository. If a report names any other file, that file counts as invented.",
     )
 
     @property
     def repository(self) -> str | None:
-        """The repository in the issue's address, in the form ``owner:name``."""
+        """Return the repository in the issue's address, in the form ``owner:name``."""
         place = ISSUE_PLACE.search(self.url or "")
         return f"{place[1]}:{place[2]}" if place else None
 
     @property
     def title_and_body(self) -> str:
-        """The title and the body as one text."""
+        """Return the title and the body as one text."""
         return f"{self.title}\n\n{self.body}".strip()
 
 

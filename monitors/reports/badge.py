@@ -1,4 +1,4 @@
-"""Draws a badge for a README or a wiki: a target's verdict as a small SVG picture with words."""
+"""Draws a badge for a README or a wiki: a small SVG picture that shows a target's verdict in words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _HEIGHT: Final = 20
 
 
 def render_badge(target: str, word: str) -> Markup:
-    """Draw ``target`` beside ``word``, which is a verdict, or `NO_DATA` if the target has no recent grades."""
+    """Return an SVG badge with ``target`` beside ``word``.
+
+    ``word`` is a verdict, or `NO_DATA` if the target has no recent grades.
+    """
     mark = next((f"{mark} " for verdict, mark in VERDICT_MARKS.items() if verdict.value == word), "")
     left, right = _measure_width(target), _measure_width(f"{mark}{word}")
     title = escape(f"{target}: {word}")

@@ -1,7 +1,7 @@
-"""Builds the view of one case. All its texts are already masked, marked and cut, so the template only prints them.
+"""Builds the view of one case. All texts in the view are masked, marked and cut, so the template only prints them.
 
-All tables and pages show cases in the same order. Small screenshots without personal data are embedded; other
-screenshots are linked.
+All tables and pages show cases in the same order. Small screenshots without personal data are embedded. All
+other screenshots are linked.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _KIND_ORDER = (FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION)
 
 
 def select_by_outcome_worst_first(cases: Iterable[CaseResult], outcome: CaseOutcome) -> list[CaseResult]:
-    """Select the cases with ``outcome``, the worst first.
+    """Return the cases with ``outcome``, the worst first.
 
     Cases are sorted by severity, then in this order: disputed cases, disclosures and unsafe actions, confirmed
     failures. The last criterion is who caused the failure, with the application first.
@@ -62,14 +62,17 @@ def _compute_rank(order: Sequence[object], value: object) -> int:
 
 
 def map_open_incidents_by_case(incidents: Iterable[Incident]) -> dict[str, Incident]:
-    """Map each case id to the case's unresolved incident. If a case has several, the oldest incident counts."""
+    """Map each case id to the case's unresolved incident.
+
+    If a case has several incidents, the oldest one is used.
+    """
     current = [incident for incident in incidents if incident.state is not IncidentState.RESOLVED]
     newest_first = sorted(current, key=lambda incident: incident.opened_at, reverse=True)
     return {incident.case_id: incident for incident in newest_first if incident.case_id}
 
 
 def format_failing_since(incident: Incident | None, commit: str | None) -> str:
-    """Return since when and since which deploy a case fails. Empty if the case has no incident.
+    """Return when, and with which deploy, a case began to fail. Empty if the case has no incident.
 
     ``commit`` is the commit of this run.
     """
@@ -99,7 +102,7 @@ _MAX_SIGNATURE_BYTES: Final = max(len(magic) for magic in _MEDIA_SIGNATURES)
 
 
 class PictureMode(StrEnum):
-    """How the page shows a screenshot."""
+    """The way in which the page shows a screenshot."""
 
     NONE = "none"
     EMBEDDED = "embedded"
@@ -111,7 +114,7 @@ class PictureMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A screenshot on the page. ``href`` is relative to the run's folder."""
+    """A screenshot on the page. ``href`` is relative to the folder of the run."""
 
     shown: PictureMode
     href: str = ""
@@ -119,7 +122,7 @@ class Picture:
 
 
 class PictureAlbum:
-    """Embeds screenshots until a limit of bytes is reached. Further screenshots are linked."""
+    """Embeds screenshots until a size limit in bytes is reached. All further screenshots are linked."""
 
     def __init__(self, folder: Path, *, max_each_bytes: int, max_total_bytes: int) -> None:
         self._folder = folder.resolve()
@@ -127,7 +130,9 @@ class PictureAlbum:
         self._remaining_bytes = max_total_bytes
 
     def embed_or_link_picture(self, relative: str | None, *, withheld: PictureMode | None = None) -> Picture:
-        """Build the picture for the screenshot at ``relative``. If ``withheld`` is set, it is only linked.
+        """Build the picture for the screenshot at ``relative``.
+
+        If it is ``withheld``, the screenshot is only linked.
 
         A screenshot counts as missing if its path is outside the run's folder, or if it is not a PNG or JPEG file.
         """
@@ -148,7 +153,7 @@ class PictureAlbum:
         return Picture(PictureMode.EMBEDDED, href, f"data:{media_type};base64,{encoded}")
 
     def build_link_if_file_exists(self, relative: str | None) -> str:
-        """Build a link to a file in the run's folder. Empty if the file does not exist."""
+        """Return the link to a file in the run's folder, or an empty string if the file does not exist."""
         path = self._resolve_file_in_folder(relative) if relative else None
         return quote(path.relative_to(self._folder).as_posix()) if path else ""
 
@@ -245,14 +250,14 @@ class CaseView:
 
 
 def build_case_anchor(result: CaseResult) -> str:
-    """Return the anchor of a result on the page: ``case-<id>``. A repeat also has its number: ``case-<id>/2``."""
+    """Return the anchor of a result on the page: ``case-<id>``, and ``case-<id>/2`` for its first repeat."""
     repeat = result.result.repeat
     return f"case-{result.case.id}" + (f"/{repeat}" if repeat else "")
 
 
 @dataclass(frozen=True, slots=True)
 class CaseViewer:
-    """Builds the views of a run's cases. It has the run's pictures, redaction, incidents and limits."""
+    """Builds the views of a run's cases from the run's pictures, redaction, incidents and limits."""
 
     album: PictureAlbum
     redact: Redact
@@ -312,7 +317,10 @@ class CaseViewer:
         )
 
     def _choose_withheld_mode(self, response: Exchange | NoAnswer, assessment: Assessment) -> PictureMode | None:
-        """Return how to link a picture that shows text which the report masks. ``None`` for other pictures."""
+        """Return how to link a picture that shows text which the report masks.
+
+        Return ``None`` for other pictures.
+        """
         if HIDDEN in response.model_dump_json():
             return PictureMode.LINKED_MASKED
         text = response.visible_text if isinstance(response, Exchange) else response.partial_text
@@ -380,7 +388,7 @@ def _build_grade_view(grade: Grade, marker: TextMarker) -> GradeView:
 
 
 def extract_answer_text(result: CaseResult) -> str:
-    """Return the graded text or, if there was no answer, the partial text. It is not redacted."""
+    """Return the graded text or, if there was no answer, the partial text. The text is not redacted."""
     response = result.result
     match response:
         case Exchange():
@@ -420,7 +428,7 @@ def _list_answer_facts(response: Exchange | NoAnswer) -> tuple[str, ...]:
         f"in addition, Lookout took {format_seconds(opening)} to open the page" if opening is not None else ""
     )
     settling_text = (
-        f"{format_seconds(settling)} to see that the answer was complete" if settling is not None else ""
+        f"{format_seconds(settling)} to detect that the answer was complete" if settling is not None else ""
     )
     version = f"app version {response.app_version}" if response.app_version else ""
     cited = (

@@ -17,7 +17,10 @@ _EDGE: Final = 4
 
 
 class TrendPoint(NamedTuple):
-    """A value in a chart, or ``None`` for a gap. ``low`` and ``high`` are its interval. ``mark`` highlights it."""
+    """A value in a chart, or ``None`` for a gap.
+
+    ``low`` and ``high`` are the interval. ``mark`` highlights the point.
+    """
 
     label: str
     value: float | None
@@ -37,7 +40,7 @@ class ChartScale(NamedTuple):
 def build_scale(points: Sequence[TrendPoint], *, limit: float | None = None, floor: float = 0.0) -> ChartScale:
     """Choose a scale that shows all ``points`` with their intervals and the limit.
 
-    It never begins below ``floor``.
+    The scale never begins below ``floor``.
     """
     values = [value for point in points for value in (point.value, point.low, point.high) if value is not None]
     values += [] if limit is None else [limit]
@@ -99,7 +102,7 @@ _SHAPES: Final = {
 
 
 def render_outcome_strip(cells: Sequence[StripCell], title: str) -> Markup:
-    """Draw a row of outcomes with different shapes and colours. A marked outcome has a bar below it."""
+    """Draw a row of outcomes, each kind with its own shape and colour. A marked outcome has a bar below it."""
     inside = "".join(_render_cell(place * _CELL, cell) for place, cell in enumerate(cells))
     return _build_svg("strip", title, inside, max(1, len(cells)) * _CELL, _CELL + 4)
 

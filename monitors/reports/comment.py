@@ -1,4 +1,4 @@
-"""Builds a run's comment on a pull request. A person can read it on a phone in ten seconds.
+"""Builds a run's comment on a pull request, which can be read on a phone in ten seconds.
 
 The comment has these parts:
 
@@ -10,7 +10,7 @@ The comment has these parts:
 6. Folded: all reasons, questions and answers, cases without an answer, and the calculation.
 7. The run, the suite, and a link to the log.
 
-If the comment gets too long, some rows are omitted and counted.
+If the comment is too long, some rows are omitted, and the comment states how many.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ from monitors.reports.triage_view import (
     has_only_issues,
 )
 
-CUT_NOTE: Final = "*Cut here, because a comment has a maximum length. The report has the rest.*"
+CUT_NOTE: Final = "*Cut here, because the length of a comment is limited. The report contains all details.*"
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Lines that belong together. If there is too little room, the last ``rows`` are omitted, but no other lines.
+    """Lines that belong together. If the space is too small, only the last ``rows`` are omitted.
 
     ``total`` is the number of all rows, including omitted rows.
     """
@@ -93,7 +93,7 @@ def join_blocks_within_limit(blocks: Sequence[Block], last: Block, *, limit: int
 
 
 def _cut_block_to_limit(block: Block, limit: int) -> list[str] | None:
-    """Return a block's lines with as many rows as fit. ``None`` if not even one row fits."""
+    """Return a block's lines with as many rows as fit. Return ``None`` if not even one row fits."""
     remaining = limit - _count_utf16_units([*block.head, *_iterate_missing_rows_note(block, 0), *block.foot])
     count = 0
     for row in block.rows:
@@ -129,7 +129,7 @@ _MAX_IDS_NAMED: Final = 6
 
 
 def format_failure_briefly(result: CaseResult) -> str:
-    """Return the kinds of failure in a few words. For a case without an answer, return why it has no answer."""
+    """Return a short text with the kinds of failure or, for a case without an answer, the reason."""
     response = result.result
     if result.assessment.outcome is CaseOutcome.NO_ANSWER:
         return NO_ANSWER_WORDS[response.reason] if isinstance(response, NoAnswer) else "no answer"
@@ -139,7 +139,7 @@ def format_failure_briefly(result: CaseResult) -> str:
 def _build_folded_block(
     summary: str, *, head: Sequence[str] = (), rows: Sequence[str], total: int | None = None
 ) -> Block:
-    """Build a block that a reader can unfold. GitHub renders Markdown inside HTML only after an empty line."""
+    """Return a block that a reader can unfold. GitHub renders Markdown inside HTML only after an empty line."""
     opened = [f"<details><summary>{summary}</summary>", "", *head]
     return Block(head=opened, rows=rows, foot=["", "</details>"], total=total)
 
@@ -187,7 +187,7 @@ def _format_transcript(result: CaseResult, redact: Redact) -> str:
 def build_folded_unanswered_cases(
     unanswered: Sequence[CaseResult], ungraded: Sequence[CaseResult], redact: Redact
 ) -> Iterator[Block]:
-    """Yield a folded block with the cases without an answer or grade. The title counts them by who caused this."""
+    """Yield a folded block with the cases without an answer or grade. The title counts the cases by blame."""
     if unanswered or ungraded:
         blamed = Counter(BLAME_WORDS[result.assessment.blame] for result in unanswered if result.assessment.blame)
         by_blame = ", ".join(f"{count:,} by {who}" for who, count in blamed.most_common())
@@ -208,7 +208,7 @@ def _format_unanswered_case(result: CaseResult, redact: Redact) -> str:
     who = BLAME_WORDS[assessment.blame] if assessment.blame else "unknown"
     failure = format_failure_briefly(result) if assessment.outcome is CaseOutcome.NO_ANSWER else "not graded"
     return (
-        f"- {format_code_span(result.case.id, 200)}: {failure}, because of {who}: "
+        f"- {format_code_span(result.case.id, 200)}: {failure}, caused by {who}: "
         f"{format_code_span(build_case_redactor(result, redact)(detail), 200)}"
     )
 
@@ -231,11 +231,11 @@ def build_folded_calculation(report: RunReport) -> Block:
 
 
 MAX_COMMENT_CHARACTERS: Final = 65_536
-"""Maximum length of a comment in characters. It is GitHub's limit; a longer comment is shortened."""
+"""Maximum length of a comment in characters. This is GitHub's limit; a longer comment is shortened."""
 RESERVED_CHARACTERS: Final = 1_000
-"""How many characters are reserved for the hidden text that lets Lookout find its comment again."""
+"""The number of characters reserved for the hidden text with which Lookout finds its comment again."""
 MAX_TABLE_ROWS: Final = 25
-"""Maximum number of rows in a table that is not folded. They fill two screens of a phone."""
+"""Maximum number of rows in a table that is not folded. This number of rows fills two screens of a phone."""
 MAX_STATUS_CHARACTERS: Final = 140
 _MAX_NARROW_CHARACTERS: Final = 40
 _MAX_ID_CHARACTERS: Final = 26
@@ -249,7 +249,7 @@ _MAX_CASES_NAMED: Final = 12
 
 
 def format_commit_status(report: RunReport, *, redact: Redact) -> str:
-    """Format the run for the status of a commit, in at most 140 characters."""
+    """Format the run as a commit status, in at most 140 characters."""
     scores = f"weighted {format_score(report.scores.weighted)}, flat {format_score(report.scores.flat)}"
     return shorten(f"{report.verdict}: {scores}; {redact(format_headline(report))}", MAX_STATUS_CHARACTERS)
 
@@ -259,8 +259,8 @@ def build_pull_request_comment(
 ) -> str:
     """Build the comment. It has at most 65,536 characters, including its hidden text.
 
-    Texts of the application are redacted, shortened and escaped. ``name`` is the name of the gate. Its default is
-    the name of the target. ``log`` is the address of the job's log.
+    Texts of the application are redacted, shortened and escaped. ``name`` is the name of the gate, by default the
+    name of the target. ``log`` is the address of the job's log.
     """
     return join_blocks_within_limit(
         list(_build_comment_blocks(report, cases, redact, name or report.target.name)),
@@ -294,7 +294,7 @@ _OUTCOMES: Final = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRA
 def _select_first_result_per_case(results: Sequence[CaseResult]) -> list[CaseResult]:
     """Return only the first result of each case.
 
-    This is the worst repeat, because ``results`` begins with the worst.
+    The first result is the worst repeat, because ``results`` begins with the worst.
     """
     worst_by_case: dict[str, CaseResult] = {}
     for result in results:
@@ -367,7 +367,7 @@ def _format_comparison_rows(compared: Comparison) -> Iterator[str]:
     for name, now, before, digits in figures:
         yield f"| {name} | {_format_figure(now, digits)} | {_format_figure(before, digits)} |"
     yield f"| newly failing | {len(compared.newly_failing):,} | |"
-    yield f"| newly right | {len(compared.newly_fixed):,} | |"
+    yield f"| newly correct | {len(compared.newly_fixed):,} | |"
     if compared.no_longer_graded:
         yield f"| right before, not graded now | {len(compared.no_longer_graded):,} | |"
 

@@ -1,6 +1,6 @@
-"""Builds a report's tables and small SVG graphics.
+"""Builds the tables and small SVG graphics of a report.
 
-A graphic has no script and no style. It contains only numbers and fixed words, so nothing needs escaping.
+A graphic contains no script and no style, only numbers and fixed words, so nothing needs escaping.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BINS: Final = 32
 _WIDTH, _HEIGHT, _FOOT = 640, 120, 22
 _BOX, _BOX_HEIGHT, _HOP_ABOVE, _ARCS = 30, 22, 5, 22
 _MAX_ARCS = 12
-"""If more steps than this are repeated, no arcs are shown, because so many arcs would be unreadable."""
+"""Maximum number of repeated steps for which arcs are shown. With more arcs, the graphic would be unreadable."""
 _RANGE_WIDTH, _RANGE_HEIGHT, _EDGE = 220, 18, 4
 
 
@@ -108,7 +108,7 @@ def render_metric_range(metric: Metric, floor: float = 0.0) -> Markup:
 def compute_axis_start(metrics: Sequence[Metric]) -> float:
     """Return the start of the axis that all metrics share.
 
-    It is the lowest end of an interval or lowest target, rounded down to a tenth.
+    The start is the lowest interval limit or the lowest target, rounded down to a tenth.
     """
     lows = [
         min(metric.low, metric.target if metric.target is not None else 1.0) for metric in metrics if metric.total
@@ -117,7 +117,10 @@ def compute_axis_start(metrics: Sequence[Metric]) -> float:
 
 
 class StepLines(NamedTuple):
-    """After how many steps the lines for the shortest path and for the limit are shown. ``None`` shows no line."""
+    """The numbers of steps at which the lines for the shortest path and for the limit are drawn.
+
+    ``None`` draws no line.
+    """
 
     shortest: int | None
     limit: int | None
@@ -126,7 +129,7 @@ class StepLines(NamedTuple):
 class StepBox(NamedTuple):
     """A step in the graphic. ``hop`` is true if the agent gave the work to another agent.
 
-    ``repeats`` is the number of the earlier step that this step repeats. The first step has the number 0.
+    ``repeats`` is the index of the earlier step that this step repeats, counted from 0.
     """
 
     hop: bool = False
@@ -196,7 +199,7 @@ class TallyRow:
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """One metric with its interval and target, in words and as a graphic."""
+    """One metric with its interval and its target, in words and as a graphic."""
 
     name: str
     value: str
@@ -235,7 +238,7 @@ def build_score_calculation_rows(report: RunReport) -> tuple[TallyRow, ...]:
 
 
 def format_severity_rises(report: RunReport) -> str:
-    """Return how many failures count as more severe than their cases. Empty if there are none."""
+    """Return how many failures count as more severe than their cases. Empty if there are no such failures."""
     raised = [tally for tally in sorted(report.scores.tallies, key=lambda tally: -tally.severity) if tally.raised]
     return " ".join(
         f"{plural(tally.raised, 'failure')} of "
@@ -246,7 +249,7 @@ def format_severity_rises(report: RunReport) -> str:
 
 
 def build_metric_rows(metrics: Sequence[Metric]) -> tuple[MetricRow, ...]:
-    """Build the rows of the metrics in the report's order. All rows have the same axis."""
+    """Build the rows of the metrics in the order of the report. All rows have the same axis."""
     floor = compute_axis_start(metrics)
     return tuple(
         MetricRow(
@@ -263,21 +266,21 @@ def build_metric_rows(metrics: Sequence[Metric]) -> tuple[MetricRow, ...]:
 
 
 def group_breakdowns(breakdowns: Sequence[Breakdown]) -> tuple[BreakdownGroup, ...]:
-    """Group the rows. Groups and rows are in the report's order."""
+    """Group the breakdowns. Groups and rows are in the order of the report."""
     groups: dict[str, list[Breakdown]] = {}
     for row in breakdowns:
         groups.setdefault(row.group, []).append(row)
     return tuple(BreakdownGroup(group.replace("_", " "), tuple(rows)) for group, rows in groups.items())
 
 
-NOTHING_IN_COMMON: Final = "The failed cases have no more in common than chance explains."
+NOTHING_IN_COMMON: Final = "The failed cases do not have more in common than chance explains."
 MIN_FAILED_TO_COMPARE: Final = 3
-"""Minimum number of failed cases. With fewer, no common cause can be found."""
+"""Minimum number of failed cases that is required to find a common cause."""
 _MAX_VALUE_CHARACTERS: Final = 80
 
 
 def format_common_causes(first_look: FirstLook | None) -> tuple[str, ...]:
-    """Return one line for each common cause of the failures, or one line that says that there is none.
+    """Return one line for each common cause of the failures, or one line that states that there is none.
 
     The result is empty if too few cases failed.
     """
@@ -323,7 +326,10 @@ def format_changes_since_last_pass(what_changed: WhatChanged | None) -> tuple[st
 
 
 def format_changes_since_pass_briefly(what_changed: WhatChanged | None, *, limit: int) -> tuple[str, ...]:
-    """Return the changes in at most ``limit`` lines. Each line can be understood without a heading."""
+    """Return the changes since the last PASS in at most ``limit`` lines.
+
+    Each line can be understood without a heading.
+    """
     if what_changed is None:
         return ()
     if what_changed.missing or not what_changed.changes:
@@ -344,7 +350,10 @@ def format_changes_since_pass_briefly(what_changed: WhatChanged | None, *, limit
 
 
 def _select_first_change_per_side(what_changed: WhatChanged) -> tuple[RunChange, ...]:
-    """Return the first change of Lookout and of the application. Empty if not both have changed."""
+    """Return the first change of Lookout and the first change of the application.
+
+    Empty unless both have changed.
+    """
     if not what_changed.has_changes_on_both_sides:
         return ()
     named = [change for change in what_changed.changes if not change.follows]
@@ -353,7 +362,7 @@ def _select_first_change_per_side(what_changed: WhatChanged) -> tuple[RunChange,
 
 
 def format_last_pass_run(what_changed: WhatChanged) -> str:
-    """Return which run was the last PASS, and what could not be compared. Empty if there is no such run."""
+    """Return a text about the last PASS and about what could not be compared. Empty if there is no last PASS."""
     if what_changed.since_run_id is None or what_changed.since is None:
         return ""
     build = (

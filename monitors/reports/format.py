@@ -1,6 +1,6 @@
 """Formats numbers, times, names and texts in the same way in every report.
 
-Texts of an application or a user have no effect in Markdown, because they are escaped or put into code spans.
+Texts from an application or a user cannot act as Markdown, because they are escaped or put into code spans.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NO_ANSWER_WORDS: Final = {
     NoAnswerReason.LOGIN_FAILED: "not signed in",
     NoAnswerReason.NO_SUCH_PATH: "the server does not accept questions at this path",
     NoAnswerReason.END_NOT_FOUND: "end of the stream not found",
-    NoAnswerReason.ANSWER_NOT_FOUND: "no text at the configured path",
+    NoAnswerReason.ANSWER_NOT_FOUND: "no answer text at the configured path",
     NoAnswerReason.PAGE_NOT_UNDERSTOOD: "no chat found on the page",
     NoAnswerReason.CAPTURE_UNSURE: "Lookout is not sure that it read the answer",
     NoAnswerReason.BROWSER_LOST: "browser lost",
@@ -79,7 +79,7 @@ def format_quantity(value: Decimal) -> str:
 
 
 def format_seconds(milliseconds: float) -> str:
-    """Format seconds: ``2.4 s``, or ``0.04 s`` below a tenth of a second."""
+    """Format a duration in seconds: ``2.4 s``, or ``0.04 s`` below a tenth of a second."""
     return f"{milliseconds / 1000:.1f} s" if milliseconds >= 100 else f"{milliseconds / 1000:.2f} s"  # noqa: PLR2004 - said above
 
 
@@ -91,7 +91,7 @@ def format_moment(when: datetime) -> str:
 def format_zoned_moment(when: datetime, zone: str) -> str:
     """Format a time in a zone: ``2026-11-21 03:15 Europe/Berlin (02:15 UTC)``.
 
-    If the date in UTC is another date, it is added.
+    If the UTC date differs from the local date, the UTC date is added.
     """
     local, utc = when.astimezone(ZoneInfo(zone)), when.astimezone(UTC)
     if local.replace(tzinfo=None) == utc.replace(tzinfo=None):
@@ -101,7 +101,7 @@ def format_zoned_moment(when: datetime, zone: str) -> str:
 
 
 def format_headline(report: RunReport) -> str:
-    """Return the first reason that decided the verdict. For a PASS, return how many cases were graded."""
+    """Return the first decisive reason for the verdict. If there is none, return how many cases were graded."""
     decisive = next((reason.text for reason in report.reasons if reason.decisive), None)
     if decisive is not None:
         return decisive
@@ -115,7 +115,7 @@ def format_headline(report: RunReport) -> str:
 
 
 def format_elapsed(report: RunReport) -> str:
-    """Format how long the run took: ``4 min 09 s``."""
+    """Format the duration of the run: ``4 min 09 s``."""
     total = max(0, round((report.finished_at - report.started_at).total_seconds()))
     hours, remaining = divmod(total, 3600)
     minutes, secs = divmod(remaining, 60)
@@ -180,7 +180,7 @@ def format_code_span(text: str, limit: int) -> str:
 
 
 def escape_markdown(text: str, limit: int = 600) -> str:
-    """Escape a sentence that may quote other people's text: no markup, HTML, link, mention or reference remains."""
+    """Escape a sentence that may quote untrusted text: no markup, HTML, link, mention or reference remains."""
     line = shorten(replace_invisible_by_code_points(text), limit)
     unresolved = _REFERENCES.sub(lambda match: match[0][0] + _WORD_JOINER + match[0][1:], line)
     return _MARKUP_CHARACTERS.sub(r"\\\1", unresolved.replace("&", "&amp;").replace("<", "&lt;"))

@@ -1,7 +1,7 @@
 """Makes invisible characters visible, because an answer must not hide text from a reader.
 
-Some characters reverse a sentence, split a word or carry a hidden message. Each of them is shown as its code point
-in brackets.
+Some characters reverse a sentence, split a word or contain a hidden message. Each invisible character is shown
+as its code point in brackets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VARIATION_SELECTORS: Final = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0), r
 
 
 def is_suspicious_invisible_character(character: str, before: str) -> bool:
-    """Return whether ``character`` is invisible and has no proper use after the character ``before``.
+    """Return whether ``character`` is invisible and has no legitimate use after the character ``before``.
 
     Joiners are needed in Indic and Arabic words and in emoji. Variation selectors are needed after a symbol.
     """

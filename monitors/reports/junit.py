@@ -1,4 +1,4 @@
-"""Builds ``junit.xml``, which has the results of a run in the format that CI servers read.
+"""Builds ``junit.xml``, which contains the results of a run in the format that CI servers read.
 
 A failed case is a ``failure``, a case without an answer is an ``error``, and a case without a grade is ``skipped``.
 """
@@ -112,7 +112,7 @@ def _format_case_texts(result: CaseResult, safe: Redact) -> str:
 
 
 def _escape_xml(text: str) -> str:
-    """Write invisible characters as code points. Replace other characters that XML forbids."""
+    """Write invisible characters as code points, and replace all other characters that XML forbids."""
     return "".join(
         character if character in "\t\n" or "\x20" <= character < "\ufffe" or character > "\uffff" else "\ufffd"
         for character in replace_invisible_by_code_points(text)

@@ -1,4 +1,4 @@
-"""Builds ``results.md``, a run's report for people. The verdict comes first."""
+"""Builds ``results.md``, the human-readable report of a run. The verdict comes first."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _MAX_CHANGES_NAMED: Final = 12
 
 
 def format_comparison(report: RunReport) -> Iterator[str]:
-    """Format both scores beside those of the baseline, with new failures and fixed cases."""
+    """Format both scores beside the scores of the baseline, with new failures and fixed cases."""
     compared = report.comparison
     if compared is None:
         return
@@ -109,7 +109,8 @@ def _format_case_ids(case_ids: Sequence[str]) -> str:
 def format_detectable_drops(report: RunReport) -> Iterator[str]:
     """Format two limits for each severity.
 
-    One is the largest share of cases that may fail. The other is the smallest drop that the run can detect.
+    The first limit is the largest share of cases that may fail. The second limit is the smallest drop that the run
+    can detect.
     """
     if not report.sights:
         return
@@ -135,7 +136,7 @@ def format_detectable_drops(report: RunReport) -> Iterator[str]:
 
 
 def format_suite_balance(report: RunReport) -> Iterator[str]:
-    """Format the number of cases in each group, and what the suite lacks."""
+    """Format the number of cases in each group, and state what is missing in the suite."""
     balance = report.balance
     if balance is None:
         return
@@ -187,8 +188,8 @@ def build_markdown_report(
 ) -> str:
     """Build the report. Texts of the application are redacted, shortened and escaped.
 
-    The report lists at most ``max_failures`` failures, and at most ``max_failures`` cases without an answer.
-    Further cases are counted.
+    The report lists at most ``max_failures`` failures, and at most ``max_failures`` cases without an answer. For
+    further cases, the report contains only their number.
     """
     open_incidents = map_open_incidents_by_case(incidents)
     failed = select_by_outcome_worst_first(cases, CaseOutcome.FAILED)
@@ -257,9 +258,9 @@ def _format_verdict_lines(
 def _format_criteria_table(
     report: RunReport, cases: Sequence[CaseResult], redact: Redact, limit: int
 ) -> Iterator[str]:
-    """Format the criteria of usefulness for at most ``limit`` issues.
+    """Format a table of the usefulness criteria for at most ``limit`` issues.
 
-    The issues that miss the most criteria come first.
+    The issues that do not meet the most criteria come first.
     """
     if not format_criteria(report) or report.rubric is None:
         return
@@ -341,7 +342,7 @@ def format_failures(
     commit: str | None,
     flaky: Sequence[FlakyCase] = (),
 ) -> Iterator[str]:
-    """Format at most ``limit`` failed cases as a table. Further cases are counted."""
+    """Format at most ``limit`` failed cases as a table. For further cases, the table states only their number."""
     if not failed:
         return
     yield f"## Failed cases: {len(failed)}"

@@ -96,7 +96,7 @@ def redact_case_text(text: str, secrets: Sequence[Secret], redact: Redact) -> st
 
 
 def build_case_redactor(result: CaseResult, redact: Redact) -> Redact:
-    """Build the redaction function for all texts of one case."""
+    """Return the redaction function for all texts of one case."""
     return partial(redact_case_text, secrets=collect_disclosed_personal_data(result), redact=redact)
 
 
@@ -128,7 +128,10 @@ def _map_mask_to_raw_text(change: Mask, secret_masks: Sequence[Mask]) -> Mask:
 
 
 def _map_place_to_raw_text(place: int, secret_masks: Sequence[Mask], *, at_end: bool) -> int:
-    """Convert a position to the raw text. A position inside a label becomes the nearest edge of its mask."""
+    """Convert a position in the masked text to a position in the raw text.
+
+    A position inside a label becomes the nearest edge of its mask.
+    """
     offset = 0  # how much longer the raw text is up to this position
     for mask in secret_masks:
         first = mask.start - offset
@@ -160,7 +163,10 @@ def apply_masks_to_part(text: str, masks: Sequence[Mask], start: int, end: int) 
 
 
 def _find_redacted_ranges(raw: str, redacted: str) -> list[Mask] | None:
-    """Return a mask for each part that the redaction replaced. ``None`` if the texts are too long to compare."""
+    """Return a mask for each part that the redaction replaced.
+
+    Return ``None`` if the texts are too long to compare.
+    """
     old, new = _WORD.findall(raw), _WORD.findall(redacted)
     if max(len(old), len(new)) > _MAX_WORDS:
         return None
@@ -205,7 +211,7 @@ _MAX_LABEL_CHARACTERS: Final = 60
 
 
 class PieceKind(StrEnum):
-    """How a piece is shown."""
+    """The way in which a piece is shown."""
 
     PLAIN = "plain"
     AGAINST = "against"
@@ -213,7 +219,7 @@ class PieceKind(StrEnum):
     SUPPORTING = "supporting"
     """Evidence of a grade that passed."""
     WANTED = "wanted"
-    """The part of the gold that a grader searched for in the answer."""
+    """The part of the gold answer that a grader searched for in the answer."""
     MASKED = "masked"
     INVISIBLE = "invisible"
     LEFT_OUT = "left_out"
@@ -243,7 +249,7 @@ class EvidenceMark:
 
 
 def collect_evidence_marks(grades: Iterable[Grade], channel: Channel | str) -> tuple[EvidenceMark, ...]:
-    """Collect the evidence that all grades have in one text. If evidence overlaps, evidence of failures counts."""
+    """Collect the evidence of all grades in one text. If evidence overlaps, the evidence of failures is used."""
     marks = [
         EvidenceMark(
             span.start,
@@ -277,7 +283,7 @@ def split_and_cut_into_pieces(
 ) -> tuple[Piece, ...]:
     """Split the text into pieces: its first ``limit`` characters, and the text around later evidence.
 
-    Each omitted part becomes a piece that says how many characters are not shown.
+    Each omitted part becomes a piece that states how many characters are not shown.
     """
     pieces: list[Piece] = []
     at = 0
@@ -292,13 +298,13 @@ def split_and_cut_into_pieces(
 
 
 def _build_left_out_piece(count: int) -> Piece:
-    return Piece(PieceKind.LEFT_OUT, f"… {plural(count, 'character')} not shown; results.json has them …")
+    return Piece(PieceKind.LEFT_OUT, f"… {plural(count, 'character')} not shown; see results.json …")
 
 
 def _choose_shown_windows(
     length: int, marks: Sequence[EvidenceMark], masks: Sequence[Mask], limit: int
 ) -> list[tuple[int, int]]:
-    """Choose the parts that are shown: the beginning, and text around later evidence. No part cuts a mask."""
+    """Choose the parts that are shown: the beginning, and the text around later evidence. No part cuts a mask."""
     windows = [(0, min(length, limit))]
     for mark in marks:
         if mark.end > windows[-1][1]:
@@ -343,7 +349,10 @@ def _split_window(
 
 
 def _build_piece_for_mask(mask: Mask, marks: Sequence[EvidenceMark]) -> list[Piece]:
-    """Build the piece for a mask, with the label of the evidence that it hides. Empty for an empty replacement."""
+    """Build the piece for a mask, with the label of the evidence that it hides.
+
+    Return no piece if the replacement is empty.
+    """
     if not mask.replacement:
         return []
     label = next((mark.label for mark in marks if mark.start < mask.end and mask.start < mark.end), "")
@@ -365,7 +374,10 @@ def _split_by_marks(text: str, start: int, end: int, marks: Sequence[EvidenceMar
 
 
 def _build_pieces(text: str, kind: PieceKind, label: str) -> list[Piece]:
-    """Build pieces. Each invisible character is a piece of its own. The last visible piece gets the label."""
+    """Build pieces from a text, with a piece for each invisible character.
+
+    The last visible piece gets the label.
+    """
     pieces: list[Piece] = []
     unlabelled = True
     for run, hidden in reversed(list(split_at_invisible_characters(text))):
@@ -423,7 +435,7 @@ class TextMarker:
 
 
 def _copy_overlapping_replacement(own: Sequence[Mask], mask: Mask) -> Mask:
-    """Return ``mask`` with the replacement of the first mask in ``own`` that overlaps it.
+    """Return ``mask`` with the replacement of the first mask in ``own`` that overlaps ``mask``.
 
     The replacement of ``mask`` itself may contain text from outside this part.
     """

@@ -25,7 +25,7 @@ _MAX_EXAMPLE_CHARACTERS = 160
 
 @dataclass(frozen=True, slots=True)
 class RateText:
-    """A rate in words. ``share`` is the rate, and ``rest`` is the rest of the sentence."""
+    """A rate in words. ``share`` is the rate, and ``rest`` is the remaining part of the sentence."""
 
     name: str
     share: str
@@ -45,7 +45,7 @@ class CensusText:
 
 @dataclass(frozen=True, slots=True)
 class NightText:
-    """The sentences of a report. ``lines`` contain the same results for the terminal."""
+    """The sentences of a report. ``lines`` contains the same results for the terminal."""
 
     rates: tuple[RateText, ...]
     census: tuple[CensusText, ...]
@@ -55,7 +55,7 @@ class NightText:
 
 @dataclass(frozen=True, slots=True)
 class NightPage:
-    """The content of the page. ``transcripts`` shows the worst of the ``failed_total`` failed conversations."""
+    """The content of the page. ``transcripts`` contains the worst of the ``failed_total`` failed conversations."""
 
     report: NightlyReport
     state: str
@@ -78,8 +78,8 @@ def write_night_reports(
 ) -> None:
     """Write ``report.html`` and ``results.md`` of a nightly run into its folder. Each file is written atomically.
 
-    ``redact`` masks personal data. If the folder cannot be written, raises ``WarehouseUnwritable`` with the file's
-    name.
+    ``redact`` masks personal data. Raises ``WarehouseUnwritable`` with the name of the file if the folder cannot be
+    written.
     """
     failed, paths = select_by_outcome_worst_first(cases, CaseOutcome.FAILED), build_report_paths(folder)
     markdown = _build_night_markdown(report, failed, text, redact, settings.max_markdown_failures)

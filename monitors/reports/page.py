@@ -1,4 +1,4 @@
-"""Builds ``report.html``: a whole run in one file, without scripts and without requests.
+"""Builds ``report.html``: a complete run in one file that contains no scripts and makes no requests.
 
 The template reads the records in this module.
 """
@@ -92,7 +92,7 @@ _MAX_LINKS: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class NamedCases:
-    """Links to cases. ``more`` counts the cases that are not named, and ``total`` counts all cases."""
+    """Links to cases. ``more`` is the number of cases without a link, and ``total`` is the number of all cases."""
 
     links: tuple[CaseLink, ...]
     more: int
@@ -110,7 +110,7 @@ class ChangeView:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonView:
-    """The comparison with the baseline. If it was refused, only ``refused`` is set."""
+    """The comparison with the baseline. If the comparison was refused, only ``refused`` is set."""
 
     baseline: str
     refused: tuple[str, ...]
@@ -121,7 +121,7 @@ class ComparisonView:
 
 @dataclass(frozen=True, slots=True)
 class FlakyView:
-    """A case that was right only some of the times it was asked."""
+    """A case that was right in only some of its repeats."""
 
     link: CaseLink
     text: str
@@ -186,7 +186,7 @@ def _build_first_case_links(case_ids: Sequence[str], anchors: Mapping[str, str])
 
 @dataclass(frozen=True, slots=True)
 class ReasonView:
-    """A reason with links to its cases. ``more`` counts the cases that are not named."""
+    """A reason with links to its cases. ``more`` is the number of cases without a link."""
 
     kind: str
     text: str
@@ -198,7 +198,7 @@ class ReasonView:
 # The fields are not in a base class with CaseView, because these texts are single lines in a table.
 @dataclass(frozen=True, slots=True)
 class FailedRow:
-    """A failed case as one line. ``anchor`` is empty if the page does not have its transcript."""
+    """A failed case as one line. ``anchor`` is empty if the page does not contain the transcript of the case."""
 
     id: str
     anchor: str
@@ -213,7 +213,7 @@ class FailedRow:
 
 @dataclass(frozen=True, slots=True)
 class KindCount:
-    """How many failed cases have this failure kind."""
+    """The number of failed cases with one failure kind."""
 
     text: str
     count: int
@@ -235,8 +235,8 @@ class BriefRow:
 class IssuesSection:
     """The page's sections on issues and on an agent's reports.
 
-    ``labels`` are the words for questions and replies. ``criteria`` maps each criterion to its label and to the
-    share of issues that meet it. ``criteria_text`` is one line with the same shares.
+    ``labels`` contains the words for questions and replies. ``criteria`` maps each criterion to its label and to
+    the share of issues that meet the criterion. ``criteria_text`` is one line with the same shares.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -366,7 +366,7 @@ def _build_explained_failures(report: RunReport, redact: Redact) -> ExplainedFai
 
 
 def _separate_not_asked(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResult], list[CaseResult]]:
-    """Return the cases that were not asked because the app was down, then the other cases without an answer."""
+    """Return the cases that were not asked because the app was down, then all other cases without an answer."""
     not_asked: list[CaseResult] = []
     unanswered: list[CaseResult] = []
     for result in no_answers:
@@ -379,14 +379,14 @@ def _separate_not_asked(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResu
 def _separate_first_issue_reports(
     correct: Sequence[CaseResult], limit: int
 ) -> tuple[list[CaseResult], list[CaseResult]]:
-    """Return at most ``limit`` correct reports on issues, which are shown in full, then the other correct cases."""
+    """Return at most ``limit`` correct reports on issues, which are shown in full, then all other correct cases."""
     reports = [place for place, result in enumerate(correct) if result.case.triage is not None][:limit]
     rest = sorted(set(range(len(correct))) - set(reports))
     return [correct[place] for place in reports], [correct[place] for place in rest]
 
 
 def _map_case_ids_to_anchors(*lists: Sequence[CaseResult]) -> dict[str, str]:
-    """Map case ids to anchors on the page. If a case has several results, the first one counts: the worst."""
+    """Map case ids to anchors on the page. If a case has several results, the first (worst) result is used."""
     anchors: dict[str, str] = {}
     for results in lists:
         for result in results:
@@ -409,7 +409,7 @@ def build_failed_row(
     flaky: Sequence[FlakyCase] = (),
     shown: bool,
 ) -> FailedRow:
-    """Build the row of a failed case. ``shown`` is true if the page has its transcript."""
+    """Build the row of a failed case. ``shown`` is true if the page contains the transcript of the case."""
     assessment, safe = result.assessment, build_case_redactor(result, redact)
     return FailedRow(
         id=result.case.id,
@@ -470,5 +470,5 @@ def _build_brief_row(result: CaseResult) -> BriefRow:
 
 
 def render_report_html(page: ReportPage) -> Iterator[str]:
-    """Render the page piece by piece."""
+    """Yield the HTML of the page piece by piece."""
     return render_document("report.html.j2", page=page, report=page.report)

@@ -23,9 +23,9 @@ _GROUP_WORDS: Final = {
     "language": "language",
 }
 MIN_SHARED_CASES: Final = 6
-"""Minimum number of cases in both runs.
+"""Minimum number of cases that both runs have in common.
 
-With fewer, chance can explain every change: if five cases all break, McNemar's exact p-value is 0.0625.
+With fewer cases, chance can explain every change: if five cases all break, McNemar's exact p-value is 0.0625.
 """
 _MET_WORDS: Final = {Finding.YES: "met", Finding.NO: "missed", Finding.UNGRADED: "too few pairs for a result"}
 _LANGUAGE_NAMES: Final = {
@@ -46,7 +46,7 @@ DIRECTION_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """One score of both runs."""
+    """One score in both runs."""
 
     name: str
     before: str
@@ -85,7 +85,7 @@ class DetectableDropRow:
 class BalanceRow:
     """A grouping of the cases, such as severity.
 
-    ``counts`` are values with their numbers of cases: ``("3", "11")``.
+    ``counts`` contains each value with its number of cases: ``("3", "11")``.
     """
 
     group: str
@@ -93,7 +93,7 @@ class BalanceRow:
 
 
 def format_baseline_run(comparison: Comparison) -> str:
-    """Name the baseline: ``run X of demo (staging), deploy abc123, 2026-11-21 03:12:09 UTC``."""
+    """Return a description of the baseline: ``run X of demo (staging), deploy abc123, 2026-11-21 03:12:09 UTC``."""
     return (
         f"run {comparison.baseline_run_id} of {comparison.baseline_target} ({comparison.baseline_environment}), "
         f"deploy {comparison.baseline_commit or 'unknown'}, {format_moment(comparison.baseline_finished_at)}"
@@ -103,7 +103,7 @@ def format_baseline_run(comparison: Comparison) -> str:
 def format_comparison_outcome(comparison: Comparison, recheck: Recheck | None = None) -> str:
     """Return a sentence about what changed since the baseline.
 
-    If the new failures occurred again in every recheck, the sentence does not say that chance may explain them.
+    If the new failures occurred again in every recheck, the sentence does not mention that chance may explain them.
     """
     outcome, no_longer = _format_outcome_of_shared_cases(comparison, recheck), comparison.no_longer_graded
     if not no_longer:
@@ -146,7 +146,10 @@ def _format_outcome_of_shared_cases(comparison: Comparison, recheck: Recheck | N
 
 
 def _count_always_failing_or_zero(comparison: Comparison, recheck: Recheck | None) -> int:
-    """Count the newly failing cases that failed in every recheck. 0 if one of them was right at least once."""
+    """Count the newly failing cases that failed in every recheck.
+
+    Return 0 if one of them was right at least once.
+    """
     counts = [case.here for case in recheck.cases if case.case_id in comparison.newly_failing] if recheck else []
     always_failing = [count for count in counts if count.asked and count.failed == count.asked]
     return len(always_failing) if len(always_failing) == len(counts) else 0
@@ -172,7 +175,7 @@ def _format_changed_cases(text: str, case_ids: Sequence[str], max_ids: int) -> s
 
 
 def explain_missing_regression_check(report: RunReport) -> str:
-    """Return why this run cannot fail because of a regression. Empty if it can."""
+    """Return the reason why this run cannot fail because of a regression. Empty if it can fail for this reason."""
     compared = report.comparison
     if compared is None:
         branch = f" on {report.change.target_branch}" if report.change and report.change.target_branch else ""
@@ -285,7 +288,10 @@ def build_balance_rows(balance: Balance) -> tuple[BalanceRow, ...]:
 
 
 def format_language_gap(gap: ParityGap) -> str:
-    """Format a gap: ``Hindi is 6.0 points behind English (95 % CI 1.2 to 11.5, 50 pairs; limit 5.0): missed``."""
+    """Format the score difference between two languages.
+
+    For example: ``Hindi is 6.0 points behind English (95 % CI 1.2 to 11.5, 50 pairs; limit 5.0): missed``.
+    """
     ahead = gap.gap < 0
     value, low, high = (-gap.gap, -gap.high, -gap.low) if ahead else (gap.gap, gap.low, gap.high)
     limit, met = (f"; limit {100 * gap.target:.1f}", f": {_MET_WORDS[gap.met]}") if gap.target else ("", "")
@@ -300,7 +306,7 @@ def _format_points(share: float) -> str:
 
 
 def format_best_path(metrics: Sequence[Metric]) -> str:
-    """Return the best and the second-best path, and whether chance may explain the difference.
+    """Return a text about the best and the second-best path, and about whether chance may explain the difference.
 
     Empty if there are fewer than two paths.
     """
@@ -318,7 +324,7 @@ def _format_path_share(metric: Metric) -> str:
 
 
 def format_no_baseline(report: RunReport) -> str:
-    """Return the sentence that there is no earlier run to compare with."""
+    """Return a sentence which states that there is no earlier run to compare with."""
     return (
         f"There is no accepted run of {report.target.name} to compare with, so Lookout cannot report regressions."
     )
@@ -326,7 +332,7 @@ def format_no_baseline(report: RunReport) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MutationScoreRow:
-    """How many wrong replies of one kind the graders detected."""
+    """The number of wrong replies of one kind that the graders detected."""
 
     name: str
     mutants: str
@@ -338,7 +344,7 @@ class MutationScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class MutationScoreView:
-    """The section on wrong replies. ``hurts`` is true if a wrong reply passed as right."""
+    """The section about wrong replies. ``hurts`` is true if the graders passed a wrong reply as right."""
 
     sentence: str
     rows: tuple[MutationScoreRow, ...]

@@ -1,4 +1,4 @@
-"""Formats the results of asking failed cases again: one line in a message, one line per case in a report."""
+"""Formats the results of asking failed cases again: one line in a message, and one line per case in a report."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ ASKED_AGAIN_LABEL: Final = "Asked again:"
 RECHECK_HEADING: Final = "Severe failed cases, asked again"
 """Heading in a report for the results of asking failed cases again."""
 _MAX_CASES_NAMED: Final = 3
-"""Maximum number of cases that a message names. If there are more cases, the message only counts them."""
+"""Maximum number of cases that a message lists by name. If there are more cases, the message only counts them."""
 _COMMIT_CHARACTERS: Final = 12
 
 
 class _Tendency(StrEnum):
-    """How a case behaved when it was asked again at one place."""
+    """The behaviour of a case that was asked again at one place."""
 
     ALWAYS_FAILS = "always_fails"
     SOMETIMES_FAILS = "sometimes_fails"
@@ -33,11 +33,11 @@ _TENDENCY_WORDS: Final[dict[_Tendency, tuple[str, str]]] = {
     _Tendency.ALWAYS_RIGHT: ("is right every time", "are right every time"),
     _Tendency.UNKNOWN: ("had no answer that could be graded", "had no answer that could be graded"),
 }
-"""The words for each tendency: for one case, and for several cases."""
+"""The words for each tendency: first for one case, then for several cases."""
 
 
 def format_recheck(recheck: Recheck | None) -> tuple[str, ...]:
-    """Return a line for each case, then which cases were not asked and why. Empty if there was no recheck."""
+    """Return a line for each case, then the cases that were not asked and the reason. Empty without a recheck."""
     if recheck is None:
         return ()
     return (
@@ -47,9 +47,9 @@ def format_recheck(recheck: Recheck | None) -> tuple[str, ...]:
 
 
 def format_recheck_briefly(recheck: Recheck | None, case_ids: Sequence[str] | None = None) -> str:
-    """Return one line about these cases, or about all cases. Empty if none of them was asked again.
+    """Return one line about the cases ``case_ids``, or about all cases. Empty if none of them was asked again.
 
-    If the recheck started but got no answers, the line says why.
+    If the recheck started but received no answers, the line states the reason.
     """
     cases = [case for case in recheck.cases if case_ids is None or case.case_id in case_ids] if recheck else []
     if recheck is None or not cases:
@@ -105,7 +105,7 @@ def _explain_recheck_gaps(recheck: Recheck) -> list[str]:
 
 
 def _format_previous_build(previous: PreviousBuild) -> str:
-    """Return the beginning of a sentence that says which build answered, as far as this is known."""
+    """Return the beginning of a sentence that states which build answered, as far as the build is known."""
     commit = previous.commit[:_COMMIT_CHARACTERS] if previous.commit else ""
     match previous.proof:
         case BuildProof.PROVED:
@@ -119,7 +119,7 @@ def _format_previous_build(previous: PreviousBuild) -> str:
 
 
 def _format_counts(counts: Mapping[str, RecheckCount]) -> str:
-    """Format the results of several cases. A few cases are named, and more cases are only counted."""
+    """Format the results of several cases. A few cases are listed by name; more cases are only counted."""
     if len({format_recheck_count(count) for count in counts.values()}) == 1 and len(counts) <= _MAX_CASES_NAMED:
         every = "each of them " if len(counts) > 1 else ""
         return every + format_recheck_count(next(iter(counts.values())))

@@ -1,8 +1,8 @@
-"""Writes and reads ``results.json``: a whole run for programs. The gate reads it too.
+"""Writes and reads ``results.json``, which contains a complete run for programs. The gate also reads this file.
 
-The file has one line for each case. ``diff`` can therefore compare runs. The file's texts are not redacted, so it
-must not leave the run's folder. ``hallucinations.jsonl`` has one line for each failed answer, in the format of
-applications' hallucination logs.
+The file has one line for each case, so ``diff`` can compare runs. The texts in the file are not redacted.
+Therefore, the file must not leave the run's folder. ``hallucinations.jsonl`` has one line for each failed
+answer, in the format of applications' hallucination logs.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _CLAIM_KINDS = frozenset({FailureKind.WRONG_FACT, FailureKind.UNSUPPORTED_CLAIM,
 # The fields are not in a base class with BlockedReply and LogFields, because no field may be missing in Lookout's
 # log.
 class HallucinationLine(Record):
-    """A line of ``hallucinations.jsonl``. Texts are redacted.
+    """A line of ``hallucinations.jsonl``. Its texts are redacted.
 
-    The first six fields are those of applications' logs. ``unsupported_claims`` are the parts of the answer that
-    graders marked as wrong. ``policy_ids`` contains the case's cluster.
+    The first six fields are the fields of applications' logs. ``unsupported_claims`` contains the parts of the
+    answer that graders marked as wrong. ``policy_ids`` contains the case's cluster.
     """
 
     ts: UtcTime
@@ -57,7 +57,7 @@ class HallucinationLine(Record):
 def format_failures_as_hallucination_log(
     report: RunReport, cases: Sequence[CaseResult], *, redact: Redact
 ) -> Iterator[str]:
-    """Yield the lines of ``hallucinations.jsonl``, the worst failure first. Each ends with a line break."""
+    """Yield the lines of ``hallucinations.jsonl``, the worst failure first. Each line ends with a line break."""
     for result in select_by_outcome_worst_first(cases, CaseOutcome.FAILED):
         yield _build_hallucination_line(report, result, redact).model_dump_json() + "\n"
 
@@ -109,7 +109,7 @@ FORMAT: Final = 1
 
 
 class Results(Record):
-    """The content of the file."""
+    """The content of a ``results.json`` file."""
 
     format: Literal[1]
     report: RunReport
@@ -125,7 +125,7 @@ class _Header(Record):
 
 
 def format_results_json(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
-    """Yield the file case by case, so that a long run is not in memory twice."""
+    """Yield the file case by case, so that a long run is not stored twice in memory."""
     yield f'{{"format": {FORMAT},\n"report": {report.model_dump_json()},\n"cases": ['
     for place, case in enumerate(cases):
         yield f"{',' if place else ''}\n{case.model_dump_json()}"
@@ -149,9 +149,10 @@ def read_results(path: Path) -> tuple[RunReport, tuple[CaseResult, ...]]:
 
 
 def read_all_but_correct_cases(path: Path) -> Sequence[CaseResult]:
-    """Read the cases that are not correct, one line at a time.
+    """Read all cases that are not correct, one line at a time.
 
-    This version of Lookout must have written the file. Raises `OSError` and `ValidationError` for other files.
+    The file must have been written by this version of Lookout. Raises `OSError` and `ValidationError` for other
+    files.
     """
     with path.open("rb") as lines:
         cases = (
@@ -179,7 +180,7 @@ def _require_known_format(path: Path, content: bytes) -> None:
         raise ConfigError(message) from error
     if header.format != FORMAT:
         hint = (
-            "a newer Lookout wrote it; update this Lookout"
+            "the file was written by a newer version of Lookout; update Lookout"
             if header.format > FORMAT
             else ("this format does not exist")
         )
@@ -196,8 +197,8 @@ def _format_first_error(path: Path, error: ValidationError) -> str:
 
 
 def _describe_type(value: object) -> str:
-    """Name the type of a value. The value itself is not quoted, because it may be an answer to a user."""
-    return f"a text of {len(value)} characters" if isinstance(value, str) else type(value).__name__
+    """Return the name of a value's type. The value itself is not quoted, because it may be an answer to a user."""
+    return f"a string of {len(value)} characters" if isinstance(value, str) else type(value).__name__
 
 
 def _require_consistent_cases(path: Path, results: Results) -> None:

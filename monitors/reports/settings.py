@@ -14,12 +14,14 @@ class ReportsSettings(BaseModel):
 
     max_transcripts: Annotated[int, Field(ge=1, le=2_000)] = Field(
         default=200,
-        description="Number of failing transcripts that the HTML report shows in full. Further failures are "
+        description="Number of transcripts of failed cases that the HTML report shows in full. Further failures "
+        "are "
         "listed and counted.",
     )
     max_text_characters: Annotated[int, Field(ge=200, le=100_000)] = Field(
         default=4_000,
-        description="Number of characters of a text that the HTML report shows. Marked evidence after it is also "
+        description="Number of characters of a text that the HTML report shows. Marked evidence after this limit "
+        "is also "
         "shown.",
     )
     max_screenshot_bytes: Annotated[int, Field(ge=0)] = Field(

@@ -44,7 +44,7 @@ _FILTERS: Final[dict[str, Callable[..., str | tuple[str, ...]]]] = {
 def build_template_environment(*packages: str) -> Environment:
     """Build the environment for the templates in ``packages``.
 
-    It escapes values and raises errors for unknown names.
+    The environment escapes values and raises errors for unknown names.
     """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in (*packages, _PACKAGE)]),
@@ -59,7 +59,7 @@ def build_template_environment(*packages: str) -> Environment:
 
 
 def render_document(name: str, **values: object) -> Iterator[str]:
-    """Render a whole page piece by piece. Its template extends ``document.html.j2``.
+    """Yield a complete page piece by piece. Its template extends ``document.html.j2``.
 
     All values are escaped. The page's security policy allows only its own style sheet and embedded pictures.
     """

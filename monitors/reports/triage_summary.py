@@ -24,7 +24,7 @@ STEPS: Final = "steps per issue"
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """A figure in both runs, in words. ``hurts`` is true if the figure got worse."""
+    """A figure in both runs, in words. ``hurts`` is true if the figure became worse."""
 
     what: str
     before: str
@@ -39,20 +39,21 @@ class Movement:
 
     @property
     def text(self) -> str:
-        """The complete text, such as ``usefulness 4.3 → 3.8`` or ``triage accuracy unchanged``."""
+        """Return the complete text, such as ``usefulness 4.3 → 3.8`` or ``triage accuracy unchanged``."""
         return f"{self.what} {self.figures}"
 
     @property
     def figures(self) -> str:
-        """The figures without their name, such as ``4.3 → 3.8`` or ``unchanged``."""
+        """Return the figures without their name, such as ``4.3 → 3.8`` or ``unchanged``."""
         return f"{self.before} → {self.now}" if self.changed else "unchanged"
 
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One of the four figures.
+    """One of the four figures on an agent's reports.
 
-    If ``known`` is false, ``detail`` says why the figure is unknown. ``moved`` is ``None`` without a baseline.
+    If ``known`` is false, ``detail`` is the reason why the figure is unknown. ``moved`` is ``None`` without a
+    baseline.
     """
 
     name: str
@@ -63,7 +64,7 @@ class Dimension:
 
     @property
     def against(self) -> str:
-        """The change on shared issues, such as ``4.3 → 3.8 on 12 shared issues``. Empty if it is unknown."""
+        """Return the change on shared issues, such as ``4.3 → 3.8 on 12 shared issues``. Empty if it is unknown."""
         if self.moved is None:
             return ""
         figures = self.moved.figures if self.moved.what == self.name else self.moved.text
@@ -71,7 +72,7 @@ class Dimension:
 
 
 def build_triage_dimensions(report: RunReport) -> tuple[Dimension, ...]:
-    """Build the four figures. Empty for a run without issues."""
+    """Build the four figures. The result is empty for a run without issues."""
     if report.triage is None:
         return ()
     return (
@@ -115,7 +116,10 @@ def list_criteria_shares(report: RunReport) -> Mapping[Criterion, tuple[str, str
 
 
 def format_criteria(report: RunReport) -> str:
-    """Format the criteria: ``helpful 18/20, complete 15/20, accurate 19/20``. Empty if no judge answered them."""
+    """Format the criteria: ``helpful 18/20, complete 15/20, accurate 19/20``.
+
+    Empty if no judge graded the criteria.
+    """
     return report.rubric.criteria.text if report.rubric and report.rubric.criteria else ""
 
 
@@ -160,7 +164,7 @@ def _build_questions_dimension(counts: QuestionCounts | None) -> Dimension:
 
 def _build_efficiency_dimension(paths: Sequence[IssuePath], compared: Comparison | None) -> Dimension:
     if not paths:
-        return Dimension(EFFICIENCY, "not measured", "Lookout saw no step of the agent", known=False)
+        return Dimension(EFFICIENCY, "not measured", "Lookout did not see any step of the agent", known=False)
     measured = [(path.steps, path.shortest_path) for path in paths if path.shortest_path is not None]
     steps, shortest = sum(taken for taken, _ in measured), sum(needed for _, needed in measured)
     average = f"{sum(path.steps for path in paths) / len(paths):.1f} {STEPS}"
@@ -186,7 +190,7 @@ def _format_repeated_calls(paths: Sequence[IssuePath]) -> str:
 
 
 def _format_count(value: float) -> str:
-    """Format a count. If it is an average over several repeats, it may have one decimal."""
+    """Format a count, with one decimal if it is an average over several repeats."""
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 

@@ -49,8 +49,8 @@ _JSON_CHARACTERS: Final = 700
 class PartRow:
     """A part of the report beside the reference.
 
-    ``said`` is the text of the report, and ``right`` is the text of the reference. ``right`` is ``None`` if
-    references do not have this part.
+    ``said`` is the text in the report, and ``right`` is the text in the reference. ``right`` is ``None`` if
+    references do not contain this part.
     """
 
     name: str
@@ -61,7 +61,7 @@ class PartRow:
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A file that the report or the reference names. ``unknown`` is true if the repository does not have it."""
+    """A file in the report or in the reference. ``unknown`` is true if the repository does not contain the file."""
 
     path: Pieces
     unknown: bool
@@ -69,9 +69,9 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True)
 class FileGroup:
-    """Files that the report names rightly, misses, or names in addition to the reference.
+    """Files that the report names correctly, that it misses, or that it names in addition to the reference.
 
-    The page shows ``shown``, then ``folded``. ``more`` counts all other files.
+    The page shows ``shown``, then ``folded``. ``more`` is the number of all further files.
     """
 
     kind: str
@@ -82,13 +82,13 @@ class FileGroup:
 
     @property
     def total(self) -> int:
-        """How many files the group has."""
+        """Return the number of files in the group."""
         return len(self.shown) + len(self.folded) + self.more
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionView:
-    """A criterion of usefulness, with the words in the report that decided, and the reason."""
+    """A criterion of usefulness, with the quote from the report that the judge relied on, and the reason."""
 
     label: str
     met: bool
@@ -98,9 +98,9 @@ class CriterionView:
 
 @dataclass(frozen=True, slots=True)
 class RatingView:
-    """The judge's rating from 1 to 5. If the report was not rated, ``rating`` is 0 and ``reason`` says why.
+    """The judge's rating from 1 to 5. If the report was not rated, ``rating`` is 0 and ``reason`` is the reason.
 
-    If ``criteria`` is empty, ``problem`` says why.
+    If ``criteria`` is empty, ``problem`` states why.
     """
 
     rating: int
@@ -160,7 +160,7 @@ class TriageView:
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """A report as one line. A text is empty if the value is unknown."""
+    """A report as one line. A field is empty if its value is unknown."""
 
     id: str
     anchor: str
@@ -180,7 +180,7 @@ def build_report_row(
 ) -> ReportRow:
     """Build the line of a report.
 
-    ``counted`` is the rating that counts in the run's average. It is in brackets if it is not from a judge.
+    ``counted`` is the rating that counts in the run's average. The rating is shown in brackets if no judge gave it.
     """
     assessment, response = result.assessment, result.result
     report = read_report(response.graded_text) if isinstance(response, Exchange) else TriageReport()
@@ -263,7 +263,7 @@ def _format_steps_briefly(evidence: Evidence, reference: TriageReference) -> str
 
 
 def _format_severity_briefly(reported: IssueSeverity | None, right: IssueSeverity | None) -> str:
-    """Format a severity, such as ``high``, or ``low, is high`` if the report's severity is wrong."""
+    """Format a severity, such as ``high``, or ``low, is high`` if the severity in the report is wrong."""
     if right is None or reported is right:
         return reported or ""
     return f"{reported or 'none'}, is {right}"
@@ -278,13 +278,13 @@ OUTCOME_LABELS: Final = {
 
 
 def extract_asked_text(result: CaseResult) -> str:
-    """Return the question, or for an issue its title."""
+    """Return the question or, for an issue, the title."""
     task = result.case.triage
     return task.issue.title if task is not None else result.case.question
 
 
 def extract_reply_or_root_cause(result: CaseResult) -> str:
-    """Return the reply, or for a report its root cause. The text is not redacted."""
+    """Return the reply or, for a report, the root cause. The text is not redacted."""
     response = result.result
     text = response.graded_text if isinstance(response, Exchange) else response.partial_text
     return (read_report(text).root_cause or text) if result.case.triage is not None else text
@@ -292,7 +292,7 @@ def extract_reply_or_root_cause(result: CaseResult) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CaseLabels:
-    """The words for cases: for questions and answers, or for issues and reports."""
+    """The words that describe a case: question and answer, or issue and report."""
 
     asked: str = "asked"
     answered: str = "answered"
@@ -310,18 +310,18 @@ def choose_case_labels(result: CaseResult) -> CaseLabels:
 
 
 def has_only_issues(cases: Iterable[CaseResult]) -> bool:
-    """Return whether all cases are issues. Then metrics about answers do not apply."""
+    """Return whether all cases are issues. In this case, metrics about answers do not apply."""
     return {case.case.triage is not None for case in cases} == {True}
 
 
 def choose_labels_for_cases(cases: Iterable[CaseResult]) -> CaseLabels:
-    """Return the words for a list of cases. If it has both questions and issues, the words cover both."""
+    """Return the words for a list of cases. If the list has both questions and issues, the words cover both."""
     kinds = {case.case.triage is not None for case in cases}
     return CaseLabels() if True not in kinds else _MIXED_LABELS if False in kinds else ISSUE_LABELS
 
 
 def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | None = None) -> TriageView | None:
-    """Build the view. ``None`` if the case is not an issue.
+    """Build the view. Return ``None`` if the case is not an issue.
 
     ``counted`` is the rating of the report that counts in the run's average.
     """
@@ -452,7 +452,7 @@ def _format_file_agreement(agreed: FileAgreement, report: TriageReport, referenc
 
 
 def find_rating_grade(assessment: Assessment) -> Grade | None:
-    """Find the judge's grade of usefulness, or its abstention. ``None`` if no judge was asked."""
+    """Find the judge's grade of usefulness, or its abstention. Return ``None`` if no judge was asked."""
     grades = [grade for grade in assessment.grades if grade.aspect is Aspect.USEFULNESS]
     rated = [grade for grade in grades if isinstance(grade, Judged) and grade.rubric is not None]
     return rated[-1] if rated else grades[-1] if grades else None
@@ -506,7 +506,7 @@ def build_agent_steps_view(result: CaseResult, reference: TriageReference, marke
 
 
 def _compute_step_place(evidence: Evidence, after: int | None) -> int | None:
-    """Return after how many boxes the line for ``after`` steps is shown. ``None`` if this is unknown.
+    """Return the number of boxes after which the line for ``after`` steps is drawn. ``None`` if it is unknown.
 
     If the application counts hops instead of steps, ``after`` is a number of hops.
     """
@@ -538,7 +538,7 @@ STEPS_GRADER: Final = "steps"
 def _describe_agent_path(
     evidence: Evidence, reference: TriageReference, assessment: Assessment, repeats: int
 ) -> Iterator[str]:
-    """Yield what the grader says about the steps. Without a verdict, yield the number of steps."""
+    """Yield the grader's verdict on the steps. Without a verdict, yield the number of steps."""
     hops, step_count = evidence.hops, len(evidence.steps)
     if not hops and not step_count:
         yield "Lookout did not see the agent's steps"

@@ -23,7 +23,7 @@ _CACHE_SIZE: Final = 4_096
 
 @dataclass(frozen=True, slots=True)
 class ReportPaths:
-    """The paths of a run's reports. ``html`` is the report for people."""
+    """The paths of a run's reports. ``html`` is the human-readable report."""
 
     html: Path
     markdown: Path
@@ -55,9 +55,9 @@ def write_reports(
 ) -> ReportPaths:
     """Write every report of a run into its folder. Return the paths of the reports.
 
-    ``redact`` masks personal data in all reports except ``results.json``. ``incidents`` say since which deploy a
-    case fails. ``previous`` is the previous run. Each file appears complete or not at all. ``results.json`` is
-    written first, because the other reports can be built from it. Raises ``WarehouseUnwritable`` if the folder
+    ``redact`` masks personal data in all reports except ``results.json``. ``incidents`` shows since which deploy a
+    case has been failing. ``previous`` is the previous run. Each file is written atomically. ``results.json`` is
+    written first, because all other reports can be built from it. Raises ``WarehouseUnwritable`` if the folder
     cannot be written.
     """
     used_settings = settings or ReportsSettings()

@@ -1,1 +1,1 @@
-"""Read stored questions and answers of real users from logs and traffic, without asking the app."""
+"""Read stored questions and answers of real users from logs and traffic, without sending questions to the app."""

@@ -1,7 +1,7 @@
 """Take each conversation once, even if it arrives late, out of order or repeatedly.
 
-A nightly run reads from some time before the end of the last period. It therefore also reads conversations that
-arrived late. It recognises the conversations that an earlier run has taken by their ids.
+A nightly run starts to read some time before the end of the last period. It therefore also reads conversations
+that arrived late. It uses the ids of conversations to recognise those that an earlier run has taken.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from monitors.records.traffic import Conversation, SourceWarning, SourceWarningK
 
 
 class IntakeWindow(NamedTuple):
-    """The period that a nightly run reads: conversations completed in [``since``, ``until``)."""
+    """The period that a nightly run reads: conversations completed from ``since`` to before ``until``."""
 
     since: datetime
     until: datetime
@@ -30,8 +30,8 @@ def compute_intake_window(
 ) -> IntakeWindow:
     """Return the period to read now.
 
-    ``watermark`` has the end of the last period, and ``max_delay`` is the longest time until a finished
-    conversation appears in the source. The first nightly run has no watermark. It reads the time ``first_period``
+    ``watermark`` contains the end of the last period, and ``max_delay`` is the longest time until a finished
+    conversation appears in the source. The first nightly run has no watermark: its period starts ``first_period``
     before ``until``.
     """
     if watermark is None:
@@ -42,14 +42,14 @@ def compute_intake_window(
 def advance_watermark(watermark: Watermark | None, source: Identifier, window: IntakeWindow) -> Watermark:
     """Return the watermark after ``window`` was read completely.
 
-    It is the end of the window, and never moves back.
+    The new watermark is the end of the window, and is never earlier than the previous watermark.
     """
     previous = watermark.completed_to if watermark is not None else window.until
     return Watermark(source=source, completed_to=max(previous, window.until))
 
 
 class IntakeDecision(StrEnum):
-    """What `Intake` decided about a conversation."""
+    """The decision of `Intake` about a conversation."""
 
     TAKEN = "taken"
     TAKEN_EARLIER = "known"
@@ -64,7 +64,7 @@ class KnownIds:
     """The ids that earlier nightly runs have taken, stored as hashes of 8 bytes.
 
     With a million new and a million known ids, two ids have the same hash once in ten million nightly runs.
-    ``hashes`` are the `hash_id` of the ids, in ascending order.
+    ``hashes`` contains the `hash_id` of each id, in ascending order.
     """
 
     def __init__(self, hashes: Iterable[int] = ()) -> None:
@@ -93,7 +93,7 @@ _PLACE_BYTES: Final = 5
 
 
 class Intake:
-    """Decide one by one which conversations to take. If two versions have the same id, the later version counts.
+    """Decides for each conversation whether to take it. If two versions have the same id, the later version counts.
 
     Each conversation needs about 250 bytes of memory, because its texts are not stored.
     """
@@ -104,7 +104,7 @@ class Intake:
         self._changed_ids: set[Identifier] = set()
 
     def __len__(self) -> int:
-        """The number of conversations that were taken."""
+        """Return the number of conversations that were taken."""
         return len(self._fingerprints)
 
     def __contains__(self, conversation_id: object) -> bool:
@@ -112,7 +112,7 @@ class Intake:
         return conversation_id in self._fingerprints
 
     def list_taken(self) -> Iterator[tuple[Identifier, datetime]]:
-        """Yield each taken id with its completion time, in the order of their first arrival."""
+        """Yield each taken id with its completion time, in the order in which the ids first arrived."""
         for conversation_id, record in self._fingerprints.items():
             yield conversation_id, _EPOCH + int.from_bytes(record[:_TIME_BYTES]) * _MICROSECOND
 
@@ -152,7 +152,7 @@ class Intake:
         return IntakeDecision.REPLACED
 
     def build_duplicate_id_warnings(self) -> tuple[SourceWarning, ...]:
-        """Return a warning for each id that several different conversations have."""
+        """Return a warning for each id that is shared by several different conversations."""
         return tuple(
             SourceWarning(
                 kind=SourceWarningKind.ITEM_CHANGED,

@@ -1,7 +1,7 @@
 """Remove personal data and secrets from a conversation before it is stored.
 
-A pseudonym may replace a person or a number. The same value always gets the same pseudonym, and nobody can find the
-person without the key.
+A pseudonym may replace a person or a number. The same value always gets the same pseudonym, and the person cannot
+be identified without the key.
 """
 
 from __future__ import annotations
@@ -26,11 +26,14 @@ MIN_KEY_BYTES: Final = 16
 """Minimum length of the key in bytes. With a shorter key, a person could try all keys."""
 
 _LETTERS: Final = "bcdfghjklmnpqrst"
-"""The letters of a pseudonym. Without vowels and digits it cannot look like a word or a number."""
+"""The letters of a pseudonym. Without vowels and digits, a pseudonym cannot look like a word or a number."""
 _BODY_LETTERS: Final = 16
-"""Number of letters of a pseudonym. Among ten million pseudonyms, two are equal with a chance of 3 in a million."""
+"""Number of letters of a pseudonym.
+
+Among ten million pseudonyms, two are equal with a probability of 3 in a million.
+"""
 _CHECK_LETTERS: Final = 4
-"""Number of check letters. They show that a pseudonym was made with this key, and it is then not replaced again."""
+"""Number of check letters. They show that a pseudonym was made with this key, so it is not replaced again."""
 _KIND_NAMES: Final = {kind: label.strip("[]") for kind, label in LABELS.items()}
 _PSEUDONYM: Final = re.compile(
     rf"\[(?P<name>{'|'.join(map(re.escape, _KIND_NAMES.values()))}) "
@@ -45,7 +48,7 @@ _PHONE_DIGITS: Final = 10
 
 
 class Pseudonyms:
-    """Make pseudonyms with one secret key (HMAC-SHA256). Raises `ConfigError` if the key is too short."""
+    """Makes pseudonyms with one secret key (HMAC-SHA256). Raises `ConfigError` if the key is too short."""
 
     def __init__(self, key: bytes) -> None:
         if len(key) < MIN_KEY_BYTES:
@@ -91,10 +94,11 @@ class Pseudonyms:
 
 
 def normalise_value(kind: DisclosureKind, text: str) -> str:
-    """Return a value in a form that is the same for all its spellings.
+    """Return a value in a normalised form, which is the same for all spellings of the value.
 
-    Upper case, spaces and hyphens are removed, and the country code of a phone number. The name of a person keeps
-    its spaces.
+    All letters become lower case. The name of a person keeps single spaces between its words. In some kinds, only
+    white space is removed. In all other kinds, only letters and digits are kept, and the country code of a phone
+    number is removed.
     """
     folded = unicodedata.normalize("NFKC", build_normalised_view(text).text).casefold()
     if kind is DisclosureKind.PERSON:
@@ -109,7 +113,7 @@ def normalise_value(kind: DisclosureKind, text: str) -> str:
 
 _MAX_ROUNDS: Final = 4
 _MIN_VALUE_CHARACTERS: Final = 4
-"""Minimum length of a value that is also removed from the other texts. Shorter values are common words."""
+"""Minimum length of a value that is also removed from all other texts. Shorter values are common words."""
 
 _NUMBER: Final = re.compile(r"[\d@]")
 _SPECIFIC: Final = re.compile(r"[\d@\s]")
@@ -133,9 +137,9 @@ def protect_conversation(
 ) -> Conversation:
     """Return the conversation in the form in which it may be stored.
 
-    A value that is found in one text is removed from all texts. An id that identifies a person is replaced, too.
-    ``key`` is the key for pseudonyms: a key with fewer than 16 bytes raises `ConfigError`. ``account_patterns`` are
-    regular expressions for the account numbers of the target's users.
+    A value that is found in one text is removed from all texts. An id that identifies a person is also replaced.
+    ``key`` is the key for pseudonyms: a key with fewer than 16 bytes raises `ConfigError`. ``account_patterns``
+    contains regular expressions for the account numbers of the target's users.
     """
     pseudonyms = Pseudonyms(key)
     user = conversation.user_key
@@ -156,7 +160,7 @@ def protect_conversation(
 
 
 class _TextMasker:
-    """Mask the texts of one conversation. A value that is found in one text is masked in all texts."""
+    """Masks the texts of one conversation. A value that is found in one text is masked in all texts."""
 
     def __init__(
         self,
@@ -203,7 +207,7 @@ def _compile_value_pattern(value: str) -> re.Pattern[str]:
 def _find_known_values(
     patterns: Sequence[tuple[re.Pattern[str], DisclosureKind]], text: str, start: int, end: int
 ) -> Iterator[Disclosure]:
-    """Yield the positions in ``text[start:end]`` of values that were found in other texts. They do not overlap."""
+    """Yield the positions in ``text[start:end]`` of values that were found in other texts, without overlap."""
     gaps = [(start, end)]
     for pattern, kind in patterns:
         uncovered: list[tuple[int, int]] = []
@@ -267,7 +271,7 @@ def _replace_texts(turn: Turn, texts: Sequence[str], masking: _TextMasker) -> Tu
 def _redact_name(name: str | None, masking: _TextMasker) -> str | None:
     """Return a version or path without personal data.
 
-    A number such as 10.0.0.12 stays: it is probably a version.
+    A number such as 10.0.0.12 is not changed, because it is probably a version.
     """
     if name is None or all(disclosure.strength <= Strength.WEAK for disclosure in find_disclosures(name)):
         return name

@@ -1,4 +1,4 @@
-"""Measure how useful the app's clarifying questions are, by the thumbs that users give them."""
+"""Measure how useful the app's clarifying questions are, based on users' thumbs up and thumbs down."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from monitors.stats.intervals import compute_wilson_interval
 
 
 class QuestionTally(NamedTuple):
-    """The number of questions that the app asked, and users' thumbs up and down on them.
+    """The number of questions that the app asked, and the numbers of thumbs up and thumbs down on them.
 
-    ``recognised`` counts the questions that were found by their wording.
+    ``recognised`` counts the questions that were recognised by their wording.
     """
 
     questions: int = 0
@@ -26,8 +26,8 @@ class QuestionTally(NamedTuple):
 def compute_question_thumbs_up_share(tally: QuestionTally) -> QuestionsAsked:
     """Return the share of thumbs up with its confidence interval (Wilson).
 
-    Only questions with a thumb count. Users who give thumbs are not a random sample of all users. The share
-    therefore does not describe all questions, but it can be compared between nightly runs.
+    Only questions with a thumb count. Users who give a thumb are not a random sample of all users. Therefore, the
+    share does not describe all questions, but it can be compared between nightly runs.
     """
     asked = QuestionsAsked(questions=tally.questions, recognised=tally.recognised, up=tally.up, down=tally.down)
     rated = tally.up + tally.down
@@ -40,7 +40,7 @@ def compute_question_thumbs_up_share(tally: QuestionTally) -> QuestionsAsked:
 def count_questions_asked_by_app(conversation: Conversation) -> QuestionTally:
     """Count the questions that the app asked in one conversation.
 
-    If the source marks which replies are questions, this mark decides. Otherwise the wording of the reply decides.
+    If the source marks replies as questions, the mark decides. Otherwise, the wording of the reply decides.
     """
     questions = recognised = up = down = 0
     for turn in conversation.turns:
@@ -55,5 +55,5 @@ def count_questions_asked_by_app(conversation: Conversation) -> QuestionTally:
 
 
 def add_tallies(tallies: Iterable[QuestionTally]) -> QuestionTally:
-    """Return the sums of all counts."""
+    """Return the sums of all tallies."""
     return QuestionTally(*map(sum, zip(QuestionTally(), *tallies, strict=True)))

@@ -1,4 +1,4 @@
-"""Settings in `[targets.NAME.traffic]`: where conversations of users are stored, and how many are sampled."""
+"""Settings in `[targets.NAME.traffic]`: where user conversations are stored, and how many are sampled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from monitors.sources.traffic.settings import TrafficSettings
 
 
 class NightlySettings(BaseModel):
-    """Settings in ``[targets.NAME.traffic]``: the sources of conversations, and the nightly run over them."""
+    """Settings in ``[targets.NAME.traffic]``: the conversation sources, and the nightly run that reads them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -25,16 +25,18 @@ class NightlySettings(BaseModel):
     sampling: SamplingSettings = Field(default=SamplingSettings(), description="how conversations are sampled")
     privacy: PrivacyMode = Field(
         default=PrivacyMode.REDACT,
-        description="how personal data is removed before anything is stored: redact, pseudonymise (needs "
+        description="how personal data is removed from conversations before they are stored: redact, pseudonymise "
+        "(needs "
         "LOOKOUT_AGE_KEY) or none",
     )
     hour: Annotated[int, Field(ge=0, le=23)] = Field(default=2, description="the hour of the nightly run")
-    time_zone: str = Field(default="UTC", description="the zone of that hour, such as Asia/Kolkata")
+    time_zone: str = Field(default="UTC", description="the time zone of this hour, such as Asia/Kolkata")
     first_h: Annotated[float, Field(gt=0)] = Field(
-        default=24.0, description="hours of traffic for the first nightly run"
+        default=24.0, description="number of hours of traffic that the first nightly run reads"
     )
     late_h: Annotated[float, Field(ge=0)] = Field(
-        default=48.0, description="hours within which a conversation may appear in the source after its end"
+        default=48.0,
+        description="number of hours within which a conversation may appear in the source after its end",
     )
     severity: Severity = Field(
         default=Severity.MAJOR,
@@ -55,6 +57,6 @@ class NightlySettings(BaseModel):
         return name
 
     def resolve_paths(self, folder: Path) -> Self:
-        """Return the settings with local paths made absolute. They are relative to ``folder``."""
+        """Return the settings with local paths made absolute. Relative paths are relative to ``folder``."""
         sources = {name: source.resolve_paths(folder) for name, source in self.sources.items()}
         return self.model_copy(update={"sources": sources})

@@ -1,8 +1,8 @@
-"""Compare a judge's grades with people's grades: agreement beyond chance and error rates.
+"""Compare a judge's grades with human grades: agreement beyond chance and error rates.
 
-Rates that are based on the judge's grades can be corrected for these errors.
+Rates that are based on the judge's grades can be corrected for the judge's errors.
 
-Counts may be weighted sums. Answers that were sampled with a small probability stand for many other answers: the
+Counts may be weighted sums. Answers that were sampled with a small probability represent many other answers: the
 weight of an answer is 1 divided by its sampling probability. `compute_effective_counts` scales the sums to the
 number of equally weighted answers that would give the same precision.
 """
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from monitors.stats.intervals import compute_wilson_interval
 
 Counts = Sequence[Sequence[float]]
-"""A square table of counts. Its rows are the grades of one rater, its columns the grades of the other rater."""
+"""A square table of counts. The rows are the grades of one rater, and the columns are the other rater's grades."""
 
 
 class Estimate(NamedTuple):
@@ -29,7 +29,7 @@ class Estimate(NamedTuple):
 
 
 class Confusion(NamedTuple):
-    """The number of answers for each pair of a judge's grade (first word) and people's grade (second word).
+    """The number of answers for each pair of a judge's grade (first word) and a human grade (second word).
 
     ``passed_wrong`` counts the judge's false passes. ``failed_right`` counts the judge's false failures.
     """
@@ -41,17 +41,17 @@ class Confusion(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The number of answers that both the judge and people graded."""
+        """Return the number of answers that were graded by both the judge and people."""
         return sum(self)
 
 
 def compute_effective_counts(answers: Sequence[tuple[bool, bool, float]]) -> Confusion:
     """Count ``answers``, given as (judge passed, people found it right, inclusion probability), with weights.
 
-    The weight w of an answer is 1 divided by its probability, which must be above 0. The counts are scaled: their
-    sum is Kish's effective size, ``(sum w)^2 / sum w^2`` (L. Kish, Survey Sampling, 1965). This is the number of
-    equally weighted answers with the same precision. If all probabilities are equal, the result is the plain
-    counts.
+    The weight w of an answer is 1 divided by its probability, which must be above 0. The counts are scaled so that
+    their sum is Kish's effective size, ``(sum w)^2 / sum w^2`` (L. Kish, Survey Sampling, 1965). This size is the
+    number of equally weighted answers with the same precision. If all probabilities are equal, the result is the
+    plain counts.
     """
     if not answers:
         return Confusion(0, 0, 0, 0)
@@ -64,15 +64,15 @@ def compute_effective_counts(answers: Sequence[tuple[bool, bool, float]]) -> Con
 
 
 def compute_cohen_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate | None:
-    """Return Cohen's kappa, a measure of how far two raters agree beyond chance, with its interval.
+    """Return Cohen's kappa, which measures how far two raters agree beyond chance, with its interval.
 
-    Kappa is 1 for perfect agreement. It is 0 if the raters agree only as often as chance would make them agree. The
-    result is ``None`` without counts, or if both raters always gave the same single grade.
+    Kappa is 1 for perfect agreement, and 0 if the raters agree only as often as expected by chance. The result is
+    ``None`` without counts, or if both raters always gave the same single grade.
 
     The standard error is the large-sample error of J. L. Fleiss, J. Cohen, B. S. Everitt, "Large sample standard
     errors of kappa and weighted kappa", Psychological Bulletin 72 (1969). If a cell of the table is empty, half an
-    answer is added to every cell for the interval. Without this, perfect agreement on ten answers would seem to
-    prove a perfect judge.
+    answer is added to every cell for the interval. Otherwise, perfect agreement on ten answers would seem to prove
+    that the judge is perfect.
     """
     size = len(counts)
     weights = [[float(i == j) for j in range(size)] for i in range(size)]
@@ -86,8 +86,8 @@ def compute_weighted_kappa(counts: Counts, *, confidence: float = 0.95) -> Estim
     Psychological Bulletin 70 (1968). With these weights, kappa is an intraclass correlation (J. L. Fleiss, J.
     Cohen, Educational and Psychological Measurement 33, 1973).
 
-    The interval and the cases of ``None`` are those of `compute_cohen_kappa`. If a cell is empty, two answers in
-    total are added for the interval, spread evenly over all cells.
+    The interval is computed, and ``None`` is returned, as in `compute_cohen_kappa`. If a cell is empty, two answers
+    in total are added for the interval, spread evenly over all cells.
     """
     size = len(counts)
     weights = [[1 - ((i - j) / (size - 1)) ** 2 for j in range(size)] for i in range(size)]
@@ -116,12 +116,12 @@ def compute_agreement(confusion: Confusion, *, confidence: float = 0.95) -> Esti
 
 
 def compute_false_pass_rate(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
-    """Return which share of the answers that people find wrong the judge passes, with Wilson's interval."""
+    """Return the share of the answers found wrong by people that the judge passes, with Wilson's interval."""
     return _estimate_share(confusion.passed_wrong, confusion.passed_wrong + confusion.failed_wrong, confidence)
 
 
 def compute_false_fail_rate(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
-    """Return which share of the answers that people find right the judge fails, with Wilson's interval."""
+    """Return the share of the answers found right by people that the judge fails, with Wilson's interval."""
     return _estimate_share(confusion.failed_right, confusion.failed_right + confusion.passed_right, confidence)
 
 
@@ -130,9 +130,10 @@ def compute_corrected_pass_rate(
 ) -> Estimate | None:
     """Estimate the share of answers that people would find right.
 
-    The judge passed ``passed`` of ``judged`` answers. ``confusion`` shows how often the judge errs: which share of
-    right answers it passes, and which share of wrong answers it fails. The estimate is the true share that explains
-    the judge's share of passes with these errors. It is limited to values from 0 to 1.
+    The judge passed ``passed`` of ``judged`` answers. ``confusion`` shows how often the judge errs: the share of
+    right answers that the judge passes, and the share of wrong answers that it fails. The estimate is the true
+    share that explains the judge's share of passes with these errors. The estimate is limited to values from 0 to
+    1.
 
     Returns ``None`` if ``confusion`` has no right answers or no wrong answers, or if the judge is not better than
     chance.
@@ -189,7 +190,10 @@ def _compute_kappa(counts: Counts, weights: Counts) -> float | None:
 
 
 _CHANCE_TOLERANCE = 1e-12
-"""Kappa is undefined if chance agreement differs from 1 by less than this: both raters then gave only one grade."""
+"""Kappa is undefined if chance agreement differs from 1 by less than this value.
+
+In this case, both raters gave only one grade.
+"""
 
 
 def _compute_shares(counts: Counts) -> tuple[Counts, Sequence[float], Sequence[float]]:

@@ -1,46 +1,48 @@
 """Estimate the number of bad replies that both the application's guard and the nightly runs missed. Pure.
 
 The guard examines all replies and blocks some of them. The nightly run examines a sample of the replies that users
-received ("served" replies). The bad replies therefore have two parts that do not overlap, each with its own
-estimate:
+received ("served" replies). Therefore, the bad replies have two parts that do not overlap, and each part is
+estimated separately:
 
 - Blocked. People label some entries of the guard's log, which are assumed to be a random sample. The share of bad
-  replies among them has Wilson's interval. Their number has exact hypergeometric limits.
+  replies among these entries has Wilson's interval. The number of bad replies has exact hypergeometric limits.
 - Served. The share of conversations with a bad reply is estimated from the strata of all nightly runs and corrected
   for the judge's errors (`monitors.stats.stratified`, `monitors.stats.agreement`). These errors are known from
-  reviews by people. They are assumed to be the same on live traffic.
+  human reviews. They are assumed to be the same on live traffic.
 
 Recall is the number of bad replies that were blocked, divided by the number of all bad replies: blocked plus
 served. The served part counts conversations. A conversation with two bad replies counts once, which makes recall
-somewhat too high (the report has the number of such cases). The two parts come from different samples. Their
+somewhat too high (the report contains the number of such cases). The two parts come from different samples. Their
 intervals are joined on the logarithm of their ratio: G. Y. Zou, A. Donner, "Construction of confidence limits about
 effect measures: a general approach", Statistics in Medicine 27 (2008).
 
-The replies that both missed are the bad served replies minus those that the judge found. Not every reply that the
-judge flagged is really bad. The value uses the likely number of really bad ones, computed from the judge's errors.
-The lower limit assumes that all flagged replies are bad, the upper limit that none is. The limits are therefore
-valid if the limits of the bad served replies are valid. ``judge_blind`` is the number of bad served replies that
-the judge would still pass if it graded all replies.
+The replies that both detectors missed are the bad served replies minus the bad served replies that the judge found.
+Not every reply that the judge flagged is really bad. The value uses the likely number of really bad replies,
+computed from the judge's errors. The lower limit assumes that all flagged replies are bad, and the upper limit
+assumes that none is bad. Therefore, the limits are valid if the limits of the bad served replies are valid.
+``judge_blind`` is the number of bad served replies that the judge would still pass if it graded all replies.
 
 ``judge_blind`` and the total below combine two estimates from the same reviews or labels. They combine the extreme
 limits of both intervals, each computed at half of the error probability (C. E. Bonferroni, 1936). The confidence is
-then at least the stated one, even if the two estimates depend on each other.
+then at least the stated confidence, even if the two estimates depend on each other.
 
 The nightly run may also judge replies that the guard blocked, because the guard only marks replies, or because the
-source stores blocked replies. Then both detectors examined the same replies, and the size of their overlap shows
-how many bad replies exist in total. This is the capture-recapture method, which biologists use to count animals:
+source stores blocked replies. In this case, both detectors examined the same replies, and the size of their overlap
+shows how many bad replies exist in total. This is the capture-recapture method, which biologists use to count
+animals:
 
-- Estimate: D. G. Chapman, University of California Publications in Statistics 1 (1951). It is nearly unbiased if
-  both detectors found at least seven of the same replies (D. S. Robson, H. A. Regier, Transactions of the American
-  Fisheries Society 93, 1964).
+- Estimate: D. G. Chapman, University of California Publications in Statistics 1 (1951). The estimate is nearly
+  unbiased if both detectors found at least seven of the same replies (D. S. Robson, H. A. Regier, Transactions of
+  the American Fisheries Society 93, 1964).
 - Interval: M. Sadinle, "Transformed logit confidence intervals for small populations in single capture-recapture
-  estimation", Communications in Statistics - Simulation and Computation 38 (2009). It keeps the stated confidence
-  with small counts. Its upper limit becomes very large if few replies were found by only one detector. A second
-  upper limit comes from Clopper and Pearson's lower limit for the share of the second detector's findings that the
-  first detector also found. The smaller of both upper limits is used.
+  estimation", Communications in Statistics - Simulation and Computation 38 (2009). The interval has the stated
+  confidence even with small counts. Its upper limit becomes very large if few replies were found by only one
+  detector. A second upper limit comes from Clopper and Pearson's lower limit for the share of the second detector's
+  findings that the first detector also found. The smaller of both upper limits is used.
 - Assumption: the detectors miss replies independently of each other. Two language models do not: replies that are
-  hard for one are also hard for the other. The total is then too low. It is therefore shown beside the estimate
-  from labels, and never replaces it. Replies that the judge wrongly calls bad increase the total.
+  hard for one model are also hard for the other. The total is then too low. Therefore, the total is shown beside
+  the estimate from labels, and never replaces this estimate. Replies that the judge wrongly calls bad increase the
+  total.
 """
 
 from __future__ import annotations
@@ -71,14 +73,17 @@ from monitors.stats.intervals import (
 from monitors.stats.stratified import estimate_failure_rate
 
 MIN_FOUND_BY_BOTH: Final = 7
-"""Minimum number of replies that both detectors found. With fewer, no total is estimated (Robson, Regier, 1964)."""
+"""Minimum number of replies that both detectors found.
+
+With fewer replies, no total is estimated (Robson, Regier, 1964).
+"""
 _MAX_LOG_FACTOR: Final = 700.0
 """Largest logarithm of a factor: e to the power 700 is about the largest number that a float can store."""
-NO_ENTRIES: Final = "the guard blocked no reply"
-NO_LABELS: Final = "people have labelled no entry"
-ONLY_FALSE: Final = "people labelled only false alarms, and no correct entry"
+NO_ENTRIES: Final = "the guard did not block any reply"
+NO_LABELS: Final = "people have not labelled any entry"
+ONLY_FALSE: Final = "people labelled only false alarms, and no rightly blocked reply"
 NO_REVIEW: Final = "the judge is not calibrated: people must review right and wrong answers of the judge"
-NOT_BETTER_THAN_CHANCE: Final = "in people's reviews, this judge is not better than chance"
+NOT_BETTER_THAN_CHANCE: Final = "according to human reviews, this judge is not better than chance"
 
 
 def reconcile_counts(
@@ -86,7 +91,7 @@ def reconcile_counts(
 ) -> Reconciliation:
     """Compute all figures of a period.
 
-    ``confusion`` compares the judge's grades with people's grades. Its counts are 0 if there are no reviews.
+    ``confusion`` compares the judge's grades with human grades. Its counts are 0 if there are no reviews.
     """
     half_confidence = 1 - (1 - confidence) / 2
     nightly, held = counts.nightly, estimate_rightly_held_back(counts.guard, confidence=confidence)
@@ -115,8 +120,8 @@ def reconcile_counts(
 def compute_guard_precision(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
     """Return the share of blocked entries that were rightly blocked, with Wilson's interval.
 
-    The share is that of the labelled entries. It is unknown if no entry was labelled as rightly blocked, even if
-    entries were labelled as false alarms.
+    The share is computed from the labelled entries. It is unknown if no entry was labelled as rightly blocked, even
+    if entries were labelled as false alarms.
     """
     if not guard.entries:
         return Unknown(why=NO_ENTRIES)
@@ -129,7 +134,7 @@ def compute_guard_precision(guard: GuardCounts, *, confidence: float = 0.95) -> 
 def estimate_rightly_held_back(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
     """Estimate the number of entries that were rightly blocked.
 
-    The unlabelled entries are assumed to have the same share of rightly blocked ones as the labelled entries.
+    The share of rightly blocked entries is assumed to be the same among unlabelled and labelled entries.
     """
     if not guard.entries:
         return Interval(value=0, low=0, high=0)
@@ -159,9 +164,10 @@ def estimate_conversations_with_bad_reply(
 def estimate_chapman_total(first: float, second: float, both: float, *, confidence: float = 0.95) -> Interval:
     """Estimate how many items exist, from two detectors that each found some of them.
 
-    One detector found ``first`` items, the other ``second`` items, and ``both`` of these items are the same. The
-    smaller the overlap, the more items both detectors have missed. The estimate is Chapman's, with Sadinle's
-    limits. Counts may be fractions. Raises ``ValueError`` if ``both`` is larger than ``first`` or ``second``.
+    One detector found ``first`` items, the other detector found ``second`` items, and ``both`` is the number of
+    items that both found. The smaller the overlap, the more items both detectors have missed. The estimate is
+    Chapman's, with Sadinle's limits. Counts may be fractions. Raises ``ValueError`` if ``both`` is larger than
+    ``first`` or ``second``.
     """
     if not 0 <= both <= min(first, second):
         raise ValueError(f"both is {both}, but must be between 0 and the smaller of {first} and {second}")
@@ -180,13 +186,15 @@ def estimate_chapman_total(first: float, second: float, both: float, *, confiden
 def estimate_total_bad(held: Figure, overlap: OverlapCounts, *, confidence: float = 0.95) -> Figure:
     """Estimate the number of all bad replies, blocked or served.
 
-    It is unknown if both detectors found fewer than `MIN_FOUND_BY_BOTH` of the same replies. ``held`` is the number
-    of bad replies that the guard found. The replies that the nightly runs found are weighted by 1 divided by their
-    sampling probability. The limits also include the limits of ``held``, each at the given ``confidence``.
+    The number is unknown if both detectors found fewer than `MIN_FOUND_BY_BOTH` of the same replies. ``held`` is
+    the number of bad replies that the guard found. The replies that the nightly runs found are weighted by 1
+    divided by their sampling probability. The limits also include the limits of ``held``, each at the given
+    ``confidence``.
     """
     if overlap.both < MIN_FOUND_BY_BOTH:
         return Unknown(
-            why=f"both found only {overlap.both} of the same replies; an estimate needs {MIN_FOUND_BY_BOTH}"
+            why=f"both detectors found only {overlap.both} of the same replies; an estimate needs "
+            f"{MIN_FOUND_BY_BOTH}"
         )
     if isinstance(held, Unknown):
         return held
@@ -199,7 +207,7 @@ def estimate_total_bad(held: Figure, overlap: OverlapCounts, *, confidence: floa
 
 
 def _compute_effective_counts(replies: Sequence[FoundReply]) -> tuple[float, float]:
-    """Count the replies that the nightly runs found, and those of them that the guard also found.
+    """Count the replies that the nightly runs found, and how many of them the guard also found.
 
     The counts are weighted and scaled to Kish's effective size, as in
     `monitors.stats.agreement.compute_effective_counts`.
@@ -224,7 +232,7 @@ def _estimate_guard_recall(held: Figure, served: Figure) -> Figure:
     if isinstance(served, Unknown):
         return served
     if not held.value + served.value:
-        return Unknown(why="neither of them found a bad reply")
+        return Unknown(why="neither the guard nor the nightly runs found a bad reply")
     if not (held.value and served.value):
         value, low, high = (
             _compute_held_share(*corner)
@@ -269,7 +277,8 @@ def _estimate_bad_unflagged_replies(
 def _compute_flag_precision(nightly: TrafficCounts, served: Interval, confusion: Confusion) -> float:
     """Return the share of flagged replies that are really bad.
 
-    Bayes' rule computes it from the rate of bad replies and from how often the judge fails bad and good replies.
+    The share is computed with Bayes' rule from the rate of bad replies and from how often the judge fails bad and
+    good replies.
     """
     rate = served.value / nightly.conversations
     wrong = confusion.passed_wrong + confusion.failed_wrong
@@ -281,7 +290,10 @@ def _compute_flag_precision(nightly: TrafficCounts, served: Interval, confusion:
 def _estimate_missed_by_judge(
     served: Figure, confusion: Confusion, *, corrected: bool, confidence: float
 ) -> Figure:
-    """Estimate how many bad served replies the judge would pass: their number times the judge's false pass rate."""
+    """Estimate how many bad served replies the judge would pass.
+
+    The estimate is the number of bad served replies times the judge's false pass rate.
+    """
     passes = compute_false_pass_rate(confusion, confidence=confidence)
     if isinstance(served, Unknown):
         return served

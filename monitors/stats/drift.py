@@ -1,25 +1,24 @@
 """Test after every nightly run whether a rate has changed. The test is valid for any number of runs. Pure.
 
 The test compares two explanations of all runs so far: either every run has the same rate, or the rate changed at
-some run. The evidence (the e-value) says how many times better the second explanation fits. An ordinary test that
+some run. The evidence (the e-value) states how many times better the second explanation fits. An ordinary test that
 is repeated every night would raise a false alarm sooner or later. With this test, the probability that a constant
 rate ever raises an alarm is at most ``alpha``, over all nights together.
 
-In detail: before and after the change, each rate has a prior, half Jeffreys' and half one for rare failures. The
-run of the change has a prior over all future runs. The likelihood of this mixture is divided by the largest
-likelihood of any single rate. For every single rate, the mixture divided by its likelihood is a martingale.
-Division by the largest likelihood makes the ratio smaller, and the result is an e-process (A. Ramdas, J. Ruf, M.
-Larsson, W. Koolen, "Testing exchangeability: fork-convexity, supermartingales and e-processes", International
-Journal of Approximate Reasoning 141, 2022). By Ville's inequality, its probability of ever reaching 1/alpha is at
-most alpha. R. Turner, A. Ly, P. Grünwald, "Generic E-variables for exact sequential k-sample tests that allow for
-optional stopping" (2021) give such a test for two parallel streams. Here one part follows the other, and the run
-that separates them is unknown.
+In detail: before and after the change, each rate has a prior, which is an equal mixture of Jeffreys' prior and a
+prior for rare failures. The run of the change has a prior over all future runs. The likelihood of this mixture is
+divided by the largest likelihood of any single rate. For every single rate, the mixture divided by the likelihood
+of this rate is a martingale. Division by the largest likelihood makes the ratio smaller, and the result is an
+e-process (A. Ramdas, J. Ruf, M. Larsson, W. Koolen, "Testing exchangeability: fork-convexity, supermartingales and
+e-processes", International Journal of Approximate Reasoning 141, 2022). By Ville's inequality, the probability that
+the e-process ever reaches 1/alpha is at most alpha. R. Turner, A. Ly, P. Grünwald, "Generic E-variables for exact
+sequential k-sample tests that allow for optional stopping" (2021) give such a test for two parallel streams. Here,
+one part follows the other, and the run that separates them is unknown.
 
 The counts of a run are numbers of conversations of equal weight, from
-`monitors.stats.stratified.compute_counts_for_sequential_test`. The last ``window_runs`` runs are stored
-separately, because the change may have begun at any of them. Older runs are stored as one sum, and still count as
-runs before a change. A run that leaves the window is no longer a possible start of a change, which can only lower
-the evidence.
+`monitors.stats.stratified.compute_counts_for_sequential_test`. The last ``window_runs`` runs are stored separately,
+because the change may have begun at any of them. Older runs are stored as one sum, and still count as runs before a
+change. A run that leaves the window is no longer a possible start of a change, which can only lower the evidence.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ ALPHA = 0.05
 DEFAULT_WINDOW_RUNS = 60
 DEFAULT_START_REASON = "each night is compared with all earlier nights"
 RECOVERED_PREFIX = "back"
-"""The first word of the reason of a test that restarted because the rate recovered."""
+"""The first word of the reason for a test that restarted because the rate recovered."""
 _CHANGE_PRIOR_RUNS = 30.0
-"""Within this many runs, a change is about equally likely at each run.
+"""The number of runs within which a change is about equally likely at each run.
 
-For later runs, it becomes slowly less likely.
+At later runs, a change becomes slowly less likely.
 """
 _MAX_LOG_EVIDENCE = 690.0
-"""Maximum logarithm of reported evidence. A float cannot store much more than e to this power, about 1e299."""
+"""Maximum logarithm of reported evidence. A float cannot store a number much larger than about 1e299."""
 _PRIOR = tuple(
     (fails, passes, lgamma(fails) + lgamma(passes) - lgamma(fails + passes))
     for fails, passes in ((0.5, 0.5), (0.5, 8.0))
@@ -69,7 +68,7 @@ class _Change(NamedTuple):
 def start_drift_test(graded_by: str, reason: str = DEFAULT_START_REASON) -> DriftState:
     """Return the state of a new test.
 
-    ``graded_by`` identifies the judge and its settings. ``reason`` says why the test starts.
+    ``graded_by`` identifies the judge and its settings. ``reason`` is the reason why the test starts.
 
     After an alarm, the test restarts if people accept the new rate. The new reference uses only future runs,
     because the runs that raised the alarm were selected for being unusual.
@@ -90,7 +89,7 @@ def add_nightly_run(
     - A run that is not later than the last run was already counted, and does not change the state.
     - A run without grades adds nothing.
     - If the judge differs from the judge of the state, the test restarts, because the verdicts of the new judge
-      have another rate. The stored reason says so.
+      have another rate. The stored reason states that the judge changed.
 
     ``alpha`` is the largest probability of ever raising a false alarm.
     """
@@ -98,7 +97,7 @@ def add_nightly_run(
         state = start_drift_test(graded_by)
     elif state.graded_by != graded_by:
         state = start_drift_test(
-            graded_by, f"the judge changed with the night of {count.due_at:%Y-%m-%d}: the test restarted"
+            graded_by, f"the judge changed in the night of {count.due_at:%Y-%m-%d}: the test restarted"
         )
     if not count.graded or (state.nightly_runs and count.due_at <= state.nightly_runs[-1].due_at):
         return state
@@ -114,11 +113,11 @@ def add_nightly_run(
 
 
 def restart_if_recovered(state: DriftState, *, alpha: float = ALPHA) -> DriftState:
-    """Restart the test if the runs after the alarm have the earlier rate again. Otherwise return the same state.
+    """Restart the test if the runs after the alarm have the earlier rate again. Otherwise, return the same state.
 
     The runs since the alarm are compared with two rates: the rate before the change, and the changed rate that
-    raised the alarm. Wald's likelihood ratio says how many times better the earlier rate fits. The rate has
-    recovered if this ratio reaches 1 / ``alpha``. The ratio restarts at 1 whenever the changed rate fits better (E.
+    raised the alarm. Wald's likelihood ratio states how many times better the earlier rate fits. The rate has
+    recovered if this ratio reaches 1 / ``alpha``. The ratio is reset to 1 whenever the changed rate fits better (E.
     S. Page, "Continuous inspection schemes", Biometrika 41, 1954). The restarted test does not use the runs with
     the changed rate.
     """
@@ -171,7 +170,7 @@ def _add_runs(sums: _Sums, nightly_runs: list[DriftCount]) -> _Sums:
 
 
 def _smooth_rate(sums: _Sums) -> float:
-    """Return the rate with half a failure and half a right answer added. It is never exactly 0 or 1."""
+    """Return the rate with half a failure and half a right answer added. The result is never exactly 0 or 1."""
     return (sums.failures + 0.5) / (sums.graded + 1)
 
 
@@ -213,7 +212,7 @@ def compute_log_evidence(state: DriftState) -> float:
 def _find_alarm_or_likeliest_change(state: DriftState) -> _Change | None:
     """Return the change that raised the alarm, if its run is still in the window.
 
-    Otherwise return the likeliest one. Returns ``None`` if no change is possible yet.
+    Otherwise, return the likeliest change. Returns ``None`` if no change is possible yet.
     """
     changes = list(_list_possible_changes(state))
     alarm_changes = [change for change in changes if state.alarm and change.at.due_at == state.alarm.since]
@@ -238,7 +237,7 @@ def _list_possible_changes(state: DriftState) -> Iterator[_Change]:
 
 
 def _compute_prior_of_later_change(number: int) -> float:
-    """Return the prior probability that the change happens after more than this number of runs."""
+    """Return the prior probability that the change happens after more than ``number`` runs."""
     return log(_CHANGE_PRIOR_RUNS) / log(number + _CHANGE_PRIOR_RUNS)
 
 

@@ -4,16 +4,16 @@ A sample shows a share only roughly. The interval contains the true share with t
 
 Exact limits are valid even for very small shares and very small samples: C. J. Clopper, E. S. Pearson, "The use of
 confidence or fiducial limits illustrated in the case of the binomial", Biometrika 26 (1934). A share is inside the
-limits if results at least as extreme as the observed one have, in each direction, more than half of the error
+limits if results at least as extreme as the observed result have, in each direction, more than half of the error
 probability. If the number of all cases is known, the hypergeometric distribution is used. A sample of all cases
 then has no error. The formulas are implemented here because scipy takes seconds to load. The tests compare the
-results with those of scipy.
+results with the results of scipy.
 
-Related cases, such as cases about one policy, form a cluster and tend to fail together. Ten related cases then tell
-less than ten unrelated cases. The design effect says how much less: it is the variance of the share over clusters,
-divided by the variance for the same number of unrelated cases. The effective number of cases is the number of cases
-divided by the design effect (J. N. K. Rao, A. J. Scott, "A simple method for the analysis of clustered binary
-data", Biometrics 48, 1992). Two rules correct it:
+Related cases, such as cases about one policy, form a cluster and tend to fail together. Therefore, ten related
+cases give less information than ten unrelated cases. The design effect states how much less: it is the variance of
+the share over clusters, divided by the variance for the same number of unrelated cases. The effective number of
+cases is the number of cases divided by the design effect (J. N. K. Rao, A. J. Scott, "A simple method for the
+analysis of clustered binary data", Biometrics 48, 1992). Two rules correct the effective number:
 
 - With few clusters, their spread is uncertain. The effective number is reduced by the squared ratio of normal to t
   quantiles (E. L. Korn, B. I. Graubard, Survey Methodology 24, 1998). It never exceeds the real number.
@@ -67,9 +67,9 @@ def compute_percentile(values: Sequence[float], share: float) -> float:
 def compute_median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
     """Return the confidence interval of the median. Both limits are elements of ``values``.
 
-    The number of values below the true median varies like the number of heads of a coin. This gives the ranks of
-    both limits, with a normal approximation: W. J. Conover, Practical Nonparametric Statistics, 3rd edition (1999),
-    section 3.2. Raises `ValueError` if ``values`` is empty.
+    The number of values below the true median has the same distribution as the number of heads in coin tosses. This
+    distribution, with a normal approximation, gives the ranks of both limits: W. J. Conover, Practical
+    Nonparametric Statistics, 3rd edition (1999), section 3.2. Raises `ValueError` if ``values`` is empty.
     """
     if not values:
         raise ValueError("no values, no median")
@@ -94,8 +94,8 @@ _CACHE_SIZE = 1 << 16
 def compute_binomial_limits(failures: float, graded: float, *, confidence: float = 0.95) -> tuple[float, float]:
     """Return Clopper and Pearson's exact limits for the true share of failures.
 
-    ``failures`` of ``graded`` cases failed. The result is (0, 1) if ``graded`` is 0. The cases are a sample of a
-    population without a limit. The counts may be fractions, such as an effective sample size.
+    ``failures`` of ``graded`` cases failed. The result is (0, 1) if ``graded`` is 0. The cases are a sample from an
+    unlimited population. The counts may be fractions, such as an effective sample size.
     """
     _require_failures_within_total(failures, graded)
     if graded == 0:
@@ -113,7 +113,7 @@ def compute_finite_population_limits(
     """Return exact limits for the share of failures among the ``population`` cases.
 
     ``graded`` of these cases were sampled without replacement, and ``failures`` of the graded cases failed. If
-    nothing was graded, the result is (0, 1). If everything was graded, both limits are the observed share.
+    no case was graded, the result is (0, 1). If all cases were graded, both limits are the observed share.
     """
     _require_failures_within_total(failures, graded)
     if graded > population:
@@ -235,9 +235,10 @@ def _compute_log_combinations(among: int, chosen: int) -> float:
 
 
 def _find_smallest_true_number(low: int, high: int, predicate: Callable[[int], bool]) -> int:
-    """Return the smallest number from ``low`` to ``high`` for which the predicate is true, or ``high`` if none is.
+    """Return the smallest number from ``low`` to ``high`` for which the predicate is true.
 
-    The predicate must stay true for all larger numbers.
+    Returns ``high`` if there is no such number. If the predicate is true for a number, it must be true for all
+    larger numbers.
     """
     while low < high:
         middle = (low + high) // 2
@@ -247,7 +248,7 @@ def _find_smallest_true_number(low: int, high: int, predicate: Callable[[int], b
 
 def _require_failures_within_total(failures: float, graded: float) -> None:
     if not 0 <= failures <= graded:
-        raise ValueError(f"failures must be between 0 and the number graded, got {failures} of {graded}")
+        raise ValueError(f"failures must be between 0 and the number of graded cases, got {failures} of {graded}")
 
 
 class ClusterCount(NamedTuple):
@@ -287,8 +288,8 @@ def count_by_cluster(cases: Iterable[tuple[Hashable, bool]]) -> tuple[ClusterCou
 def compute_design_effect(clusters: Iterable[ClusterCount]) -> float | None:
     """Return the variance of the share of passed cases, divided by its variance if all cases were unrelated.
 
-    A result of 3 means that three related cases tell as much as one unrelated case. Returns ``None`` with fewer
-    than two clusters, or if all cases have the same result.
+    A result of 3 means that three related cases give as much information as one unrelated case. Returns ``None``
+    with fewer than two clusters, or if all cases have the same result.
     """
     counts = tuple(clusters)
     passed, total = sum(cluster.passed for cluster in counts), sum(cluster.total for cluster in counts)
@@ -328,8 +329,8 @@ def _compute_effective_size(counts: tuple[ClusterCount, ...], passed: int, total
 def compute_t_quantile(confidence: float, degrees: int) -> float:
     """Return the two-sided quantile of Student's t distribution with ``degrees`` of freedom.
 
-    It says how many standard errors the interval of an average reaches to each side. It is computed from ``degrees
-    / (degrees + t^2)``, which has a Beta distribution.
+    The quantile is the number of standard errors by which the interval of an average extends to each side. It is
+    computed from ``degrees / (degrees + t^2)``, which has a Beta distribution.
     """
     if degrees < 1:
         raise ValueError(f"degrees must be at least 1, got {degrees}")

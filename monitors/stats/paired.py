@@ -1,15 +1,16 @@
 """Compare two runs over the same cases: test for a change, and compute the smallest detectable change. Pure.
 
 The test uses only the cases with different results in the two runs. If the application did not change, such a case
-is broken or fixed like the toss of a fair coin. The p-value is the probability that chance alone makes the numbers
-of broken and fixed cases at least as different as they are. This is the exact form of Q. McNemar, "Note on the
-sampling error of the difference between correlated proportions or percentages", Psychometrika 12 (1947).
+is broken or fixed with equal probability, like the toss of a fair coin. The p-value is the probability that chance
+alone makes the numbers of broken and fixed cases at least as different as observed. This is the exact form of Q.
+McNemar, "Note on the sampling error of the difference between correlated proportions or percentages", Psychometrika
+12 (1947).
 
-Cases of one cluster, such as cases about one policy, may break together. For the clustered test, one coin therefore
+Cases of one cluster, such as cases about one policy, may break together. Therefore, in the clustered test, one coin
 decides about a whole cluster, and the differences of all clusters are added (R. A. Fisher, The Design of
-Experiments, 1935, section 21). If every cluster differs by one case, this is McNemar's test.
+Experiments, 1935, section 21). If every cluster differs by one case, the test is McNemar's test.
 
-`compute_paired_difference` gives the difference of two shares over the same questions, with an interval.
+`compute_paired_difference` computes the difference of two shares over the same questions, with an interval.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import NamedTuple
 from monitors.stats.intervals import compute_beta_cdf, compute_beta_quantile, compute_wilson_interval
 
 ALPHA = 0.05
-"""A change is reported if its p-value is at most this.
+"""A change is reported if its p-value is at most this value.
 
 An unchanged application is then reported as worse at most once in 40 comparisons, and as better equally rarely.
 """
@@ -32,11 +33,11 @@ POWER = 0.8
 """The probability with which a detectable change is detected: 4 times in 5. This is Cohen's convention (1988)."""
 
 _NEGLIGIBLE_WEIGHT = 1e-18
-"""Outcomes with a smaller probability are ignored, because they do not change the p-value visibly."""
+"""Outcomes with a smaller probability are ignored, because their effect on the p-value is negligible."""
 
 
 def compute_mcnemar_p_value(broken: int, fixed: int) -> float:
-    """Return the exact two-sided p-value for ``broken`` cases (right to wrong) and ``fixed`` cases (the reverse).
+    """Return the exact two-sided p-value for ``broken`` (right to wrong) and ``fixed`` (wrong to right) cases.
 
     The p-value is the probability that chance alone gives a difference at least this large, in either direction.
     """
@@ -51,7 +52,7 @@ def compute_mcnemar_p_value(broken: int, fixed: int) -> float:
 def compute_clustered_mcnemar_p_value(differences: Iterable[int]) -> float:
     """Return the exact two-sided p-value if related cases break together.
 
-    ``differences`` has a number for each cluster: its broken cases minus its fixed cases. Clusters with a
+    ``differences`` contains a number for each cluster: its broken cases minus its fixed cases. Clusters with a
     difference of 0 have no effect and may be omitted.
     """
     nonzero = [difference for difference in differences if difference]
@@ -68,9 +69,9 @@ def compute_clustered_mcnemar_p_value(differences: Iterable[int]) -> float:
 
 
 def _convolve_sums_with_fair_coins(sums: dict[int, float], size: int, clusters: int) -> dict[int, float]:
-    """Return the distribution of a sum after ``clusters`` more coins are tossed. Each adds or subtracts ``size``.
+    """Return the distribution of a sum after ``clusters`` more coins are tossed.
 
-    The keys are the possible sums, and the values are their probabilities.
+    Each coin adds or subtracts ``size``. The keys are the possible sums, and the values are their probabilities.
     """
     coins = [
         (size * (2 * heads - clusters), _compute_coin_probability(clusters, heads)) for heads in range(clusters + 1)
@@ -89,7 +90,10 @@ def _compute_coin_probability(tossed: int, heads: int) -> float:
 
 
 def compute_min_detectable_breaks(*, alpha: float = ALPHA) -> int:
-    """Return how many cases must break before the test reports a change, if no case is fixed: 6 cases at 5 %."""
+    """Return how many cases must break before the test reports a change, if no case is fixed.
+
+    For example, the result is 6 cases at 5 %.
+    """
     return ceil(1 - log2(alpha))
 
 
@@ -99,9 +103,9 @@ def compute_min_detectable_drop(pairs: int, *, alpha: float = ALPHA, power: floa
 
     A pair is a case that both runs graded. The result is for the best case: every pair was right before, pairs
     break independently of each other, and no pair is fixed. The test then needs `compute_min_detectable_breaks`
-    broken pairs. Returns ``None`` if the test would not even detect that all pairs broke.
+    broken pairs. Returns ``None`` if the test would not detect a change even if all pairs broke.
 
-    The share is a quantile of a Beta distribution. For the general case see S. W. Duffy, "Asymptotic and exact
+    The share is a quantile of a Beta distribution. For the general case, see S. W. Duffy, "Asymptotic and exact
     power for the McNemar test and its analogue with R controls per case", Biometrics 40 (1984).
     """
     needed = compute_min_detectable_breaks(alpha=alpha)
@@ -111,7 +115,7 @@ def compute_min_detectable_drop(pairs: int, *, alpha: float = ALPHA, power: floa
 
 
 class PairedCounts(NamedTuple):
-    """The number of pairs of answers in which both, only the first, only the second or neither answer was right.
+    """The numbers of pairs in which both answers, only the first, only the second or neither answer was right.
 
     The two answers of a pair answer the same question.
     """
@@ -123,19 +127,19 @@ class PairedCounts(NamedTuple):
 
     @property
     def total(self) -> int:
-        """The number of all pairs."""
+        """Return the number of all pairs."""
         return sum(self)
 
 
 def compute_paired_difference(table: PairedCounts, *, confidence: float = 0.95) -> tuple[float, float, float]:
-    """Return the first share of right answers minus the second share, with the limits of its interval.
+    """Return the first share of right answers minus the second share, with the limits of the difference.
 
     The result is (difference, lower limit, upper limit), and (0, -1, 1) without pairs. The Wilson intervals of both
-    shares are combined with the correlation between them: R. G. Newcombe, "Improved confidence intervals for the
-    difference between binomial proportions based on paired data", Statistics in Medicine 17 (1998), method 10.
+    shares are combined with the correlation between the shares: R. G. Newcombe, "Improved confidence intervals for
+    the difference between binomial proportions based on paired data", Statistics in Medicine 17 (1998), method 10.
 
-    This interval keeps its confidence with only twenty pairs, has a width above 0 even if all pairs agree, and
-    stays within -1 to 1. The usual interval (Wald's) has none of these three properties.
+    The interval has the stated confidence even with only twenty pairs, has a width above 0 even if all pairs agree,
+    and stays within -1 to 1. The usual interval (Wald's) has none of these three properties.
     """
     if table.total == 0:
         return 0.0, -1.0, 1.0

@@ -1,17 +1,17 @@
 """Compute averages of ratings from 1 to 5, with intervals that also apply to similar cases that were not rated.
 
-Reports on issues of one repository tend to be good or bad together: they form a cluster. The precision of an
-average therefore depends on the number of clusters. The standard error comes from the jackknife: the average is
-computed again without each cluster in turn, and the spread of these averages gives the error. The interval uses
-Student's quantile with one degree of freedom less than the number of clusters: CV3 of J. G. MacKinnon, M. O.
-Nielsen, M. D. Webb, "Cluster-robust inference: a guide to empirical practice", Journal of Econometrics 232 (2023).
-If every case is a separate cluster, the result is the ordinary t interval.
+Reports on issues of one repository tend to be good or bad together: they form a cluster. Therefore, the precision
+of an average depends on the number of clusters. The standard error comes from the jackknife: the average is
+computed repeatedly, each time without one of the clusters, and the spread of these averages gives the error. The
+interval uses Student's quantile with one degree of freedom less than the number of clusters: CV3 of J. G.
+MacKinnon, M. O. Nielsen, M. D. Webb, "Cluster-robust inference: a guide to empirical practice", Journal of
+Econometrics 232 (2023). If every case is a separate cluster, the result is the ordinary t interval.
 
-Three rules keep the error from being too small:
+Three rules prevent an error that is too small:
 
-- The error is at least that of the same number of unrelated cases.
+- The error is at least the error for the same number of unrelated cases.
 - If all cases belong to one cluster, nothing is known about other clusters. Each case then counts separately, and
-  the average applies to that cluster only.
+  the average applies only to this cluster.
 - The standard deviation is at least `MIN_SPREAD`, even if all ratings are equal.
 """
 
@@ -29,7 +29,7 @@ MIN_SPREAD: Final = 0.5
 """Minimum standard deviation of ratings.
 
 Ratings are whole numbers: a report that deserves 3.5 gets 3 or 4. This rounding alone causes a standard deviation
-of up to one half. If all ratings happen to be equal, they do not show it.
+of up to one half. If all ratings happen to be equal, the ratings do not show this deviation.
 """
 
 
@@ -45,7 +45,7 @@ class RatingMean(NamedTuple):
     """An average rating and its interval.
 
     ``error`` is the standard error of the average. It is infinite for a single rating. ``clusters`` is the number
-    of clusters. If all cases belong to one cluster, it is the number of cases.
+    of clusters or, if all cases belong to one cluster, the number of cases.
     """
 
     value: float
@@ -61,8 +61,8 @@ def compute_rating_mean(
 ) -> RatingMean:
     """Return the weighted average of ``rated`` with its interval.
 
-    ``lowest`` and ``highest`` are the lowest and the highest possible value. The limits of the interval stay within
-    them. Raises ``ValueError`` on an empty sequence.
+    ``lowest`` and ``highest`` are the lowest and the highest possible value. The interval never extends beyond
+    these values. Raises ``ValueError`` if ``rated`` is empty.
     """
     if not rated:
         raise ValueError("no ratings to average")
@@ -98,7 +98,7 @@ def _sum_by_cluster(rated: Iterable[Rated]) -> Iterable[tuple[float, float]]:
 def _compute_jackknife_error(units: Iterable[tuple[float, float]]) -> float:
     """Return the standard error of a weighted average, computed by leaving out one unit at a time.
 
-    ``units`` are pairs of a weight and a weighted sum. The result is 0 for a single unit.
+    ``units`` contains pairs of a weight and a weighted sum. The result is 0 for a single unit.
     """
     all_units = list(units)
     if len(all_units) == 1:

@@ -1,20 +1,20 @@
 """Estimate how often an application answers the same question differently: flip rates and noise. Pure.
 
 A **flip** is a pair of different results for one case and one build, for example one answer passes and the other
-fails. Pairs of one case are related. The share of flips therefore has Wilson's interval for the effective number of
-pairs (`monitors.stats.intervals.compute_clustered_share`). If fewer than five cases flipped, or all pairs did, it
-is unknown how strongly the pairs of a case are related. Cases are then counted instead of pairs, because many
-repeats of few cases say little about other cases.
+fails. Pairs of one case are related. Therefore, the share of flips has Wilson's interval for the effective number
+of pairs (`monitors.stats.intervals.compute_clustered_share`). If fewer than five cases flipped, or if all pairs
+flipped, it is unknown how strongly the pairs of a case are related. In this case, cases are counted instead of
+pairs, because many repeats of few cases give little information about other cases.
 
 The **noise** of a case is the probability p that one repeat fails although the case has no fault. A case that fails
-in most repeats has a fault. Noise is therefore at most one half. Each case has its own noise. Two numbers describe
-how the noise varies over the cases: its mean, and its concentration (how similar the cases are).
+in most repeats has a fault. Therefore, noise is at most one half. Each case has its own noise. Two numbers describe
+how the noise varies over the cases: the mean, and the concentration (how similar the cases are).
 
 - Over the cases, 2p is assumed to have a Beta distribution (J. G. Skellam, "A probability distribution derived from
   the binomial distribution by regarding the probability of success as variable between the sets of trials", JRSS B
   10, 1948). The mean and concentration that fit best are searched on a grid (maximum likelihood).
-- A group of repeats of which more than half failed is excluded as a fault. Each likelihood is therefore that of a
-  binomial count of at most one half of the repeats.
+- A group of repeats is excluded as a fault if more than half of the repeats failed. Therefore, each likelihood is
+  the likelihood of a binomial count of at most one half of the repeats.
 - The noise of a case with few repeats is estimated mostly from the other cases (empirical Bayes: B. Efron, C.
   Morris, "Data analysis using Stein's estimator and its generalizations", JASA 70, 1975).
 - The interval of the mean comes from the posterior on the grid, with Jeffreys' prior m^(-1/2) for the mean and the
@@ -43,19 +43,22 @@ MAX_NOISE: Final = 0.5
 """Maximum probability of failing by chance. A case that fails more often has a fault."""
 
 MIN_FLIPPED_CASES: Final = 5
-"""Minimum number of flipped cases. With fewer, the correlation between pairs of one case is unknown."""
+"""Minimum number of flipped cases.
+
+With fewer flipped cases, the correlation between pairs of one case is unknown.
+"""
 
 _CELLS: Final = 48
 _MIN_EDGE: Final = 1e-5
 _EDGES: Final = (0.0, *(_MIN_EDGE * (1 / _MIN_EDGE) ** (each / (_CELLS - 1)) for each in range(_CELLS)))
-"""Edges of the grid cells for 2p, from 0 to 1. Cells grow by a constant factor, because most noise is small."""
+"""Edges of the grid cells for 2p, from 0 to 1. The cells grow by a constant factor, because most noise is small."""
 _CELL_CENTRES: Final = tuple(MAX_NOISE * (low + high) / 2 for low, high in pairwise(_EDGES))
 _MEANS: Final = tuple(1e-4 * 4000 ** (each / 59) for each in range(60))
 """The grid of means of the noise p, from 0.01 % to 40 %."""
 _CONCENTRATIONS: Final = (0.5, 2.0, 8.0, 32.0)
 """The grid of concentrations.
 
-At 0.5, few cases have nearly all noise. At 32, all cases have about the same noise.
+At 0.5, a few cases have nearly all noise. At 32, all cases have about the same noise.
 """
 
 _CACHE_SIZE: Final = 1 << 15
@@ -77,7 +80,7 @@ class FlipShare(NamedTuple):
 def compute_flip_share(pairs: Iterable[tuple[Hashable, bool]], *, confidence: float = 0.95) -> FlipShare:
     """Return the share of flipped pairs, with its interval. The interval is (0, 1) without pairs.
 
-    ``pairs`` has the case of each pair, and whether the pair flipped.
+    ``pairs`` contains the case of each pair, and whether the pair flipped.
     """
     counts = count_by_cluster(pairs)
     share = compute_clustered_share(counts, confidence=confidence)
@@ -102,8 +105,8 @@ class NoiseOdds(NamedTuple):
 class NoiseFit(NamedTuple):
     """The noise over all cases: its most likely mean and the interval. The mean is 0 if nothing failed by chance.
 
-    ``likeliest`` has the probabilities of the concentrations at that mean. ``posterior`` has the probabilities of
-    all pairs of a mean and a concentration.
+    ``likeliest`` contains the probabilities of the concentrations at this mean. ``posterior`` contains the
+    probabilities of all pairs of a mean and a concentration.
     """
 
     mean: float
@@ -114,19 +117,19 @@ class NoiseFit(NamedTuple):
 
 
 def has_consistent_failure(group: Group) -> bool:
-    """Return whether a group of repeats shows a fault and not noise.
+    """Return whether a group of repeats shows a fault rather than noise.
 
-    This is true if the group has two or more repeats, and more than half of them failed.
+    The result is true if the group has two or more repeats and more than half of them failed.
     """
     failed, repeats = group
     return repeats > 1 and failed > repeats * MAX_NOISE
 
 
 def fit_noise(cases: Iterable[Sequence[Group]], *, confidence: float = 0.95) -> NoiseFit | None:
-    """Estimate the noise from the groups of repeats that show no fault. Each item of ``cases`` has a case's groups.
+    """Estimate the noise from the groups of repeats that show no fault.
 
-    Returns ``None`` if there is no such group. A group of only one repeat is ignored, because it cannot show
-    whether a failure is a fault or noise.
+    Each element of ``cases`` contains the groups of one case. Returns ``None`` if there is no usable group. A group
+    of only one repeat is ignored, because it cannot show whether a failure is a fault or noise.
     """
     group_counts = Counter(tuple(sorted(filter(_has_repeats_without_fault, groups))) for groups in cases)
     del group_counts[()]
@@ -201,7 +204,7 @@ def _compute_cell_weights(mean: float, concentration: float) -> tuple[float, ...
 
 @lru_cache(_CACHE_SIZE)
 def _compute_group_likelihoods(groups: tuple[Group, ...]) -> tuple[float, ...]:
-    """Return, for each grid cell of noise, the likelihood of these counts, given that no group shows a fault."""
+    """Return, for each grid cell of noise, the likelihood of the counts in ``groups`` without a fault."""
     return tuple(_compute_likelihood_at(groups, noise) for noise in _CELL_CENTRES)
 
 
@@ -231,8 +234,8 @@ def _find_quantile(weights: Mapping[float, float], goal: float) -> float:
 class CaseNoise(NamedTuple):
     """The distribution of the noise of one case.
 
-    ``places`` has the possible values of the noise, and ``weights`` their cumulative probabilities. The last one is
-    1.
+    ``places`` contains the possible values of the noise, and ``weights`` contains their cumulative probabilities.
+    The last cumulative probability is 1.
     """
 
     places: Sequence[float]
@@ -249,7 +252,7 @@ NO_NOISE: Final = CaseNoise((0.0,), (1.0,))
 def compute_case_noise(groups: Iterable[Group], mean: float, concentration: float) -> CaseNoise:
     """Return the distribution of the noise of a case.
 
-    ``groups`` has the repeats of the case. ``mean`` and ``concentration`` describe the noise over all cases.
+    ``groups`` contains the repeats of the case. ``mean`` and ``concentration`` describe the noise over all cases.
     """
     return _compute_posterior(tuple(sorted(filter(_has_repeats_without_fault, groups))), mean, concentration)
 

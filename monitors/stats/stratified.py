@@ -2,30 +2,32 @@
 
 The conversations of a night are divided into strata, groups of similar conversations, and each stratum is sampled
 with its own probability. A graded conversation has the weight 1 divided by its sampling probability, because it
-stands for that many conversations. The estimate is the average of the strata's failure shares, weighted by their
-numbers of conversations (D. G. Horvitz, D. J. Thompson, JASA 47, 1952).
+represents that number of conversations. The estimate is the average of the strata's failure shares, weighted by
+their numbers of conversations (D. G. Horvitz, D. J. Thompson, JASA 47, 1952).
 
 The usual intervals are wrong for rare failures and small samples. If none of ten conversations failed, a normal
-interval is a single point. It also ignores a stratum without an observed failure, even if one failure there would
-stand for a hundred. The interval used here is based on M. P. Fay, E. J. Feuer, "Confidence intervals for directly
-standardized rates: a method based on the gamma distribution", Statistics in Medicine 16 (1997):
+interval is a single point. A normal interval also ignores a stratum without an observed failure, even if one
+failure in this stratum would represent a hundred failures. The interval used here is based on M. P. Fay, E. J.
+Feuer, "Confidence intervals for directly standardized rates: a method based on the gamma distribution", Statistics
+in Medicine 16 (1997):
 
 - The observed failures are converted to an equivalent number of failures of equal weight (L. Kish, Survey Sampling,
   1965). The upper limit adds one more failure with the largest weight.
 - Beta distributions replace the gamma distributions of the paper. With equal weights, the limits are then Clopper
-  and Pearson's (E. L. Korn, B. I. Graubard, Survey Methodology 24, 1998, do the same with an effective size).
-- The more of a stratum was graded, the less it adds to the variance (finite population correction).
+  and Pearson's limits (E. L. Korn, B. I. Graubard, Survey Methodology 24, 1998, do the same with an effective
+  size).
+- The more of a stratum was graded, the less the stratum adds to the variance (finite population correction).
 - The limits are also computed from the right answers, because either failures or right answers may be rare. The
   wider interval is used.
 - A single stratum gets exact hypergeometric limits.
 
-The tests go through all samples of small populations. In each of these populations, the interval contains the true
+The tests check all samples of small populations. In each of these populations, the interval contains the true
 rate at least as often as the stated confidence.
 
-A judge makes errors. The strata's shares are then shares of the judge's verdicts, and the errors remain even if
-everything is sampled. If a judge decided, there is therefore no finite population correction. To correct the rate
-for the judge's errors, each limit of the interval is converted to the sample size for which Wilson's formula gives
-this limit. `monitors.stats.agreement` computes the correction with this sample size.
+A judge makes errors. In this case, the strata's shares are shares of the judge's verdicts, and the errors remain
+even if all conversations are sampled. Therefore, if a judge decided, there is no finite population correction. To
+correct the rate for the judge's errors, each limit of the interval is converted to the sample size for which
+Wilson's formula gives this limit. `monitors.stats.agreement` computes the correction with this sample size.
 
 `add_rule_and_part_rates` adds the rate that rules found and the rate that a judge found in the remaining
 conversations: G. Y. Zou, A. Donner, "Construction of confidence limits about effect measures: a general approach",
@@ -63,11 +65,11 @@ NOTHING_SAMPLED, NO_CONVERSATIONS, ALL_UNGRADED = (
 
 
 class _StratumShare(NamedTuple):
-    """A stratum of which at least one conversation was graded.
+    """A stratum with at least one graded conversation.
 
-    ``item_weight`` is the share of all conversations that one graded conversation stands for. ``ungraded_share`` is
+    ``item_weight`` is the share of all conversations that one graded conversation represents. ``ungraded_share`` is
     the share of the stratum that was not graded, which is the finite population correction. Without this
-    correction, it is 1.
+    correction, ``ungraded_share`` is 1.
     """
 
     conversations: int
@@ -78,7 +80,7 @@ class _StratumShare(NamedTuple):
 
     @property
     def with_swapped_outcomes(self) -> _StratumShare:
-        """The stratum with failures and right answers exchanged."""
+        """Return the stratum with failures and right answers exchanged."""
         return self._replace(failures=self.graded - self.failures)
 
 
@@ -92,14 +94,14 @@ def estimate_failure_rate(
 ) -> RateEstimate | RateUnknown:
     """Return the share of failures among all conversations of ``strata``, with its interval.
 
-    - If nothing was graded, the result is a `RateUnknown`.
-    - A stratum without grades may have failed completely or not at all. This widens the interval.
-    - If ``confusion`` is given, it compares the judge's grades with people's grades, and the rate is corrected for
-      the judge's errors. This needs reviews of right and of wrong answers, and a judge that is better than chance.
-      Otherwise the result has ``corrected = False``, and its ``method`` says so.
-    - ``judged`` says that a judge decided. A ``confusion`` implies this.
-    - If rules graded all conversations, the rate and both limits are equal. If a judge decided, or ``finite`` is
-      false, the graders can err, and the interval then always has a width, even if everything was sampled.
+    - If no conversation was graded, the result is a `RateUnknown`.
+    - A stratum without grades may have failed completely or not at all. This possibility widens the interval.
+    - If ``confusion`` is given, it compares the judge's grades with human grades, and the rate is corrected for the
+      judge's errors. The correction requires reviews of right and of wrong answers, and a judge that is better than
+      chance. Otherwise, the result has ``corrected = False``, and ``method`` states that the rate is not corrected.
+    - ``judged`` is true if a judge decided. A ``confusion`` implies ``judged``.
+    - If rules graded all conversations, the rate and both limits are equal. If a judge decided, or if ``finite`` is
+      false, the graders can err. The interval then always has a width, even if all conversations were sampled.
     """
     conversations, sampled, graded = (sum(getattr(stratum, field) for stratum in strata) for field in _COUNT_FIELDS)
     if not graded:
@@ -130,7 +132,7 @@ def estimate_failure_rate(
 def compute_counted_rate(failures: int, conversations: int, *, sampled: int) -> RateEstimate | RateUnknown:
     """Return the rate of a failure kind that rules checked in every conversation.
 
-    It is counted and not estimated.
+    The rate is counted, not estimated.
     """
     if not conversations:
         return RateUnknown(conversations=0, sampled=sampled, why=NO_CONVERSATIONS)
@@ -154,9 +156,9 @@ def compute_counted_rate(failures: int, conversations: int, *, sampled: int) -> 
 def add_rule_and_part_rates(by_rule: RateEstimate, parts: Sequence[tuple[float, RateEstimate]]) -> RateEstimate:
     """Add the failure rate that rules found and the failure rates in the conversations that rules passed.
 
-    Each of ``parts`` is a share of all conversations and the rate in this part. The shares add up to the share of
-    conversations that rules passed. A part that never failed and has no rate is omitted, and the sum is then
-    smaller.
+    Each element of ``parts`` is a share of all conversations and the rate in this part. The shares add up to the
+    share of conversations that rules passed. A part that never failed and has no rate is omitted, and the sum is
+    then smaller.
     """
     rest = fsum(share for share, _ in parts)
     middle = fsum(share * part_rate.rate for share, part_rate in parts) / rest if rest else 0.0
@@ -210,7 +212,7 @@ def compute_failure_rate_interval(
     judged: bool = False,
     confidence: float = 0.95,
 ) -> Estimate:
-    """Return the rate and its limits as `estimate_failure_rate` computes them.
+    """Return the rate and its limits in the same way as `estimate_failure_rate`.
 
     Raises ``ValueError`` without grades.
     """
@@ -224,14 +226,14 @@ def compute_counts_for_sequential_test(strata: Sequence[GradedStratum]) -> tuple
     """Return the numbers of failures and of graded conversations of a nightly run, for the drift test.
 
     The drift test needs conversations of equal weight. The counts have the same failure rate as the run. The graded
-    count is 1 divided by the largest share of the run that one conversation stands for. It is at most the real
-    number of graded conversations. The result is (0, 0) if nothing was graded.
+    count is 1 divided by the largest share of the run that one conversation represents. It is at most the real
+    number of graded conversations. The result is (0, 0) if no conversation was graded.
 
-    Why the test keeps its error rate with any strata: let c be the share of a conversation divided by that largest
-    share. The likelihood ratio of one conversation, raised to the power c, is at most 1 on average if the
-    conversation has the rate of the null hypothesis (Jensen). If strata have other rates than the run, the product
-    of all ratios is still at most 1 on average, because the logarithm is concave. Counts at Kish's effective size
-    do not have this property.
+    The test has the stated error rate with any strata for the following reason. Let c be the share of a
+    conversation divided by this largest share. The likelihood ratio of one conversation, raised to the power c, is
+    at most 1 on average if the conversation has the rate of the null hypothesis (Jensen). If strata have other
+    rates than the run, the product of all ratios is still at most 1 on average, because the logarithm is concave.
+    Counts at Kish's effective size do not have this property.
     """
     graded = [stratum for stratum in strata if stratum.graded]
     conversations = sum(stratum.conversations for stratum in graded)
@@ -257,9 +259,9 @@ def _compute_coverage(strata: Sequence[GradedStratum]) -> float:
 
 
 def _widen_by_ungraded(estimate: Estimate, share: float) -> Estimate:
-    """Widen the limits of an estimate for ``share`` of the conversations.
+    """Widen the limits of an estimate that covers ``share`` of the conversations.
 
-    All others may be right, or have failed.
+    All conversations outside this share may be right, or may have failed.
     """
     return Estimate(estimate.value, estimate.low * share, _clip_share(estimate.high * share + 1 - share))
 
@@ -360,7 +362,7 @@ def _compute_weighted_limits(parts: Sequence[_StratumShare], confidence: float) 
 def _compute_quantile(share: float, rate: float, spread: float) -> float:
     """Return a quantile of the Beta distribution for a rate, where ``spread`` is the variance of the rate.
 
-    It is the distribution for the number of equally weighted failures that has the same rate and variance.
+    The distribution is based on the number of equally weighted failures that has the same rate and variance.
     """
     failures, size = rate**2 / spread, rate / spread
     return 1.0 if size <= failures - 1 else compute_beta_quantile(share, failures, size - failures + 1)
@@ -370,9 +372,9 @@ def _correct_estimate(judged: Estimate, confusion: Confusion, confidence: float)
     """Correct an estimate for the judge's errors. Returns ``None`` if the counts allow no correction.
 
     Each limit is corrected with the sample size that fits this limit. If the judge failed fewer answers than the
-    false failures that it would make if all answers were right, the upper limit uses this expected number. If it
-    failed more answers than it would fail if all answers were wrong, the lower limit uses that number. Without
-    these two rules, chance could narrow the interval to a point.
+    expected number of false failures if all answers were right, the upper limit uses this expected number. If the
+    judge failed more answers than the expected number if all answers were wrong, the lower limit uses the latter
+    number. Without these two rules, chance could narrow the interval to a point.
     """
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     middle = _correct_rate(

@@ -1,7 +1,9 @@
-"""``python -m tests.accuracy DATA_FOLDER OUT_FILE --date 2026-01-31 --commit abc1234 [--only set …]``.
+"""Measure Lookout's accuracy on labelled sets, and write the page with the figures.
 
-Every module of ``tests/accuracy/sets/`` has ``NAME`` and ``measure(data: Path) -> Measured`` and is found by itself.
-Exit code 0 when the page was written, 2 when the data folder is missing.
+    python -m tests.accuracy DATA_FOLDER OUT_FILE --date 2026-01-31 --commit abc1234 [--only set …]
+
+Every module of ``tests/accuracy/sets/`` is found automatically. It defines ``NAME`` and ``measure(data: Path) ->
+Measured``. The exit code is 0 if the page was written, and 2 if the data folder is missing.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ SETS = Path(__file__).parent / "sets"
 
 
 def main(arguments: list[str]) -> int:
-    """Measure every set (or those named by ``--only``), print the figures, write the page."""
+    """Measure every set, or the sets in ``--only``. Print the figures and write the page."""
     asked = _parse_arguments(arguments)
     if not asked.data.is_dir():
         print(f"{asked.data}: no such folder. The labelled data lies beside the project and is not part of it.")

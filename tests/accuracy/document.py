@@ -21,7 +21,7 @@ rows on which a grader decided and did not abstain.
 
 
 def render_page(measured: dict[str, Measured], *, date: str, commit: str) -> str:
-    """The whole page as Markdown; ``measured`` by the name of the set."""
+    """Render the whole page as Markdown. ``measured`` maps the names of sets to their results."""
     parts = [INTRODUCTION, f"Date {date}, commit `{commit}`.\n", _format_targets(_list_figures(measured))]
     for name, result in measured.items():
         parts.append(f"## {name}\n\n{_format_table(result.figures)}")
@@ -66,7 +66,7 @@ def _format_target(figure: Figure) -> str:
 
 
 def _format_errors(errors: Sequence[TellingError]) -> str:
-    """The most telling errors, taken in turn from the sets so that no set crowds out the others."""
+    """Format the most telling errors. They are taken from the sets in turn, so that no set dominates."""
     by_set: dict[str, list[TellingError]] = {}
     for error in errors:
         by_set.setdefault(error.set, []).append(error)

@@ -1,4 +1,4 @@
-"""One measured figure, with how sure it is and what it is held against."""
+"""A measured figure, with its confidence interval, target and baseline."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from monitors.stats.intervals import compute_wilson_interval
 
 @dataclass(frozen=True)
 class Figure:
-    """A share (0..1) that was measured on a labelled set.
+    """A share (0 to 1) that was measured on a labelled set.
 
-    ``low`` and ``high`` are its 95 % Wilson interval, ``count`` how many rows stand behind it. ``target`` is
-    what to reach (at least, or at most where ``at_most``), ``baseline`` what the simplest method scores.
+    ``low`` and ``high`` are its 95 % Wilson interval, and ``count`` is the number of rows. ``target`` is the
+    minimum value to reach, or the maximum if ``at_most`` is true. ``baseline`` is the score of the simplest method.
     """
 
     set: str
@@ -27,7 +27,7 @@ class Figure:
 
     @property
     def met(self) -> bool | None:
-        """Whether the target is reached; ``None`` where there is none."""
+        """Return whether the target is reached, or ``None`` without a target."""
         if self.target is None:
             return None
         return self.value <= self.target if self.at_most else self.value >= self.target
@@ -35,7 +35,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class TellingError:
-    """A row that went wrong and what it teaches, in our own words: never the row itself."""
+    """A row with a wrong result, and the lesson from it in our own words. The row itself is never quoted."""
 
     set: str
     row_id: str
@@ -45,7 +45,7 @@ class TellingError:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one set gave: its figures, its most telling errors, and notes about how it was counted."""
+    """The results of one set: its figures, its most telling errors, and notes on how they were counted."""
 
     figures: tuple[Figure, ...]
     errors: tuple[TellingError, ...] = ()
@@ -62,7 +62,7 @@ def build_share(
     at_most: bool = False,
     baseline: float | None = None,
 ) -> Figure:
-    """``hits`` of ``total`` as a figure; 0 with the interval (0, 1) where nothing was counted."""
+    """Build the figure for the share ``hits`` / ``total``. If ``total`` is 0, it is 0 with the interval (0, 1)."""
     low, high = compute_wilson_interval(hits, total)
     value = hits / total if total else 0.0
     return Figure(of, what, value, low, high, total, target, at_most, baseline)
@@ -70,7 +70,7 @@ def build_share(
 
 @dataclass(frozen=True)
 class Detection:
-    """Hits, false alarms and misses of something that is looked for."""
+    """Numbers of hits, false alarms and misses of a detector."""
 
     found: int
     false_alarms: int
@@ -86,9 +86,10 @@ class Detection:
         target_recall: float | None = None,
         baseline_f1: float | None = None,
     ) -> tuple[Figure, ...]:
-        """Precision, recall and F1.
+        """Return precision, recall and F1.
 
-        F1 is found / (found + (false alarms + missed) / 2), so its interval is Wilson's over that many rows.
+        F1 is found / (found + (false alarms + missed) / 2), so its interval is the Wilson interval for that number
+        of rows.
         """
         rows = self.found + round((self.false_alarms + self.missed) / 2)
         f1 = build_share(of, f"{what}: F1", self.found, rows, target=target_f1, baseline=baseline_f1)
@@ -105,7 +106,7 @@ class Detection:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """How a grader's verdicts compare with a person's."""
+    """Counts of how a grader's verdicts compare with a person's labels."""
 
     right_pass: int = 0
     right_fail: int = 0
@@ -124,7 +125,10 @@ class Verdicts:
         baseline_false_pass: float | None = None,
         baseline_false_fail: float | None = None,
     ) -> tuple[Figure, ...]:
-        """Agreement where it decided, how much it decided, and both kinds of error over all rows of each label."""
+        """Return the agreement on decided rows, the share of decided rows, and the rates of both kinds of error.
+
+        Each error rate is over all rows with the respective label.
+        """
         agreed = self.right_pass + self.right_fail
         decided = agreed + self.false_pass + self.false_fail
         return (

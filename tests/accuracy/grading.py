@@ -1,4 +1,4 @@
-"""Grading labelled rows as the panel would: a case, an exchange, a verdict."""
+"""Grade labelled rows as the panel would: with a case, an exchange and a verdict."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SOMETIME = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def grade(question: str, gold: Sequence[str], answer: str, *, language: str = "en") -> Judged | Abstained:
-    """What the factual grader says about ``answer``; any of ``gold`` is enough."""
+    """Return the factual grader's verdict on ``answer``. An answer that matches any text of ``gold`` is correct."""
     case = GoldCase(
         id="row",
         turns=(question,),
@@ -42,7 +42,7 @@ def grade(question: str, gold: Sequence[str], answer: str, *, language: str = "e
 
 
 def verdict_name(verdict: Judged | Abstained, correct: bool) -> str:
-    """Which field of `Verdicts` a verdict counts in."""
+    """Return the name of the field of `Verdicts` in which a verdict counts."""
     if isinstance(verdict, Abstained):
         return "abstained"
     if verdict.passed:
@@ -51,5 +51,5 @@ def verdict_name(verdict: Judged | Abstained, correct: bool) -> str:
 
 
 def count_verdicts(names: Sequence[str]) -> Verdicts:
-    """How often each."""
+    """Count how often each name occurs."""
     return Verdicts(**{name: names.count(name) for name in set(names)})

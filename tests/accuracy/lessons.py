@@ -1,4 +1,4 @@
-"""What single errors teach, by row: written by a person who read the row."""
+"""The lesson of single errors, by row. A person wrote each lesson after reading the row."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ LESSONS = {
     "NQ-3449-chatgpt": "the set accepts one of three names, but the person wanted all three: a list needs a separate rule",
     "NQ-3509-chatgpt": "the reply denies the premise and also names the gold; a search for the gold does not detect this",
 }
-"""By the id of the row; an empty lesson is none."""
+"""Lessons by row id. An empty text means that the row has no lesson."""
 
 
 def add_lessons(errors: Sequence[TellingError], most: int) -> tuple[TellingError, ...]:
-    """The errors with a lesson, in their order; then others, until ``most``."""
+    """Return up to ``most`` errors: first those with a lesson, in their order, then others."""
     taught_errors = [replace(error, teaches=LESSONS[error.row_id]) for error in errors if LESSONS.get(error.row_id)]
     others = [error for error in errors if not LESSONS.get(error.row_id) and error.teaches]
     return tuple((taught_errors + others)[:most])

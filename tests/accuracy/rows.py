@@ -1,4 +1,4 @@
-"""Reading a labelled set."""
+"""Read a labelled set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def read_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a ``.jsonl`` file, line by line."""
+    """Yield the JSON object of each line of a ``.jsonl`` file."""
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             if line.strip():

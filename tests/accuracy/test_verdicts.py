@@ -1,4 +1,4 @@
-"""``make accuracy ROWS=…`` and ``AGAINST=…``: verdicts of rows are written, and what changed is named."""
+"""``make accuracy ROWS=…`` writes the verdict of each row, and ``AGAINST=…`` lists the changed verdicts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROWS = {
 
 @pytest.fixture
 def data(tmp_path):
-    """A data folder with a few rows in some of the sets."""
+    """Return a data folder with a few rows in some of the sets."""
     for name, rows in ROWS.items():
         path = tmp_path / "data" / name
         path.parent.mkdir(parents=True, exist_ok=True)

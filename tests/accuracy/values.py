@@ -1,4 +1,4 @@
-"""Comparing facts that were read with facts that were labelled."""
+"""Compares facts that Lookout read with labelled facts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from monitors.facts.quantities.fact import Fact, FactKind, QuantityReading
 from monitors.facts.quantities.scan import scan
 
 CALENDAR = Decimal("0.016")
-"""How much a duration in years or months may differ: 365 days a year against 30 days a month."""
+"""Relative tolerance for a duration in years or months: 365 days a year against 30 days a month."""
 
 ROUNDING = Decimal("1e-6")
-"""Labels have a limited number of digits: thirds and hours are rounded there."""
+"""Relative tolerance for rounding: labels have a limited number of digits, as for thirds and hours."""
 
 
 def is_same_value(fact: Fact, expected: dict[str, Any]) -> bool:
-    """Whether a fact says what a label says: value and, where the label has one, currency."""
+    """Return whether a fact has the label's value and, if the label has one, its currency."""
     if fact.kind.value == "date":
         return fact.value == expected["value"]
     if fact.kind.value == "money" and expected.get("unit") and fact.unit != expected["unit"]:
@@ -34,7 +34,7 @@ def is_same_value(fact: Fact, expected: dict[str, Any]) -> bool:
 
 
 def match_facts(facts: list[Fact], expected: list[dict[str, Any]]) -> tuple[int, list[Fact], list[dict[str, Any]]]:
-    """How many agree one to one, what was made up, and what was missed."""
+    """Match facts with labels one to one. Return the number of matches, the unmatched facts and the missed labels."""
     left, missed, matched = list(facts), [], 0
     for label in expected:
         hit = next((fact for fact in left if is_same_value(fact, label)), None)
@@ -47,7 +47,10 @@ def match_facts(facts: list[Fact], expected: list[dict[str, Any]]) -> tuple[int,
 
 
 def count_inside_other_kinds(facts: list[Fact], missed: list[dict[str, Any]]) -> int:
-    """How many missed numbers were returned inside another kind (the 5 of "5 %"): neither missed nor made up."""
+    """Count missed numbers that were returned inside another kind, such as the 5 of "5 %".
+
+    These numbers count neither as missed nor as invented.
+    """
     stated = {Decimal(text) for fact in facts for text in (fact.original_value, _decimal(fact)) if text is not None}
     return sum(Decimal(label["value"]) in stated for label in missed)
 
@@ -57,7 +60,10 @@ def _decimal(fact: Fact) -> str | None:
 
 
 def say_the_same(first: str, second: str) -> bool:
-    """Whether two texts state the same quantities, one to one, in any order; texts that state none do not."""
+    """Return whether two texts state the same quantities one to one, in any order.
+
+    The result is false if the texts state no quantities.
+    """
     readings, others = scan(first).readings, list(scan(second).readings)
     if not readings or len(readings) != len(others):
         return False

@@ -1,8 +1,9 @@
-"""The verdict of each labelled row, by the commands that anybody can run, and what changed since they were written.
+"""Write the verdict of each labelled row with the public commands, and list the verdicts that have changed.
 
-``make accuracy ROWS=FILE`` writes them, ``make accuracy AGAINST=FILE`` compares; ``SETS=answers,pairs`` takes some of the sets.
-Rows go through the pipes (`lookout grade`, `facts`, `redact`, …), so that another version can be asked: ``--lookout COMMAND``.
-A verdict is what was said, whether it is right or not: the figures of `make accuracy` say that.
+``make accuracy ROWS=FILE`` writes the verdicts, ``make accuracy AGAINST=FILE`` compares them, and
+``SETS=answers,pairs`` selects some of the sets. The rows go through pipes (`lookout grade`, `facts`, `redact`, …),
+so that another version of Lookout can be measured with ``--lookout COMMAND``. A verdict is recorded whether it is
+right or wrong; the figures of `make accuracy` measure that.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from tests.accuracy.rows import read_rows
 
 Fields = dict[str, Any]
 MAX_SHOWN = 40
-"""Changed rows that are printed; the counts are of all."""
+"""Maximum number of printed changed rows. The counts include all rows."""
 DECISIONS = {True: "passed", False: "failed", None: "open"}
 ANSWERS = {True: "yes", False: "no", None: "open"}
 
 
 @dataclass(frozen=True)
 class RowSet:
-    """Rows of one file, the pipe that reads them, what it is given and what of its answer is the verdict."""
+    """The rows of one file, their pipe, its input lines, and the part of its output that is the verdict."""
 
     name: str
     file: str
@@ -39,7 +40,7 @@ class RowSet:
 
 
 def build_answer_line(row: Fields) -> Iterator[tuple[str, Fields]]:
-    """A reply with its question and gold. Rows about insurance name no packs, others the general one."""
+    """Build the line with a reply, its question and its gold. The line names no domain packs."""
     gold = row.get("gold", "")
     line = {
         "question": row.get("question", ""),
@@ -51,31 +52,31 @@ def build_answer_line(row: Fields) -> Iterator[tuple[str, Fields]]:
 
 
 def build_owner_line(row: Fields) -> Iterator[tuple[str, Fields]]:
-    """A reply of an application that is no insurer's."""
+    """Build the line with a reply of an application outside insurance. It names the general domain pack."""
     for suffix, line in build_answer_line(row):
         yield suffix, {**line, "domains": ["general"]}
 
 
 def build_pair_lines(row: Fields) -> Iterator[tuple[str, Fields]]:
-    """The right and the wrong answer of a pair."""
+    """Build the lines with the right and the wrong answer of a pair."""
     for side in ("right", "wrong"):
         for _, line in build_owner_line({**row, "answer": row[side]}):
             yield f"/{side}", line
 
 
 def build_text_line(row: Fields) -> Iterator[tuple[str, Fields]]:
-    """A text."""
+    """Build the line with a text."""
     yield "", {"text": row["text"]}
 
 
 def build_spelling_lines(row: Fields) -> Iterator[tuple[str, Fields]]:
-    """Both spellings of a quantity."""
+    """Build the lines with both spellings of a quantity."""
     for spelling in ("a", "b"):
         yield f"/{spelling}", {"text": row[spelling]}
 
 
 def build_planted_line(row: Fields) -> Iterator[tuple[str, Fields]]:
-    """The cases of a suite with their attributes by name; the last value says whether it failed."""
+    """Build the line with a suite's cases and their named attributes. The last value is whether the case failed."""
     cases = [
         {**dict(zip(row["attributes"], case, strict=False)), "failed": bool(case[-1])} for case in row["cases"]
     ]
@@ -83,40 +84,40 @@ def build_planted_line(row: Fields) -> Iterator[tuple[str, Fields]]:
 
 
 def format_grade(row: Fields, answer: Fields) -> str:
-    """Whether the reply passes; of an expected refusal, whether it refused."""
+    """Format whether the reply passes. For an expected refusal, format whether it refused."""
     if row.get("expected_refusal"):
         return f"refused: {ANSWERS[answer['refused']]}"
     return DECISIONS[answer["factual_match"]]
 
 
 def format_refusal(_row: Fields, answer: Fields) -> str:
-    """The class of the refusal where the version names one."""
+    """Format the class of the refusal, if the version of Lookout reports one."""
     return str(answer.get("refusal") or ANSWERS[answer["refused"]])
 
 
 def format_refused(_row: Fields, answer: Fields) -> str:
-    """Whether the reply refuses."""
+    """Format whether the reply refuses."""
     return ANSWERS[answer["refused"]]
 
 
 def format_leak(_row: Fields, answer: Fields) -> str:
-    """Whether an error is shown as the answer."""
+    """Format whether an error is shown as the answer."""
     return ANSWERS[answer["error_leak"]]
 
 
 def format_language(_row: Fields, answer: Fields) -> str:
-    """The language of the text."""
+    """Format the language of the text."""
     return str(answer["language"])
 
 
 def format_quantities(_row: Fields, answer: Fields) -> str:
-    """What the text states, in its order."""
+    """Format the quantities that the text states, in their order."""
     facts = (f"{fact['kind']} {fact['value']} {fact['unit'] or ''}".strip() for fact in answer["facts"])
     return "; ".join(facts) or "nothing"
 
 
 def format_disclosures(_row: Fields, answer: Fields) -> str:
-    """What is masked, with its place."""
+    """Format the masked values with their positions."""
     return (
         "; ".join(
             f"{disclosure['kind']} {disclosure['span'][0]}-{disclosure['span'][1]}"
@@ -127,7 +128,7 @@ def format_disclosures(_row: Fields, answer: Fields) -> str:
 
 
 def format_causes(_row: Fields, answer: Fields) -> str:
-    """What the failed cases share."""
+    """Format the attributes that the failed cases have in common."""
     return json.dumps(answer["causes"], ensure_ascii=False, sort_keys=True)
 
 
@@ -156,16 +157,19 @@ ROW_SETS = (
 )
 
 Row = tuple[str, str]
-"""A set and a row's id in it."""
+"""A set and the id of a row in that set."""
 
 
 def select_sets(words: Sequence[str]) -> list[RowSet]:
-    """The sets whose name holds one of the words; all without a word."""
+    """Return the sets whose name contains one of ``words``, or all sets if ``words`` is empty."""
     return [row_set for row_set in ROW_SETS if not words or any(word in row_set.name for word in words)]
 
 
 def collect_verdicts(sets: Iterable[RowSet], data: Path, command: Sequence[str]) -> dict[Row, str]:
-    """The verdict of each row. A set whose file is not there is left out with a note; an error is a verdict too."""
+    """Collect the verdict of each row.
+
+    A set whose file is missing is skipped with a note. An error counts as a verdict.
+    """
     verdicts: dict[Row, str] = {}
     for row_set in sets:
         path = data / row_set.file
@@ -184,7 +188,10 @@ def collect_verdicts(sets: Iterable[RowSet], data: Path, command: Sequence[str])
 
 
 def ask_command(command: Sequence[str], pipe: str, lines: Sequence[Fields]) -> list[Fields]:
-    """The pipe's answers, one for each line. Raises `RuntimeError` where the command does not answer them all."""
+    """Return the pipe's answers, one for each line.
+
+    Raises `RuntimeError` if the command does not answer every line.
+    """
     input_lines = "".join(json.dumps({"id": number, **line}) + "\n" for number, line in enumerate(lines))
     done = subprocess.run([*command, pipe], input=input_lines.encode(), capture_output=True, check=False)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
@@ -196,7 +203,7 @@ def ask_command(command: Sequence[str], pipe: str, lines: Sequence[Fields]) -> l
 
 
 def write_verdicts(verdicts: Mapping[Row, str], path: Path) -> None:
-    """One JSON object a line: set, row, verdict."""
+    """Write one JSON object for each line: set, row and verdict."""
     lines = (
         json.dumps({"set": name, "row": row, "verdict": verdict}, ensure_ascii=False) + "\n"
         for (name, row), verdict in verdicts.items()
@@ -205,12 +212,15 @@ def write_verdicts(verdicts: Mapping[Row, str], path: Path) -> None:
 
 
 def read_verdicts(path: Path) -> dict[Row, str]:
-    """What `write` wrote."""
+    """Read the verdicts that `write_verdicts` wrote."""
     return {(verdict["set"], verdict["row"]): verdict["verdict"] for verdict in read_rows(path)}
 
 
 def compare_verdicts(before: Mapping[Row, str], now: Mapping[Row, str]) -> str:
-    """Which rows changed, from what to what, and how many by set; rows of sets that were not measured are left out."""
+    """Format which rows changed, with both verdicts, and the number of changes in each set.
+
+    Rows of sets that were not measured are skipped.
+    """
     measured = {name for name, _ in now}
     changed = [(row, before[row], now[row]) for row in now if row in before and before[row] != now[row]]
     gone = [row for row in before if row[0] in measured and row not in now]
@@ -230,7 +240,7 @@ def compare_verdicts(before: Mapping[Row, str], now: Mapping[Row, str]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the verdicts, or compare them; 1 where one changed, 2 where the data folder is missing."""
+    """Write or compare the verdicts. Return 1 if a verdict changed, and 2 if the data folder is missing."""
     parser = argparse.ArgumentParser(prog="python -m tests.accuracy.verdicts", description=__doc__)
     parser.add_argument("data", type=Path, help="the folder of labelled sets")
     parser.add_argument("--rows", type=Path, help="write the verdicts to this file")

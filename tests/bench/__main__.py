@@ -2,9 +2,10 @@
 
     python -m tests.bench [--only probe,help] [--minutes 40] [--write docs/performance.md]
 
-Each bench reports its figures through `tests.bench.measurements`. The exit code is the number of benches that missed a
-goal, left a figure out, or broke, so 0 means that every figure was taken and every goal met. Times are of an idle
-machine; the load before each bench stands in its rows, because others' work makes times longer.
+Each bench reports its figures through `tests.bench.measurements`. The exit code is the number of benches that
+missed a goal, did not report a figure, or crashed. It is 0 if every figure was measured and every goal was met. The
+goals are for an idle machine. The table shows the load before each bench, because other work on the machine
+increases the times.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from tests.figures import measured_where, write_section
 
 ROOT = Path(__file__).parents[2]
 BUDGET_MIN = 40.0
-"""What all benches together may take on two idle cores."""
+"""Maximum time for all benches together on two idle cores, in minutes."""
 END_S = 30
-"""How long a bench that is stopped may take to end what it started."""
+"""Maximum time for a stopped bench to end the processes that it started, in seconds."""
 
 
 def main() -> int:
-    """Run them, print the table, and write it where asked."""
+    """Run all benches, print the table, and write it to the file of ``--write`` if that option is given."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--only", type=_parse_names, default=tuple(BENCHES), help="such as probe,help")
     options.add_argument("--minutes", type=float, default=BUDGET_MIN, help="most that all of them may take")
@@ -49,7 +50,10 @@ def main() -> int:
 
 
 def run_all(names: Sequence[str], minutes: float) -> list[BenchRun]:
-    """One after the other. What the time does not suffice for is stopped, and stands in the table as such."""
+    """Run the benches one after the other.
+
+    A bench that exceeds the remaining time is stopped, and the table says so.
+    """
     until = time.monotonic() + minutes * 60
     runs: list[BenchRun] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -61,7 +65,7 @@ def run_all(names: Sequence[str], minutes: float) -> list[BenchRun]:
 
 
 def run_bench(name: str, folder: Path, most_s: float, *, module: str = "") -> BenchRun:
-    """One bench in a process and a process group of its own, for at most so long."""
+    """Run one bench in its own process and process group, for at most ``most_s`` seconds."""
     load, began, file = os.getloadavg()[0], time.monotonic(), folder / f"{name}.jsonl"
     command = [sys.executable, "-m", "tests.bench.run_one_bench", module or f"tests.bench.{name}"]
     environment = os.environ | {FIGURES_VARIABLE: str(file)}
@@ -88,7 +92,10 @@ def run_bench(name: str, folder: Path, most_s: float, *, module: str = "") -> Be
 
 
 def _stop_process(process: subprocess.Popen[bytes]) -> None:
-    """As Ctrl-C would, so that it ends what it started; what is left of its group after a while is killed."""
+    """Stop a bench as Ctrl-C would, so that it ends the processes that it started.
+
+    After a grace time, the remaining processes of its group are killed.
+    """
     os.killpg(process.pid, signal.SIGINT)
     try:
         process.wait(END_S)

@@ -1,15 +1,18 @@
-"""What judging costs: nights of 10, 200 and 2,000 judged conversations, and deploys of 200 cases by `judge.scope`.
+"""Measure the cost of judging.
 
     python -m tests.bench.bench_cost [--write docs/cost.md]
 
-Lookout's own code asks local servers that speak the providers' protocols; its requests are counted there (four bytes
-are a token), and priced by Lookout's price list. A night is judged as `lookout nightly` does: by batches where the
-provider has them, with known answers in every group of 25. A deploy is judged as its answers come, severity-3 ones at
-once and alone, which is the dearest way. Beside each stands one uncached call for each reply. No time is measured.
+The work is nights of 10, 200 and 2,000 judged conversations, and deploys of 200 cases for each `judge.scope`.
+Lookout's own code sends requests to local servers that implement the providers' protocols. The servers count tokens
+(four bytes are a token), and Lookout's price list gives the prices. A night is judged as `lookout nightly` does it:
+in batches if the provider supports them, with known answers in every group of 25. In a deploy, the answers are
+judged as they arrive. Open severity-3 answers are judged at once and alone, which is the most expensive way. Each
+cost is compared with one uncached call for each reply. No time is measured.
 
-How many of a batch find the instructions in the cache is the provider's to say: 70 % here. Anthropic's cache takes no
-prefix below a length that its documentation names by model: 4,096 tokens for Haiku and Opus and 2,048 for Sonnet are
-those of the 4.5 and 4.6 models, and Lookout's instructions are shorter than the first. OpenAI's takes 1,024.
+The provider decides for how many requests of a batch the cache contains the instructions: 70 % here. Anthropic's
+cache accepts only prefixes of a minimum length, which its documentation gives for each model: 4,096 tokens for
+Haiku and Opus and 2,048 for Sonnet are the values for the 4.5 and 4.6 models. Lookout's instructions are shorter
+than 4,096 tokens. OpenAI's minimum is 1,024.
 """
 
 from __future__ import annotations
@@ -68,11 +71,11 @@ OTHER_FAMILY: Final = PriceRow(
     as_of=date(2026, 10, 16),
     source="OpenAI's price list as other projects quote it",
 )
-"""An example of a row for `[[judge.prices]]`: Lookout has no price of another maker's built in."""
+"""An example of a row in `[[judge.prices]]`. Lookout has no built-in price for this maker's models."""
 
 
 class Provider(NamedTuple):
-    """A judge to ask, and how its provider is played."""
+    """A judge model, and the provider that a local server simulates."""
 
     model: str
     provider: JudgeProvider = JudgeProvider.ANTHROPIC
@@ -87,7 +90,7 @@ PROVIDERS: Final = (
 
 
 class Spent(Record):
-    """What one piece of work cost, beside one uncached call for each of its ``replies``."""
+    """The cost of one piece of work, and the cost of one uncached call for each of its ``replies``."""
 
     model: str
     work: str
@@ -97,7 +100,7 @@ class Spent(Record):
 
     @property
     def share(self) -> Decimal:
-        """Of the money for one uncached call per reply."""
+        """Return the cost as a share of the cost of one uncached call for each reply."""
         return self.cost.usd / self.uncached.usd
 
 
@@ -105,7 +108,7 @@ class Spent(Record):
 def asked_at(
     provider: Provider, hit_share: float, budget_usd: Decimal = NO_LIMIT
 ) -> Generator[tuple[JudgePlan, dict[str, str]]]:
-    """Settings and environment of a judge at a local server; with ``hit_share`` 0 nothing comes from a cache."""
+    """Yield the settings and environment of a judge at a local server. With ``hit_share`` 0, nothing is cached."""
     judge = LengthyJudge()
     if provider.provider is JudgeProvider.ANTHROPIC:
         cached = PromptCache(hit_share) if hit_share else NoCache()
@@ -124,19 +127,19 @@ def asked_at(
 
 
 def nonces() -> Callable[[], str]:
-    """Another one each time, of the length of real ones."""
+    """Return a function that returns a new nonce at each call, as long as a real nonce."""
     numbers = itertools.count(1)
     return lambda: f"{next(numbers):032x}"
 
 
 @cache
 def suite() -> tuple[GoldCase, ...]:
-    """The demo's suite: gold of every kind and severity."""
+    """Return the cases of the demo's suite, which has gold answers of every kind and severity."""
     return tuple(load_suite(SUITE).cases)
 
 
 def pad_text(text: str, others: Sequence[str], characters: int) -> str:
-    """``text`` and as many of ``others`` behind it as it takes."""
+    """Return ``text``, followed by as many of ``others`` as fit into ``characters``."""
     pieces = itertools.cycle(others)
     while len(text) < characters:
         text = f"{text} {next(pieces)}"
@@ -144,7 +147,10 @@ def pad_text(text: str, others: Sequence[str], characters: int) -> str:
 
 
 def build_conversations(count: int) -> list[Conversation]:
-    """Real questions of the demo with answers and passages as long as a real application's. Those from the 201st on say what the first 200 say."""
+    """Build conversations with real questions of the demo, and answers and passages of realistic length.
+
+    From the 201st on, the conversations repeat the first 200.
+    """
     replies_by_question = [(question, reply.text) for question, reply in replies().items()]
     clauses = [case.provenance.clause for case in suite() if case.provenance.clause]
     conversations: list[Conversation] = []
@@ -162,7 +168,7 @@ def build_conversations(count: int) -> list[Conversation]:
 
 @cache
 def grade_night(count: int) -> tuple[GradedTurn, ...]:
-    """By the rules that every reply goes through."""
+    """Grade the conversations of a night by the rules that every reply goes through."""
     grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.MAJOR)
     return tuple(
         turn
@@ -172,7 +178,7 @@ def grade_night(count: int) -> tuple[GradedTurn, ...]:
 
 
 async def measure_night(provider: Provider, count: int, *, budget_usd: Decimal = NO_LIMIT) -> Judging:
-    """As `lookout nightly` has its sample judged."""
+    """Measure a night whose sample is judged as `lookout nightly` does it."""
     with asked_at(provider, HIT_SHARE, budget_usd) as (plan, environment):
         judged, _ = await judge_traffic(
             plan, grade_night(count), suite(), seed="night", environment=environment, nonce=nonces()
@@ -186,7 +192,7 @@ async def measure_night(provider: Provider, count: int, *, budget_usd: Decimal =
 
 
 def compute_call_cost(said: Judging) -> Cost:
-    """What a night's account says."""
+    """Return the cost in a night's account."""
     return Cost(
         calls=said.calls,
         input_tokens=said.input_tokens,
@@ -197,9 +203,9 @@ def compute_call_cost(said: Judging) -> Cost:
 
 
 def build_conversation_answers(scope: JudgeScope) -> list[PendingAnswer]:
-    """Of 200 answers to cases of the suite those that a judge grades, the worst first as a run asks them.
+    """Build those of 200 answers that a judge grades, in a run's order: highest severity first.
 
-    Rules leave three of ten open and pass the others.
+    Rules leave three of ten answers open and pass the others.
     """
     reply_by_case = replies()
     texts = [reply.text for reply in reply_by_case.values()]
@@ -219,7 +225,10 @@ def _numbered(count: int) -> Iterable[tuple[int, GoldCase]]:
 
 
 async def measure_deploy(provider: Provider, scope: JudgeScope) -> Cost:
-    """As a run has its answers judged: open ones of severity 3 at once and alone, the others in groups."""
+    """Measure a deploy whose answers are judged as in a run.
+
+    Open answers of severity 3 are judged at once and alone, the others in groups.
+    """
     waiting = build_conversation_answers(scope)
     voids: list[JudgedGroup] = []
     done = asyncio.Event()
@@ -251,7 +260,7 @@ async def measure_deploy(provider: Provider, scope: JudgeScope) -> Cost:
 
 
 async def compute_uncached_cost(provider: Provider, cases: Sequence[JudgeCase]) -> list[Cost]:
-    """One call for each, without cache, batches or known answers."""
+    """Return the cost of each case with one call, without a cache, batches or known answers."""
     with asked_at(provider, 0.0) as (plan, environment):
         assert plan.settings is not None
         account = Account(build_price_function(plan.settings.prices), limit_usd=None)
@@ -261,7 +270,7 @@ async def compute_uncached_cost(provider: Provider, cases: Sequence[JudgeCase]) 
 
 
 def build_cases(some: Sequence[Conversation]) -> list[JudgeCase]:
-    """Conversations as a judge is asked about them."""
+    """Build the judge's cases from conversations."""
     return [
         JudgeCase(
             id=conversation.id,
@@ -274,12 +283,12 @@ def build_cases(some: Sequence[Conversation]) -> list[JudgeCase]:
 
 
 def sum_costs(costs: Sequence[Cost], count: int) -> Cost:
-    """Of so many replies, where the first ones come again and again."""
+    """Sum the costs of ``count`` replies. If ``costs`` has fewer entries, they repeat."""
     return sum((costs[number % len(costs)] for number in range(count)), Cost())
 
 
 async def measure_provider(provider: Provider) -> list[Spent]:
-    """All the work of the page, by one judge."""
+    """Measure all nights and deploys with one judge."""
     talk_costs = await compute_uncached_cost(provider, build_cases(build_conversations(CASES)))
     case_costs = await compute_uncached_cost(
         provider,
@@ -309,7 +318,7 @@ async def measure_provider(provider: Provider) -> list[Spent]:
 
 
 async def describe_budget() -> str:
-    """What the default budget does to the largest night with the default judge."""
+    """Describe the effect of the default budget on the largest night with the default judge."""
     usual = JudgeSettings()
     assert usual.budget_usd is not None
     judging = await measure_night(Provider(usual.models[0].model), NIGHTS[-1], budget_usd=usual.budget_usd)
@@ -321,17 +330,17 @@ async def describe_budget() -> str:
 
 
 def format_night(count: int) -> str:
-    """What a column is called."""
+    """Format the column heading of a night."""
     return f"night of {count:,}"
 
 
 def format_deploy(scope: JudgeScope) -> str:
-    """What a column is called."""
+    """Format the column heading of a deploy."""
     return f"deploy of {CASES}, scope {scope}"
 
 
 def count_open_demo_cases() -> tuple[int, int]:
-    """How many answers of the demo without faults the rules leave open, of how many."""
+    """Count the answers of the demo without faults that the rules leave open, and all answers."""
     panel = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
     exchanges = [(case, exchange(case, replies()[case.turns[-1]].text)) for case in suite()]
     return sum(
@@ -340,7 +349,7 @@ def count_open_demo_cases() -> tuple[int, int]:
 
 
 def build_money_table(spent: Sequence[Spent]) -> list[str]:
-    """A row for each judge, a column for each piece of work."""
+    """Build the table of costs, with a row for each judge and a column for each piece of work."""
     works = list(dict.fromkeys(spending.work for spending in spent))
     models = list(dict.fromkeys(spending.model for spending in spent))
     spent_by_work = {(spending.model, spending.work): spending for spending in spent}
@@ -349,17 +358,17 @@ def build_money_table(spent: Sequence[Spent]) -> list[str]:
 
 
 def format_money_cell(spending: Spent) -> str:
-    """``$0.31 of $0.92 (34 %)``."""
+    """Format a cost, such as ``$0.31 of $0.92 (34 %)``."""
     return f"{usd(spending.cost.usd)} of {usd(spending.uncached.usd)} ({spending.share:.0%})".replace("%)", " %)")
 
 
 def usd(money: Decimal) -> str:
-    """Cents, and as many digits more as a small sum needs."""
+    """Format an amount in dollars and cents, with more digits for a small amount."""
     return f"${money:.2f}" if money >= 1 else f"${money:.4f}" if money < Decimal("0.1") else f"${money:.3f}"
 
 
 def build_token_table(spent: Sequence[Spent]) -> list[str]:
-    """What the money is made of, for the largest night and a usual deploy."""
+    """Build the table of tokens for the largest night and a usual deploy."""
     rows = [
         (
             f"`{spending.model}`",
@@ -376,7 +385,7 @@ def build_token_table(spent: Sequence[Spent]) -> list[str]:
 
 
 def build_price_table() -> list[str]:
-    """The prices that were used, with their date and source."""
+    """Build the table of the prices that were used, with their date and source."""
     prices = [(provider, find_price(provider.model, 0, (OTHER_FAMILY,))) for provider in PROVIDERS]
     rows = [
         (
@@ -408,7 +417,7 @@ def build_price_table() -> list[str]:
 
 
 def build_report_lines(spent: Sequence[Spent], budget: str) -> list[str]:
-    """The page's section."""
+    """Build the lines of the page's section."""
     left_open, of = count_open_demo_cases()
     first = (
         f"Measured on {datetime.now(UTC):%Y-%m-%d}. Each cell: what Lookout spends, of what one uncached call for each"
@@ -432,7 +441,7 @@ def build_report_lines(spent: Sequence[Spent], budget: str) -> list[str]:
 
 
 def build_figure(spending: Spent) -> Figure:
-    """A row of `make bench`: money has no goal but P6's, which `bench_judge` holds."""
+    """Build a row of `make bench`. A cost has no goal here; `bench_judge` checks P6, the only goal for costs."""
     return Figure(
         id="cost",
         what=f"{spending.work}, {spending.model}",
@@ -445,12 +454,12 @@ def build_figure(spending: Spent) -> Figure:
 
 
 async def measure_all() -> list[Spent]:
-    """Every judge."""
+    """Measure every judge."""
     return [spending for provider in PROVIDERS for spending in await measure_provider(provider)]
 
 
 def main() -> int:
-    """Report each figure; with ``--write`` renew the page's section."""
+    """Report each figure. With ``--write``, update the page's section."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--write", type=Path, help="a page with the section `cost`")
     chosen = options.parse_args()

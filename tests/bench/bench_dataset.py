@@ -2,9 +2,10 @@
 
     python -m tests.bench.bench_dataset [--small 1000] [--large 10000]
 
-The real commands against a local server of LangSmith's API, each large one beside the small one, as microseconds of
-CPU per case. A command holds its suite; what the platform's pages add must not grow: reading alone is measured too, by
-the allocations that Python counts, and must stay within 1.5 times.
+The real commands run against a local server with LangSmith's API. Each command runs on the large and on the small
+dataset, and is measured in microseconds of CPU time per case. A command holds its whole suite in memory, but the
+memory for the platform's pages must not grow. Therefore reading alone is also measured, by the allocations that
+Python counts. Its memory must stay within 1.5 times that of the small dataset.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ suite = "suite.jsonl"
 
 
 def main() -> int:
-    """Print times and peaks; exit code 1 when reading takes more memory for a larger dataset."""
+    """Print times and peaks. Return exit code 1 if reading takes more memory for a larger dataset."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--small", type=int, default=1_000)
     options.add_argument("--large", type=int, default=10_000)
@@ -81,7 +82,7 @@ STEPS = {
 
 
 def measure_size(count: int) -> tuple[int, dict[str, float]]:
-    """The most bytes that reading so many cases alone held; microseconds of CPU per case of each command."""
+    """Return the peak memory of reading alone in bytes, and each command's CPU time in microseconds per case."""
     with LangSmithDatasetServer(key=KEY) as server, tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         (folder / "lookout.toml").write_text(CONFIG.format(url=server.url), encoding="utf-8")
@@ -92,7 +93,7 @@ def measure_size(count: int) -> tuple[int, dict[str, float]]:
 
 
 def _run_command(folder: Path, count: int, name: str, *options: str) -> float:
-    """Seconds of CPU that a command takes."""
+    """Run a command and return its CPU time in seconds."""
     begun_s = time.monotonic()
     words = [
         sys.executable,
@@ -122,7 +123,10 @@ def _measure_mb(used: resource.struct_rusage) -> float:
 
 
 async def _read_dataset(server: LangSmithDatasetServer) -> int:
-    """The most bytes beyond those before that reading a dataset held. The server's are of pages of the same size."""
+    """Return the peak memory that reading a dataset adds, in bytes.
+
+    It includes the server's memory, whose pages have the same size for every dataset.
+    """
     async with opened(server) as datasets:
         dataset = await datasets.find(NAME)
         assert dataset is not None

@@ -2,9 +2,10 @@
 
     python -m tests.bench.bench_deploy_to_page [--delay-s 0.2] [--cases 32]
 
-The demo with its faults and 32 cases of its suite, a quarter of them severe, under `lookout up`, every part a process of its own; see
-`tests.deployments.deploy_to_page`. One deploy is one sample. There is no number to reach and no baseline: how long the
-suite takes is the application's own matter, and how fast an alert follows an answer is measured by `bench_run`.
+The demo with its faults and 32 cases of its suite, a quarter of them severe, runs under `lookout up`, with each
+part as its own process; see `tests.deployments.deploy_to_page`. One deploy is one sample. The bench has no goal and
+no baseline: the duration of the suite depends on the application, and `bench_run` measures the time from an answer
+to its alert.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ REPORTED = {
     "first severity-3 alert sent": "signed delivery to the first severity-3 alert",
     "verdict message sent": "signed delivery to the verdict in Slack",
 }
-"""Legs that become figures, and what these are called."""
+"""The legs that become figures, and the names of these figures."""
 
 
 def main() -> int:
-    """Print each leg, and report those that people wait for."""
+    """Print each leg, and report the legs that people wait for."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--delay-s", type=float, default=0.2, help="how long the demo's bot takes for an answer")
     options.add_argument("--cases", type=int, default=32, help="a quarter of them of severity 3")
@@ -49,7 +50,7 @@ def main() -> int:
 
 
 def build_figures(way: Way, delay_s: float) -> list[Figure]:
-    """What people wait for, from the moment in which the delivery was sent."""
+    """Build the figures for the times that people wait, measured from the sending of the delivery."""
     began = min(leg.at for leg in way.legs)
     note = f"one deploy, {len(way.questions)} questions to a bot that takes {delay_s:g} s"
     return [
@@ -60,7 +61,7 @@ def build_figures(way: Way, delay_s: float) -> list[Figure]:
 
 
 def print_legs(way: Way) -> None:
-    """Every leg, since the one before and since the delivery."""
+    """Print the time of every leg since the previous leg and since the delivery."""
     legs = sorted(way.legs, key=lambda leg: leg.at)
     print(f"{len(way.questions)} questions, {len(way.runs)} run, on {os.cpu_count()} cores, load {format_load()}")
     print(f"{'':<30}{'since the one before':>22}{'since the delivery':>22}")

@@ -2,14 +2,15 @@
 
     python -m tests.bench.bench_grading
 
-Beside it, on the same replies in turn: a plain-digits extractor and quantulum3, which only read quantities. A grade
-is the whole panel: disclosures, error leaks, refusals, facts, citations, language. Replies are made up here, each is
-graded once before the clock starts (tables are built and texts of the case are cached, as in a run); no text comes
-twice within what the graders remember of the last ones. Milliseconds are of processor time: what other processes do
-meanwhile does not count, though a busy machine makes each of them longer.
+The baselines are a plain-digits extractor and quantulum3, which only read quantities. They read the same replies in
+turn. A grade uses the whole panel: disclosures, error leaks, refusals, facts, citations, language. The replies are
+made up. Each reply is graded once before the measurement, because tables are built and the case's texts are cached
+then, as in a run. No text repeats while the graders still cache it. Times are milliseconds of processor time: other
+processes do not count, although a busy machine makes each millisecond less productive.
 
-Every reader is linear. What costs most is a reply that is nothing but numbers with the form of an Aadhaar: it gives
-away ten thousand, and each is checked, looked up in what the user wrote, and becomes a record with its place.
+Every reader is linear. The most expensive reply consists only of numbers that look like Aadhaar numbers: it
+discloses ten thousand of them. Each number is checked, searched for in the user's text, and stored as a record with
+its position.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ SENTENCES = (
     "The policy can be renewed for life as long as the premium is paid on time or within the grace period.",
     "If you move to another insurer, the time that you have waited already is taken into account.",
 )
-"""About six and a half quantities in 1,000 characters, as in the replies of a real insurance assistant."""
+"""Sentences with about 6.5 quantities in 1,000 characters, as in the replies of a real insurance assistant."""
 
 HOSTILE = (
     "9,", "9, ", " ", "सौ ", "one hundred and ", "twenty ", "crore ", "$5-", "(", "[", "5(5)", "half a ", "1/", "000 ",
@@ -64,10 +65,10 @@ HOSTILE = (
     "\u200b1", "½", "point ", "july 5 ", "waiting period ", "[Source: ", "sk-", "A1", "-", "\n", "१२३४ ", "😀",
     "e\u0301", "Aa0 ", "1.", "error: 500 ", '{"error":', "fe80:", "contact ", "नहीं ", "५ करोड़ [x] 😀 a@b.c (1 ",
 )  # fmt: skip
-"""Patterns that make careless readers go back and forth."""
+"""Patterns that make inefficient readers backtrack."""
 
 PADDED = ("5 days ", "crore ", "₹5 ", "twenty two ", "not covered. ", "july 5 2020 ")
-"""The same below the limit of words: fewer but longer gaps, so that nothing is cut off."""
+"""Patterns for texts below the word limit: fewer but longer gaps, so that nothing is cut off."""
 
 
 def build_case() -> GoldCase:
@@ -94,7 +95,7 @@ def build_exchange(text: str) -> Exchange:
 
 
 def replies(count: int, *, length: int) -> list[str]:
-    """Made-up replies of exactly ``length`` characters."""
+    """Return ``count`` made-up replies of exactly ``length`` characters."""
     chance = random.Random(SEED)
     made: list[str] = []
     for _ in range(count):
@@ -106,7 +107,7 @@ def replies(count: int, *, length: int) -> list[str]:
 
 
 def milliseconds(work: Callable[[str], object], texts: Sequence[str]) -> list[float]:
-    """How long ``work`` takes on each text."""
+    """Return how long ``work`` takes for each text, in milliseconds."""
     taken: list[float] = []
     for text in texts:
         started = time.process_time()
@@ -116,7 +117,7 @@ def milliseconds(work: Callable[[str], object], texts: Sequence[str]) -> list[fl
 
 
 def variants(text: str) -> tuple[str, str]:
-    """Two texts that differ in their last letter: what graders remember of the first is of no use to the second."""
+    """Return two texts that differ in their last letter, so that no cache helps with the second text."""
     return text[:-1] + "a", text[:-1] + "b"
 
 
@@ -145,7 +146,10 @@ DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def measure_ordinary(count: int, rounds: int) -> bool:
-    """The median over all replies, round by round, beside the same of the plain digits; quantulum3 on fewer."""
+    """Measure the median over all replies in each round, and the same for plain digits.
+
+    quantulum3 reads fewer replies.
+    """
     texts, work = replies(count, length=1000), build_panel_work()
     milliseconds(work, texts)
     ours, digits, others = list[float](), list[float](), list[float]()
@@ -177,7 +181,7 @@ def measure_ordinary(count: int, rounds: int) -> bool:
 
 
 def measure_hostile() -> bool:
-    """Each pattern at its length: the quicker of two, and the worst of all against the goal."""
+    """Measure each pattern at full length in the faster of two runs, and check the slowest against the goal."""
     texts = [(pattern, (pattern * (HOSTILE_LENGTH // len(pattern) + 1))[:HOSTILE_LENGTH]) for pattern in HOSTILE]
     texts += [(f"{pattern}(padded)", pad_reply(pattern)) for pattern in PADDED]
     work = build_panel_work()
@@ -205,7 +209,7 @@ def measure_hostile() -> bool:
 
 
 def pad_reply(pattern: str) -> str:
-    """As many repetitions as stay below the limit of words, spread over 100 kB."""
+    """Repeat a pattern as often as the word limit allows, spread over 100 kB."""
     words = max(1, len(re.findall(r"\w+|[^\w\s]", pattern)))
     times = (golds.REPLY_LIMITS.tokens or 0) // words - 1
     gap = " " * (HOSTILE_LENGTH // times - len(pattern))
@@ -213,7 +217,7 @@ def pad_reply(pattern: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the figures; exit code 1 when a goal is missed."""
+    """Print the figures. Return exit code 1 if a goal is missed."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.bench_grading")
     parser.add_argument("--replies", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=5)

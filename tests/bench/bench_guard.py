@@ -1,10 +1,11 @@
-"""P1: measure what the network guard and the silent page cost for each question, with and without them.
+"""P1: measure the cost of the network guard and of the silent page for each question.
 
     python -m tests.bench.bench_guard [--pairs 5] [--bot-s 1] [--run 8]
 
-Two browsers ask a Gradio page in turn, one question at a time, in an order that changes from pair to pair: other work
-on the machine weighs on both alike. One connects through a guarded proxy for each page, as every run does; the other
-directly, which no setting allows. The silent page is opened once a run: runs with and without it are compared in turn.
+Two browsers send questions to a Gradio page in turn, one question at a time. The order changes from pair to pair,
+so that other work on the machine affects both equally. One browser connects through a guarded proxy for each page,
+as in every run. The other browser connects directly, which no setting allows. The silent page is opened once in
+each run: runs with and without it are compared in turn.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ RUNS = 5
 
 
 class DirectPages(Pages):
-    """Pages that connect by themselves."""
+    """Browser pages that connect directly, without the guard."""
 
     async def _opened(self, browser: Browser, deadline_s: float, login: Login | None) -> Tab:
         assert login is None
@@ -59,7 +60,7 @@ class DirectPages(Pages):
 
 
 def build_driver(address: str, folder: str, *, guarded: bool = True, silent: bool = True) -> BrowserDriver:
-    """A driver as a run has it, or without one of the two."""
+    """Build a driver as in a run, optionally without the guard or without the silent page."""
     settings = ProbeSettings(screenshots=CapturePolicy.NEVER, browser_path=os.environ.get("CHROMIUM_PATH"))
     driver = BrowserDriver(address, settings, run_folder=Path(folder))
     if not guarded:
@@ -73,7 +74,7 @@ def build_driver(address: str, folder: str, *, guarded: bool = True, silent: boo
 
 
 async def measure_pairs(address: str, pairs: int, bot_s: float) -> list[tuple[float, float]]:
-    """Seconds a question with the guard and without, for each pair."""
+    """Return the seconds for a question with and without the guard, for each pair."""
     with tempfile.TemporaryDirectory() as folder:
         guarded = build_driver(address, folder, silent=False)
         direct = build_driver(address, folder, guarded=False, silent=False)
@@ -95,7 +96,7 @@ async def _measure_s(driver: BrowserDriver, question: str) -> float:
 
 
 async def measure_whole_run(address: str, count: int, bot_s: float, *, silent: bool) -> float:
-    """Seconds of a run of so many questions, four at once."""
+    """Return the seconds of a run of ``count`` questions, four at once."""
     questions = [f"slow {bot_s:g} instant case {number}" for number in range(count)]
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
@@ -105,7 +106,7 @@ async def measure_whole_run(address: str, count: int, bot_s: float, *, silent: b
 
 
 def compute_ratio(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
-    """The ratio of the medians, with a 95 % interval from resampled pairs."""
+    """Return the ratio of the medians, with a 95 % interval from resampled pairs."""
     chance = random.Random(1)
 
     def ratio(sample: Sequence[tuple[float, float]]) -> float:
@@ -116,7 +117,7 @@ def compute_ratio(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, f
 
 
 async def compare(address: str, pairs: int, bot_s: float, count: int) -> None:
-    """Both comparisons, one after the other."""
+    """Run both comparisons, one after the other."""
     pairs_s = await measure_pairs(address, pairs, bot_s)
     ratio, low, high = compute_ratio(pairs_s)
     report(
@@ -152,7 +153,7 @@ async def compare(address: str, pairs: int, bot_s: float, count: int) -> None:
 
 
 def main() -> None:
-    """Run both and print a line for each."""
+    """Run both comparisons, and print a line for each."""
     options = argparse.ArgumentParser()
     options.add_argument("--pairs", type=int, default=5)
     options.add_argument("--bot-s", type=float, default=1.0)

@@ -2,9 +2,9 @@
 
     python -m tests.bench.bench_help [--pairs 7]
 
-Counted in CPU seconds of the whole process, which are wall seconds on an idle machine. Each pair also starts Python with
-the libraries that the command cannot do without, and nothing of ours: what lies between the two is our own. The notes
-name the packages whose import takes longest, by Python's own count of one more start.
+The unit is CPU seconds of the whole process, which equal wall seconds on an idle machine. Each pair also starts
+Python with only the libraries that the command requires. The difference is the time of Lookout's own code. The
+notes list the packages whose import takes longest, as Python counts it in one more start.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ WAIT_S = 30.0
 COMMAND_MOST_S = 1.0
 MAX_NAMED = 6
 COMMANDS = (("verify",), ("gate",), ("doctor",), ("gold", "check"), ("alerts", "list"))
-"""Whose help stands beside, without a goal."""
+"""Commands whose help is also measured, without a goal."""
 
 
 def main() -> int:
-    """Print the figures; the exit code is the number of goals missed."""
+    """Print the figures. Return the number of missed goals as the exit code."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--pairs", type=int, default=7)
     given = options.parse_args()
@@ -63,7 +63,7 @@ def measure_start(
     library: str = DUCKDB,
     most_s: float = COMMAND_MOST_S,
 ) -> bool:
-    """One command beside the libraries that it needs."""
+    """Measure one command and a Python process with only the command's libraries."""
     theirs: list[float] = []
     ours: list[float] = []
     for number in range(pairs):
@@ -85,7 +85,7 @@ def measure_start(
 
 
 def measure_cpu_s(folder: Path, *arguments: str) -> float:
-    """Processor time of one Python process, in seconds."""
+    """Return the processor time of one Python process, in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     _start(folder, *arguments)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -93,7 +93,7 @@ def measure_cpu_s(folder: Path, *arguments: str) -> float:
 
 
 def find_heaviest_imports(folder: Path, *arguments: str) -> str:
-    """The packages that take longest to import, each without the others that it imports, in milliseconds."""
+    """Return the packages with the longest import times in milliseconds, without the packages that they import."""
     own_us: Counter[str] = Counter()
     for line in _start(folder, "-X", "importtime", *arguments).stderr.splitlines():
         match = re.match(r"import time:\s+(\d+) \|\s+\d+ \|\s+([\w.]+)", line)

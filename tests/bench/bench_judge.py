@@ -2,14 +2,16 @@
 
     python -m tests.bench.bench_judge
 
-Both are asked by the real SDK of the local server, whose usage is counted by rule (four bytes are a token, a prefix is
-cached from the model's smallest length on, see ``tests/servers/anthropic_tokens.py``), and priced by the built-in
-price list. The baseline sends every reply with the same instructions, without cache marks and without batches.
-Lookout asks only for what the plain graders leave open, in batches, with known answers in every group: canaries are
-in its bill. How many replies need a judge is the suite's to say: of 26 real replies of an insurance assistant it was
-3; the mix here is three in ten. How often a batch finds the cache is the provider's to say: its documentation speaks
-of 30 to 98 %, and each is measured: money does not vary otherwise, so these are the samples. Verdicts have the length
-of a real one; its thinking is not counted on either side.
+Both sides call a local server through the real SDK. The server counts tokens by rule: four bytes are a token, and a
+prefix is cached from the model's minimum length on (see ``tests/servers/anthropic_tokens.py``). The built-in price
+list gives the prices. The baseline sends every reply with the same instructions, without cache control and without
+batches. Lookout asks the judge only about replies that the rules leave open, in batches, with known answers in
+every group, so canaries are included in its cost.
+
+The suite decides how many replies need a judge: 3 of 26 real replies of an insurance assistant; here, three in ten.
+The provider decides how often a batch finds the prefix in the cache: its documentation states 30 to 98 %, and each
+is measured. These are the samples, because the cost does not vary otherwise. Verdicts have a realistic length.
+Thinking tokens are not counted on either side.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ CONDITIONS = (
 
 
 def build_pair(number: int) -> tuple[GoldCase, Exchange]:
-    """A gold case and its reply, one in four of them wrong."""
+    """Build a gold case and its reply. One reply in four is wrong."""
     subject, wrong = SUBJECTS[number % len(SUBJECTS)], number % 4 == 3
     if number % 10 < NEED_A_JUDGE_IN_TEN:
         condition = CONDITIONS[number % len(CONDITIONS)]
@@ -78,7 +80,7 @@ def build_pair(number: int) -> tuple[GoldCase, Exchange]:
 
 
 def count_open(pairs: Sequence[tuple[GoldCase, Exchange]]) -> list[JudgeCase]:
-    """What the plain graders do not settle."""
+    """Count the replies that the rules leave open."""
     panel = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
     return [
         build_judge_case(case, came)
@@ -88,14 +90,14 @@ def count_open(pairs: Sequence[tuple[GoldCase, Exchange]]) -> list[JudgeCase]:
 
 
 def build_bench(model: AnthropicJudge, account: Account) -> Judge:
-    """A judge with one seat."""
+    """Build a judge with a single model."""
     seat = PanelMember(model, account=account, family_policy=FamilyPolicy(target="bench", family="gpt"))
     numbers = iter(range(10**9))
     return Judge([seat], JudgeSettings(concurrency=8), nonce=lambda: f"{next(numbers):032x}")
 
 
 async def run_baseline(name: str, cases: Sequence[JudgeCase]) -> Cost:
-    """One uncached call per reply."""
+    """Run the baseline: one uncached call for each reply."""
     account = Account(build_price_function(()), limit_usd=None)
     with AnthropicServer(judge=LengthyJudge(), cache=NoCache()) as server:
         async with AnthropicJudge(name, api_key=KEY, base_url=server.url, retry_policy=PATIENCE) as model:
@@ -106,7 +108,7 @@ async def run_baseline(name: str, cases: Sequence[JudgeCase]) -> Cost:
 async def run_cascade(
     name: str, cases: Sequence[JudgeCase], known_cases: Sequence[GoldCase], hit_share: float
 ) -> Cost:
-    """Only what is open, in batches, with canaries."""
+    """Judge only the open cases, in batches, with canaries."""
     account = Account(build_price_function(()), limit_usd=None)
     with AnthropicServer(judge=LengthyJudge(), cache=PromptCache(hit_share)) as server:
         server.batch_looks = 0
@@ -127,7 +129,7 @@ async def run_cascade(
 
 
 def format_line(name: str, cost: Cost, base: Cost) -> str:
-    """What the money is made of."""
+    """Format the parts of a cost."""
     return (
         f"  {name:<44} {cost.calls:>6} calls {cost.input_tokens:>9,} in {cost.cached_tokens:>9,} cached "
         f"{cost.output_tokens:>7,} out  ${cost.usd:>8.4f}  {cost.usd / base.usd:>6.1%}"
@@ -135,7 +137,7 @@ def format_line(name: str, cost: Cost, base: Cost) -> str:
 
 
 async def measure(name: str, replies: int) -> Figure:
-    """One model: the baseline, then Lookout at each share of hits."""
+    """Measure one model: first the baseline, then Lookout with each share of cache hits."""
     pairs = [build_pair(number) for number in range(replies)]
     cases = count_open(pairs)
     known_cases = [case for case, _ in pairs[:60]]
@@ -162,7 +164,7 @@ async def measure(name: str, replies: int) -> Figure:
 
 
 def main() -> int:
-    """Exit code 1 when judging costs more than a quarter of the baseline."""
+    """Return exit code 1 if judging costs more than a quarter of the baseline."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--replies", type=int, default=REPLIES)
     replies = parser.parse_args().replies

@@ -2,16 +2,16 @@
 
     python -m tests.bench.bench_log_tail [--megabytes 100] [--large 1000]
 
-All that a poll does before the journal's write is measured, on all cores, in a process of its own: bytes into lines
-with places and digests, bounded batches, JSON, checked fields, personal data masked, rows encoded. Entries of some 650
-bytes differ; one in fifty gives personal data away. The first poll of a log is such a backlog: batches go to workers
-after the first thirty megabytes, so a smaller one is read by one process. The baseline, on one core, parses each line
-as JSON and does nothing else. "P7 memory" is the peak of that process and its workers together, after the large log
-beside one of a tenth of its size.
+The bench measures all work of a poll before the journal is written, on all cores, in a separate process: splitting
+bytes into lines with positions and digests, bounded batches, JSON, validation of fields, redaction of personal
+data, encoding of rows. Entries have about 650 bytes and differ; one in fifty contains personal data. The first poll
+of a log is such a backlog. After the first 30 MB, batches go to workers, so one process reads a smaller log. The
+baseline parses each line as JSON on one core and does nothing else. "P7 memory" is the peak memory of the process
+and its workers together for the large log, compared with a log of a tenth of its size.
 
-The limit is Python's: of an entry's microseconds on a core six tenths are the search for personal data (half of it the
-sieve that spares most texts the rules, half the rules, also for one id in sixteen that might be an account), a quarter
-parsing and checking its fields, a tenth encoding the row.
+Python limits the speed. Of an entry's time on a core, six tenths are the search for personal data: half of this is
+a filter that saves most texts from the rules, and half is the rules themselves, also for one id in sixteen that
+could be an account number. A quarter is parsing and validation, and a tenth is encoding the row.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MIN_MB_S = 50.0
 MAX_GROWTH = 1.15
 PAIRS = 5
 BLOCK_BYTES = 25 * MB
-"""Entries up to here differ; then they begin again, at other places."""
+"""Entries are different up to this size. Then they repeat at other positions."""
 SENTENCES = (
     "Pre-existing diseases are covered after a waiting period of {months} months of continuous cover.",
     "Room rent is paid up to ₹{amount:,} per day under the plan that you chose.",
@@ -64,7 +64,10 @@ DISCLOSED_OF = 50
 
 
 def build_entry(chance: random.Random, number: int) -> dict[str, object]:
-    """An entry as an application writes it; every so many-th gives something away."""
+    """Build an entry as an application writes it.
+
+    Every entry whose number is divisible by 50 contains personal data.
+    """
 
     def filled(text: str) -> str:
         return text.format(
@@ -103,7 +106,10 @@ def write_log(path: Path, size: int) -> Path:
 
 
 def run_ingest(path: Path) -> dict[str, float]:
-    """In a process of its own: seconds, seconds of CPU, entries, and peak memory of it and all workers."""
+    """Read a log in a separate process.
+
+    Return seconds, CPU seconds, entries, and the peak memory including workers.
+    """
     words = [sys.executable, "-m", "tests.bench.bench_log_tail", "--ingest", str(path)]
     done = subprocess.run(words, check=True, stdout=subprocess.PIPE, cwd=ROOT)
     return json.loads(done.stdout)
@@ -138,7 +144,7 @@ def measure_parse_s(path: Path) -> float:
 
 
 def main() -> int:
-    """Print the figures; exit code 1 when a goal is missed."""
+    """Print the figures. Return exit code 1 if a goal is missed."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--megabytes", type=int, default=100)
     options.add_argument("--large", type=int, default=1_000)

@@ -2,9 +2,9 @@
 
     python -m tests.bench.bench_memory [--small 100] [--large 10000]
 
-A real `lookout verify` with Prefect, journal, warehouse and reports, against a JSON API that answers at once. The
-peak is the kernel's own figure for that process, its children not counted. The baseline in the same run is the
-smaller suite; beside it what a process holds that has only imported everything.
+A real `lookout verify` runs with Prefect, journal, warehouse and reports, against a JSON API that answers at once.
+The peak is the kernel's own figure for the process, without its children. The baseline in the same run is the
+smaller suite. The bench also reports the memory of a process that has only imported all modules.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LIMIT = (
 
 
 def main() -> int:
-    """Print both peaks; exit code 1 when the target is missed."""
+    """Print both peaks. Return exit code 1 if the goal is missed."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--small", type=int, default=100)
     options.add_argument("--large", type=int, default=10_000)
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def build_figure(small: Ended, large: Ended, few: int, many: int, imported_mb: float) -> Figure:
-    """One pair, as it takes minutes; the kernel's peak varies by some MB."""
+    """Build the figure from one pair, because a pair takes minutes. The kernel's peak varies by some MB."""
     return Figure(
         id="P8",
         what=f"peak memory, {many:,} cases",
@@ -64,7 +64,7 @@ def build_figure(small: Ended, large: Ended, few: int, many: int, imported_mb: f
 
 
 def measure_run(folder: Path, environment: dict[str, str], cases: int) -> Ended:
-    """A run of so many cases, in a data folder of its own."""
+    """Measure a run of ``cases`` cases in its own data folder."""
     place = folder / f"of-{cases}"
     with serve_app("tests.bench.fast_api") as address:
         write_configuration(place, address, cases, probe='driver = "json"')
@@ -78,7 +78,7 @@ def measure_run(folder: Path, environment: dict[str, str], cases: int) -> Ended:
 
 
 def measure_import_mb(environment: dict[str, str]) -> float:
-    """The peak of a process that loads what a run loads."""
+    """Return the peak memory of a process that imports the modules of a run, in MB."""
     script = "import flows.verify.flow, resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=True)
     return int(done.stdout) / KILOBYTES

@@ -2,13 +2,14 @@
 
     python -m tests.bench.bench_night [--conversations 200000]
 
-A real night without a judge in a process of its own: read from a JSON-lines file, looked at on all cores, sampled,
-stored in the journal. Seconds are of processor time of that process and its workers; memory is the largest sum of what
-they hold at one moment. The baseline in the same run parses the same file as JSON and does nothing else.
+A real night without a judge runs in a separate process: conversations are read from a JSON Lines file, graded on
+all cores, sampled and stored in the journal. The time is the processor time of the process and its workers. The
+memory is the largest sum of their memory at any moment. The baseline in the same run parses the same file as JSON
+and does nothing else.
 
-By default it is a fifth of that night, since the whole takes longer than this bench may, after one of a tenth as many:
-what each conversation between the two took and holds is taken for those that are missing to a million.
-``--conversations 1000000`` measures the whole.
+By default, the bench runs a fifth of that night, because the whole night exceeds the time of this bench. First, it
+runs a tenth of that number. The difference gives the time and memory for each conversation, from which the values
+for a million conversations are extrapolated. ``--conversations 1000000`` measures the whole night.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ print(report.read, sum(one.ru_utime + one.ru_stime for one in used), [(one.kind.
 
 
 def write(path: Path, count: int) -> None:
-    """So many conversations of some 400 bytes; every 500th is an error."""
+    """Write ``count`` conversations of about 400 bytes. Every 500th is an error."""
     chance = random.Random(count)
     with path.open("w", encoding="utf-8") as file:
         for number in range(count):
@@ -88,7 +89,7 @@ def write(path: Path, count: int) -> None:
 
 
 def measure_parse_s(path: Path) -> float:
-    """Seconds of processor time to parse the file as JSON."""
+    """Return the processor time to parse the file as JSON, in seconds."""
     started = time.process_time()
     with path.open("rb") as file:
         for line in file:
@@ -97,7 +98,7 @@ def measure_parse_s(path: Path) -> float:
 
 
 class Watched:
-    """The largest sum of memory of a process and all that it started."""
+    """Measures the largest total memory of a process and of all processes that it started."""
 
     def __init__(self, pid: int) -> None:
         self.most_mb = 0.0
@@ -112,14 +113,14 @@ class Watched:
             self.most_mb = max(self.most_mb, sum(process.rss_mb for process in [*([here] if here else []), *there]))
 
     def stop(self) -> float:
-        """Megabytes."""
+        """Stop measuring, and return the memory in megabytes."""
         self._over.set()
         self._thread.join()
         return self.most_mb
 
 
 class Night(NamedTuple):
-    """What one night took."""
+    """The time and memory of one night."""
 
     cpu_s: float
     peak_mb: float
@@ -127,7 +128,7 @@ class Night(NamedTuple):
 
 
 def measure_night(count: int) -> Night:
-    """Run a night of so many conversations."""
+    """Run a night of ``count`` conversations."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         log, config = folder / "talks.jsonl", folder / "lookout.toml"
@@ -148,7 +149,7 @@ def measure_night(count: int) -> Night:
 
 
 def main() -> int:
-    """Report what a night takes; exit code 1 when a goal is missed."""
+    """Report the time and memory of a night. Return exit code 1 if a goal is missed."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--conversations", type=int, default=200_000)
     count = options.parse_args().conversations

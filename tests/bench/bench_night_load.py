@@ -2,11 +2,11 @@
 
     python -m tests.bench.bench_night_load [--conversations 1000000] [--nights 3] [--folder DIR]
 
-Segments as a nightly run writes them: 5,000 counted conversations in each, then the sample with its texts and grades
-and the report. The first of the following night's processes loads them; maintenance exports the day as Parquet. A
-night that meets the earlier ones in its tables must not take longer than the first. The baseline, in turn with each
-night and on the same files, is DuckDB alone: `read_json` of all lines into a table without key, and a `copy` of that
-table to one Parquet file.
+The bench writes segments as a nightly run does: 5,000 counted conversations in each, then the sample with its texts
+and grades, and the report. The next night's first process loads them, and maintenance exports the day as Parquet. A
+night must not take longer than the first night although the tables contain the earlier nights. The baseline is
+DuckDB alone, in turn with each night and on the same files: `read_json` of all lines into a table without a key,
+and a `copy` of that table to one Parquet file.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ WAIT_S = 60.0
 
 
 class Span(NamedTuple):
-    """Seconds of wall and of CPU."""
+    """Wall seconds and CPU seconds."""
 
     wall_s: float
     cpu_s: float
@@ -55,7 +55,7 @@ def measure_s(job: Callable[[], object]) -> Span:
 
 
 def write_night(store: Store, night: int, count: int) -> list[str]:
-    """Segments of one night; their paths."""
+    """Write the segments of one night, and return their paths."""
     chance, run_id, known_segments = (
         random.Random(night),
         f"night-{night}",
@@ -85,7 +85,7 @@ def write_night(store: Store, night: int, count: int) -> list[str]:
 
 
 def build_sample(run_id: str, night: int) -> list[JournalRow]:
-    """The sampled conversations, one reply each, and their grades."""
+    """Build the sampled conversations, with one reply each, and their grades."""
     rows: list[JournalRow] = []
     for number in range(SAMPLED):
         name = f"talk-{night}-{number}"
@@ -96,7 +96,7 @@ def build_sample(run_id: str, night: int) -> list[JournalRow]:
 
 
 def measure_bare(paths: list[str], folder: Path) -> tuple[Span, Span]:
-    """DuckDB alone: the same lines into a table without key, and that table to Parquet."""
+    """Measure DuckDB alone: load the same lines into a table without a key, and copy that table to Parquet."""
     file = folder / "bare.duckdb"
     connection = duckdb.connect(str(file))
     read = (
@@ -118,7 +118,7 @@ def format_day(night: int) -> date:
 
 
 def measure_night(store: Store, night: int, count: int, folder: Path) -> tuple[Span, Span, Span, Span]:
-    """Load and export of one night, and the baseline's."""
+    """Measure the load and export of one night, and the baseline."""
     paths = write_night(store, night, count)
     load = measure_s(lambda: store.load_pending(WAIT_S))
     since, until = format_day(night), format_day(night + 1)
@@ -171,7 +171,7 @@ def build_figures(nights: list[tuple[Span, Span, Span, Span]], count: int) -> li
 
 
 def main() -> int:
-    """Print the figures; exit code 1 when a goal is missed."""
+    """Print the figures. Return exit code 1 if a goal is missed."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--conversations", type=int, default=1_000_000)
     options.add_argument("--nights", type=int, default=3)

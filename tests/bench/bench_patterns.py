@@ -2,9 +2,10 @@
 
     python -m tests.bench.bench_patterns [--small 50000] [--times 5]
 
-`lookout redact`, `lookout facts` and the whole panel of graders read each pattern at both lengths. Seconds are of
-processor time, garbage collection aside, the better of two; below 50 ms nothing can be compared. The ratio may be 1.2
-times that of the lengths: caches and memory are not free. Each figure's pairs are long and short text, a pattern each.
+`lookout redact`, `lookout facts` and the whole panel of graders read each pattern at both lengths. The unit is
+seconds of processor time without garbage collection, the lower of two measurements. Times below 50 ms are too short
+to compare. The ratio of the times may be 1.2 times the ratio of the lengths, because caches and memory have a cost.
+Each figure has one pair for each pattern: the long and the short text.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ PERSONAL = (
     "ABCDE1234F ", "MH12AB1234 ", "account number 123456789 ", "address: 12, ", "flat 1 ", "born 1.1.2000 ",
     "nine eight seven ",
 )  # fmt: skip
-"""Forms of personal data, whole and torn."""
+"""Forms of personal data, complete and incomplete."""
 
 PATTERNS = (*HOSTILE, *PERSONAL)
 MAX_RATIO = 1.2
@@ -47,7 +48,7 @@ def measure_s(work: Callable[[str], object], text: str) -> float:
 
 
 def main(arguments: list[str]) -> int:
-    """Print a figure for each reader; exit code 1 when one is above the limit."""
+    """Print a figure for each reader. Return exit code 1 if a figure is above the limit."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.bench_patterns")
     parser.add_argument("--small", type=int, default=50_000, help="characters of the shorter text")
     parser.add_argument("--times", type=int, default=5, help="how many times as long the other one is")

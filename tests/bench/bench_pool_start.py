@@ -2,9 +2,10 @@
 
     python -m tests.bench.bench_pool_start [--runs 3] [--burners 2]
 
-A real server, a pool with one worker, and `burners` processes that each use a core. Each run is of `load-warehouse`,
-created as a schedule or a deploy creates it. Prefect's states name the parts: a worker claims the run (Pending), then
-its process has imported Prefect and the flow (Running). The baseline is a worker with Prefect's own settings.
+The bench starts a real server, a pool with one worker, and `burners` processes that each use a core. Each run is a
+run of `load-warehouse`, created as a schedule or a deploy creates it. Prefect's states separate the parts: a worker
+claims the run (Pending), then its process has imported Prefect and the flow (Running). The baseline is a worker
+with Prefect's default settings.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ POOL = "lookout"
 PREFECT = (sys.executable, "-m", "prefect", "--no-prompt")
 LOOKOUT = (sys.executable, "-m", "deployments.cli.app")
 ADVISED = {"PREFECT_WORKER_QUERY_SECONDS": "2"}
-"""What docs/existing-prefect.md advises for a worker."""
+"""The worker settings that docs/existing-prefect.md recommends."""
 
 
 def main() -> int:
-    """Print the figures; the exit code is the number of goals missed."""
+    """Print the figures. Return the number of missed goals as the exit code."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--runs", type=int, default=3)
     options.add_argument("--burners", type=int, default=os.cpu_count() or 1)
@@ -83,7 +84,7 @@ def main() -> int:
 
 
 def measure(folder: Path, variables: dict[str, str], runs: int) -> list[tuple[float, float]]:
-    """Return for each of ``runs`` runs the seconds until a worker claimed it, and from then until it ran."""
+    """Return, for each of ``runs`` runs, the seconds until a worker claimed it, and then the seconds until it ran."""
     command = (*PREFECT, "worker", "start", "--pool", POOL, "--name", "bench")
     parts: list[tuple[float, float]] = []
     api = httpx.Client(base_url=variables["PREFECT_API_URL"], timeout=60, trust_env=False)
@@ -106,7 +107,7 @@ def measure(folder: Path, variables: dict[str, str], runs: int) -> list[tuple[fl
 
 @contextmanager
 def start_process(command: tuple[str, ...], folder: Path, variables: dict[str, str]) -> Iterator[None]:
-    """Run ``command`` in a process that ends with the block."""
+    """Run ``command`` in a process that ends with the ``with`` block."""
     with subprocess.Popen(
         command, cwd=folder, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:

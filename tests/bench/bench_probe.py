@@ -2,16 +2,17 @@
 
     python -m tests.bench.bench_probe [--cases 12] [--rounds 5] [--pages 4] [--bot-s 1]
 
-Each loop asks the same questions, in a new context each, as many at once. CPU seconds are those of this process, the
-Playwright driver and the browser together, by what they are; the app is counted apart.
+Each loop sends the same questions, each in a new context, with the same number at once. CPU seconds are those of
+this process, the Playwright driver and the browser together, by kind of process. The app is counted separately.
 
-Where the time goes (60 questions, 4 pages, 2 quiet cores, November 2026): both cores are busy all the time, 1.6 CPU
-seconds a question for the leanest loop and for Lookout alike, in wall 64 s and 61 s. Six tenths of it is the page's own
-process, which loads and runs Gradio's scripts again in each context; a tenth each the browser, drawing and Python, the
-rest its network and the Playwright driver. So half of the default loop (77 s) is out of reach where that loop runs on
-the same headless shell, as here: only its polling costs more. Against a full Chromium it was half (148 and 73 s for 100
-questions). What helps beyond is fewer page loads: `isolation = "reload"` or `"new-chat"`.
-Over HTTP the app itself takes 10 ms of its one thread for each question, and 32 come at the same moment.
+Where the time goes (60 questions, 4 pages, 2 quiet cores, November 2026): both cores are always busy. The leanest
+loop and Lookout each take 1.6 CPU seconds for a question, and 64 s and 61 s of wall time. Six tenths of this is the
+page's own process, which loads and runs Gradio's scripts again in each context. A tenth each is the browser,
+drawing and Python. The remainder is the browser's network and the Playwright driver. Therefore half of the time of
+the default loop (77 s) is unreachable if that loop runs on the same headless shell, as here: only its polling costs
+more. Against a full Chromium, Lookout took half (148 and 73 s for 100 questions). Only fewer page loads reduce the
+time further: `isolation = "reload"` or `"new-chat"`. Over HTTP, the app itself takes 10 ms of its single thread for
+each question, and 32 questions arrive at the same moment.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ HTTP_MOST = 1.1
 
 
 def main() -> int:
-    """Print the figures; the exit code is the number of goals missed."""
+    """Print the figures. Return the number of missed goals as the exit code."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--cases", type=int, default=12, help="questions of each loop in a browser")
     options.add_argument("--rounds", type=int, default=5, help="so often all loops, one after the other")
@@ -70,7 +71,7 @@ def main() -> int:
 
 
 async def compare(address: str, count: int, rounds: int, pages: int, bot_s: float) -> list[bool]:
-    """The loops in a browser, in turn, each round in another order."""
+    """Measure the loops in a browser in turn, in a different order in each round."""
     questions = [f"slow {bot_s:g} instant case {number}" for number in range(count)]
     loops: dict[str, Callable[[], Awaitable[None]]] = {
         "lean loop": lambda: run_plain(address, questions, pages, lean=True),
@@ -101,7 +102,7 @@ async def compare(address: str, count: int, rounds: int, pages: int, bot_s: floa
 
 
 async def compare_http(address: str, count: int, rounds: int, bot_s: float) -> list[bool]:
-    """Over HTTP, beside a plain loop, and against what the bot's own seconds come to."""
+    """Measure a run over HTTP against a plain loop, and against the ideal time, in which only the bot takes time."""
     questions = [f"slow {bot_s:g} instant case {number}" for number in range(count)]
     ours: list[Took] = []
     theirs: list[Took] = []
@@ -129,14 +130,14 @@ async def compare_http(address: str, count: int, rounds: int, bot_s: float) -> l
 
 
 class Took(NamedTuple):
-    """Wall seconds of a loop, and CPU seconds of each question by kind of process."""
+    """Wall seconds of a loop, and CPU seconds for each question by kind of process."""
 
     wall_s: float
     cpu_s: Mapping[str, float]
 
 
 def format_cpu(took: Mapping[str, Sequence[Took]], baseline: str) -> str:
-    """``Lookout 1.60 (renderer 0.96, …), lean loop 1.58 (…)``, medians."""
+    """Format the medians, such as ``Lookout 1.60 (renderer 0.96, …), lean loop 1.58 (…)``."""
     texts: list[str] = []
     for name in ("Lookout", baseline):
         samples = took[name]
@@ -149,7 +150,7 @@ def format_cpu(took: Mapping[str, Sequence[Took]], baseline: str) -> str:
 
 
 async def measure_loop(label: str, loop: Callable[[], Awaitable[None]], count: int) -> Took:
-    """What a loop takes; prints it."""
+    """Measure a loop, and print the result."""
     cpu, started = CpuMeter("gradio_echo"), time.perf_counter()
     watching = asyncio.ensure_future(cpu.watch())
     await loop()
@@ -161,7 +162,7 @@ async def measure_loop(label: str, loop: Callable[[], Awaitable[None]], count: i
 
 
 async def run_lookout(address: str, questions: list[str], pages: int) -> None:
-    """Our own line: driver and runner."""
+    """Run the questions with Lookout's driver and runner."""
     settings = ProbeSettings(screenshots=CapturePolicy.NEVER, browser_path=os.environ.get("CHROMIUM_PATH"))
     with tempfile.TemporaryDirectory() as folder:
         async with BrowserDriver(address, settings, run_folder=Path(folder)) as driver:
@@ -169,14 +170,14 @@ async def run_lookout(address: str, questions: list[str], pages: int) -> None:
 
 
 async def run_lookout_http(address: str, questions: list[str]) -> None:
-    """The same without a browser."""
+    """Run the questions with Lookout over HTTP, without a browser."""
     settings = ProbeSettings(driver="gradio")
     async with GradioDriver(address, settings, headers=NO_HEADERS) as driver:
         await run_cases(driver, questions, settings, HTTP_AT_ONCE)
 
 
 async def run_plain_http(address: str, questions: list[str]) -> None:
-    """The leanest loop over Gradio's HTTP API."""
+    """Run the questions in the leanest loop over Gradio's HTTP API."""
     gate = asyncio.Semaphore(HTTP_AT_ONCE)
     url = f"{address}/gradio_api/call/chat"
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
@@ -192,7 +193,7 @@ async def run_plain_http(address: str, questions: list[str]) -> None:
 
 
 async def run_cases(driver: ChatDriver, questions: list[str], settings: ProbeSettings, at_once: int) -> None:
-    """Asks, and checks that each answer is the one to its question."""
+    """Send the questions, and check that each answer belongs to its question."""
     asked = {f"c{number}": question for number, question in enumerate(questions)}
     answered: set[str] = set()
 
@@ -214,7 +215,7 @@ async def run_cases(driver: ChatDriver, questions: list[str], settings: ProbeSet
 
 
 async def run_plain(address: str, questions: list[str], pages: int, *, lean: bool) -> None:
-    """The leanest loop that a person would write by hand, and the loop of the documentation."""
+    """Run the questions in the leanest handwritten loop, or in the loop of the documentation."""
     async with async_playwright() as playwright:
         path = os.environ.get("CHROMIUM_PATH") or find_system_chromium()
         args = [*LEAN_FLAGS, NO_IMAGES] if lean else []
@@ -237,7 +238,7 @@ DONE = """() => {
 
 
 async def ask_lean(browser: Browser, address: str, question: str) -> str:
-    """One wait inside the page, tuned to this very page."""
+    """Send a question with a single wait inside the page, tuned to this page."""
     context = await browser.new_context()
     try:
         page = await context.new_page()
@@ -252,7 +253,7 @@ async def ask_lean(browser: Browser, address: str, question: str) -> str:
 
 
 async def ask_by_polling(browser: Browser, address: str, question: str) -> str:
-    """Waits for the network, then reads the text every 100 ms until it has not changed for a second."""
+    """Send a question, wait for the network, then read the text every 100 ms until it is stable for a second."""
     context = await browser.new_context()
     try:
         page = await context.new_page()
@@ -275,7 +276,7 @@ async def ask_by_polling(browser: Browser, address: str, question: str) -> str:
 
 @contextmanager
 def serve_gradio():
-    """A real Gradio app in a process of its own."""
+    """Serve a real Gradio app in a separate process."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "tests.zoo.gradio_echo", "--port", str(port)]

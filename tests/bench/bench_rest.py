@@ -2,9 +2,10 @@
 
     python -m tests.bench.bench_rest [--window-s 60]
 
-First Prefect's own server and a process that serves an empty flow, then `lookout up` with one target and one log: the
-same window of seconds each, in turn. Memory is the proportional set size of all processes, which counts what they
-share once; processor time is that of all processes, those that ended too. A load on the machine makes neither larger.
+The bench first measures Prefect's own server and a process that serves an empty flow, and then `lookout up` with
+one target and one log, each for the same number of seconds. Memory is the proportional set size of all processes,
+which counts shared memory once. Processor time is that of all processes, including ended ones. Other load on the
+machine does not increase either figure.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ GOAL = 1.5
 ENTRIES_PER_MINUTE = (10, 100)
 START_S = 180.0
 SETTLE_S = 10.0
-"""After a start, for what still comes: first polls, registered deployments."""
+"""Waiting time after a start, in which first polls and the registration of deployments end, in seconds."""
 SAMPLE_EVERY_S = 2.0
 SERVED = "from prefect import flow\n\n@flow\ndef rest(): ...\n\nrest.serve('rest')\n"
 PARTS = {
@@ -48,11 +49,14 @@ PARTS = {
     "deployments.up.supervise": "supervisor",
     "deployments.up.service": "service",
 }
-"""What a process is, by words of its command; every other one is a run."""
+"""Kinds of processes, by words in their commands. Every other process is a run."""
 
 
 class Usage(NamedTuple):
-    """Megabytes and percent of one core in a window, also by part; ``started`` counts new processes."""
+    """Memory in megabytes and processor time in percent of one core, in total and by part.
+
+    ``started`` is the number of new processes.
+    """
 
     memory_mb: float
     cpu_percent: float
@@ -62,7 +66,7 @@ class Usage(NamedTuple):
 
 
 def main() -> int:
-    """Print the figures; the exit code is the number of goals missed."""
+    """Print the figures. Return the number of missed goals as the exit code."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--window-s", type=float, default=60.0)
     window_s = options.parse_args().window_s
@@ -101,14 +105,14 @@ def main() -> int:
 
 
 def format_parts(parts: Mapping[str, float], form: str) -> str:
-    """Format what each part uses, the largest first."""
+    """Format the usage of each part, the largest first."""
     return ", ".join(f"{name} {value:{form}}" for name, value in sorted(parts.items(), key=lambda row: -row[1]))
 
 
 def report_beside(
     what: str, unit: str, ours: float, theirs: float, *, goal: float | None = None, note: str = ""
 ) -> bool:
-    """Report Lookout's usage beside Prefect's."""
+    """Report Lookout's usage compared with Prefect's usage."""
     return report(
         Figure(
             id="P13",
@@ -126,7 +130,10 @@ def report_beside(
 
 @contextmanager
 def serve_empty_flow(folder: Path) -> Iterator[Callable[[], set[int]]]:
-    """Prefect's server and a process that serves a flow, by Prefect's own commands; yields a function for its pids."""
+    """Start Prefect's server and a process that serves a flow, with Prefect's own commands.
+
+    Yield a function that returns their process ids.
+    """
     port = find_free_port("127.0.0.1", 0)
     api = f"http://127.0.0.1:{port}/api"
     home = with_tables(folder / "prefect")
@@ -154,7 +161,7 @@ def serve_empty_flow(folder: Path) -> Iterator[Callable[[], set[int]]]:
 
 
 def answers(url: str) -> bool:
-    """Whether a server answers."""
+    """Return whether a server answers."""
     try:
         return httpx.get(url, timeout=5, trust_env=False).is_success
     except httpx.HTTPError:
@@ -162,12 +169,12 @@ def answers(url: str) -> bool:
 
 
 def has_deployment(api: str) -> bool:
-    """Whether a deployment is registered."""
+    """Return whether a deployment is registered."""
     return bool(httpx.post(f"{api}/deployments/count", json={}, timeout=30, trust_env=False).json())
 
 
 def measure_lookout(folder: Path, window_s: float) -> list[Usage]:
-    """Measure `lookout up` at rest, and with each rate of entries."""
+    """Measure `lookout up` at rest and with each rate of entries."""
     few_cases(folder, severe=1, others=1)
     file, log = folder / "lookout.toml", folder / "log.jsonl"
     log.write_text(entry(0), encoding="utf-8")
@@ -191,18 +198,18 @@ def measure_lookout(folder: Path, window_s: float) -> list[Usage]:
 
 
 def append(log: Path) -> None:
-    """Append an entry with a number that no other has."""
+    """Append an entry with a unique number."""
     with log.open("a", encoding="utf-8") as file:
         file.write(entry(time.monotonic_ns()))
 
 
 def has_runs(pid: int) -> bool:
-    """Whether a run is under way."""
+    """Return whether a run is in progress."""
     return any(name_part(process.command) == "runs" for process in descendants(pid))
 
 
 def list_descendants(pid: int) -> set[int]:
-    """The ids of what a process started."""
+    """Return the ids of all descendants of a process."""
     return {process.pid for process in descendants(pid)}
 
 
@@ -213,7 +220,7 @@ def measure(
     *,
     every_s: float = SAMPLE_EVERY_S,
 ) -> Usage:
-    """Measure processes for ``window_s`` seconds, after some for settling; ``act`` is called every ``every_s``."""
+    """Measure processes for ``window_s`` seconds, after a settling time. Call ``act`` every ``every_s`` seconds."""
     samples: list[dict[str, float]] = []
     cpu_s: dict[int, float] = {}
     pids_at_start: set[int] = set()
@@ -248,7 +255,7 @@ def measure(
 
 
 def read_parts(pids: set[int]) -> dict[str, float]:
-    """Read the megabytes of processes, by what they are."""
+    """Read the memory of processes in megabytes, by kind of process."""
     parts: dict[str, float] = {}
     for pid in pids:
         try:
@@ -262,7 +269,7 @@ def read_parts(pids: set[int]) -> dict[str, float]:
 
 
 def read_command(pid: int) -> str:
-    """Read the command of a process; empty if it has ended."""
+    """Read the command of a process. The result is empty if the process has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
@@ -270,14 +277,17 @@ def read_command(pid: int) -> str:
 
 
 def name_part(command: str) -> str:
-    """Return what a process is."""
+    """Return the kind of a process."""
     if "deployments.up.guard" in command:
         return "guards"
     return next((name for words, name in PARTS.items() if words in command), "runs")
 
 
 def read_cpu_s(pid: int) -> float:
-    """Read the processor time of a process and of its children that ended, in seconds; 0 if it has ended."""
+    """Read the processor time of a process and of its ended children, in seconds.
+
+    The result is 0 if the process has ended.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

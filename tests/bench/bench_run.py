@@ -2,16 +2,17 @@
 
     python -m tests.bench.bench_run [--cases 40] [--pairs 5] [--suite 200] [--samples 3]
 
-P12: from the command to its first question, on a page whose bot takes a second; once in a data folder where no Prefect
-server runs, which has to make its database and start, and once with a server up.
+P12 is the time from the command to its first question, on a page whose bot takes a second. It is measured in a data
+folder without a running Prefect server, which must then create its database and start, and with a running server.
 
-P2: `lookout verify` on a suite of 200 cases, of which one of severity 3 is answered wrong, some dozen questions
-after the start. From the moment the app sends that answer's last word to the moment the local Slack server has the
-request. The run is stopped then.
+P2 is measured with `lookout verify` on a suite of 200 cases. One case of severity 3 is answered wrong, some dozen
+questions after the start. The time is from the last word of that answer from the app to the arrival of the request
+at the local Slack server. Then the run is stopped.
 
-P5: a run on the same page, from its first question to the end of the command, against the same questions asked by the
-bare runner, in turn with it: the same driver, settings and number of pages, and no Prefect, grading, journal, reports.
-The number of pages is fixed on both sides: left to itself a run follows the machine, and the two would not be alike.
+P5 is the time of a run on the same page, from its first question to the end of the command. It is compared in turn
+with the same questions asked by the bare runner: the same driver, settings and number of pages, but no Prefect,
+grading, journal or reports. The number of pages is fixed on both sides. Otherwise a run adapts it to the machine,
+and the two sides would not be comparable.
 """
 
 from __future__ import annotations
@@ -55,18 +56,18 @@ PROBE = f'screenshots = "never"\nconcurrency = {PAGES}'
 SETTINGS = ProbeSettings(
     screenshots=CapturePolicy.NEVER, concurrency=PAGES, browser_path=os.environ.get(BROWSER_VARIABLE)
 )
-"""What `PROBE` says, for the bare runner."""
+"""The settings in `PROBE`, for the bare runner."""
 ALERT_MOST_S = 3.0
 ADDED_MOST = 1.05
 FIRST_QUESTION_MOST_S = 5.0
 WITH_SERVER_START_MOST_S = 8.0
 PATIENCE_S = 300.0
 WRONG_RANK = 3
-"""The failure comes after so many dozen others of severity 3, when all pages are busy."""
+"""The number of dozens of severity-3 cases before the failing case. All pages are busy by then."""
 
 
 def main() -> int:
-    """Print the figures; the exit code is the number of goals missed."""
+    """Print the figures. Return the number of missed goals as the exit code."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--cases", type=int, default=40, help="of P5's runs")
     options.add_argument("--pairs", type=int, default=5, help="of P5")
@@ -92,7 +93,7 @@ def main() -> int:
 
 
 def measure_cold(homes: Sequence[Path], environment: dict[str, str]) -> bool:
-    """P12 where no server runs: one data folder after the other. The last one's server stays."""
+    """Measure P12 without a running server, in one data folder after the other. The last server keeps running."""
     values: list[float] = []
     for home in homes:
         values.append(measure_first_question(home, environment))
@@ -103,7 +104,7 @@ def measure_cold(homes: Sequence[Path], environment: dict[str, str]) -> bool:
 
 
 def measure_warm(folder: Path, environment: dict[str, str], samples: int) -> bool:
-    """P12 with a server up."""
+    """Measure P12 with a running server."""
     values = tuple(measure_first_question(folder / f"warm-{number}", environment) for number in range(samples))
     what = "command to first question, Prefect server up"
     return report(Figure(id="P12", what=what, unit="s", values=values, goal=FIRST_QUESTION_MOST_S))
@@ -117,13 +118,13 @@ def _server(folder: Path) -> prefect_server.LocalServer:
 
 
 def measure_first_question(folder: Path, environment: dict[str, str]) -> float:
-    """Seconds from the command to its first question."""
+    """Return the seconds from the command to its first question."""
     ended, asked, _ = measure_run(folder, environment, PAGES)
     return asked - ended.began_at
 
 
 def measure_run(folder: Path, environment: dict[str, str], cases: int) -> tuple[Ended, float, float]:
-    """A whole run, when its first question came and when its last answer ended."""
+    """Measure a whole run, with the times of its first question and the end of its last answer."""
     folder.mkdir()
     asked, answered = folder / "asked.jsonl", folder / "answered.jsonl"
     notes = ("--asked", str(asked), "--answered", str(answered))
@@ -137,7 +138,7 @@ def measure_run(folder: Path, environment: dict[str, str], cases: int) -> tuple[
 
 
 def measure_overhead(folder: Path, environment: dict[str, str], cases: int, pairs: int) -> Iterator[bool]:
-    """P5 with a server up, and the same in CPU seconds."""
+    """Measure P5 with a running server, also in CPU seconds."""
     ours: list[Spent] = []
     theirs: list[Spent] = []
     for number in range(pairs):
@@ -175,27 +176,27 @@ def measure_overhead(folder: Path, environment: dict[str, str], cases: int, pair
 
 
 class Spent(NamedTuple):
-    """Seconds of a run's questions, and CPU seconds of all that it started."""
+    """Seconds that a run's questions took, and CPU seconds of all processes that it started."""
 
     wall_s: float
     cpu_s: float
 
 
 def format_spent(work: Callable[[], float]) -> Spent:
-    """What ``work`` took; it says its own seconds."""
+    """Return the seconds that ``work`` returns, and the CPU seconds that ``work`` took."""
     before = _cpu_s()
     wall_s = work()
     return Spent(wall_s, _cpu_s() - before)
 
 
 def _cpu_s() -> float:
-    """Of this process and of its children that ended."""
+    """Return the CPU seconds of this process and of its ended children."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def run_whole(folder: Path, environment: dict[str, str], cases: int) -> float:
-    """Seconds from the first question of a run to the end of its command."""
+    """Return the seconds from the first question of a run to the end of its command."""
     ended, first, last = measure_run(folder, environment, cases)
     print(
         f"{cases} cases: {last - first:.1f} s asking, {ended.ended_at - last:.1f} s from the last answer to the end"
@@ -204,7 +205,7 @@ def run_whole(folder: Path, environment: dict[str, str], cases: int) -> float:
 
 
 def run_bare(folder: Path, cases: int) -> float:
-    """Seconds that the questions take by themselves, from the first to the last answer."""
+    """Return the seconds that the questions alone take, from the first question to the last answer."""
     folder.mkdir()
     asked, answered = folder / "asked.jsonl", folder / "answered.jsonl"
     notes = ("--asked", str(asked), "--answered", str(answered))
@@ -232,14 +233,14 @@ async def _run_bare(address: str, folder: Path) -> None:
 
 
 def measure_alerts(folder: Path, environment: dict[str, str], cases: int, samples: int) -> bool:
-    """P2, so many times."""
+    """Measure P2 ``samples`` times."""
     taken = tuple(measure_alert(folder / str(number), environment, cases) for number in range(samples))
     what = f"last word of a severe failure to Slack request, {cases:,} cases"
     return report(Figure(id="P2", what=what, unit="s", values=taken, goal=ALERT_MOST_S, worst=True))
 
 
 def measure_alert(folder: Path, environment: dict[str, str], cases: int) -> float:
-    """Seconds from the last word of the wrong answer to the request that tells it."""
+    """Return the seconds from the last word of the wrong answer to the request that reports it."""
     folder.mkdir(parents=True)
     wrong = f"Plan-{min(WRONG_RANK * 12, cases // 20) * 10}"  # every tenth plan is of severity 3
     answered = folder / "answered.jsonl"

@@ -2,9 +2,9 @@
 
     python -m tests.bench.bench_site [--grades 10000000] [--folder DIR] [--write docs/site.md]
 
-With ``--folder`` the warehouse is made there once and used again. The pages are asked over HTTP by one visitor, from a
-site in a process of its own, in rounds: each page in turn, and one that does nothing (`/healthz`) as the baseline. The
-goal is held against the slowest page of the slowest round.
+With ``--folder``, the warehouse is created in that folder once and reused. One visitor requests the pages over
+HTTP, from a site in a separate process. In each round, each page is requested in turn, and one that does no work
+(`/healthz`) is the baseline. The goal applies to the slowest page of the slowest round.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ from warehouse.journal.rows import (
 
 ROUNDS = 5
 REQUESTS = 20
-"""To each page in each round."""
+"""Number of requests to each page in each round."""
 MAX_MS = 200.0
 MAX_SCRIPT_BYTES = 60_000
 MAX_PAINT_MS = 1000.0
 START_S = 120
 RECENT_RUNS = 30
-"""Of the last days, one a day: the sample that people are asked to review is taken from them."""
+"""Number of recent runs, one for each day. The sample that people are asked to review is from these runs."""
 REVIEWS = 5_000
 LAST = 2**62
-"""The incident of the example address comes after all others."""
+"""A number that sorts the incident of the example address after all other incidents."""
 IDLE = "/healthz"
 SYSTEM_CHROMIUM = Path("/usr/bin/chromium-headless-shell")
 FILTERED = {
@@ -75,11 +75,11 @@ FILTERED = {
     "/review": "?said=wrong&page=5",
     "/compare": "?before=run-7&now=run-40&way=broke",
 }
-"""A page with its filters beside the page without, where that asks something else of the warehouse."""
+"""Pages whose filters change the warehouse query. They are measured with and without their filters."""
 
 
 def warehouse_in(folder: Path, grades: int) -> Store:
-    """Ten million grades, made where there are none yet."""
+    """Return the warehouse in ``folder``. If it has no grades yet, create ``grades`` of them."""
     store = open_store(Plan(folder, 3))
     if not store.database.file.exists():
         write_archives(store, -(-grades // (CASES * GRADES_EACH)))
@@ -96,7 +96,7 @@ def warehouse_in(folder: Path, grades: int) -> Store:
 
 
 def write_recent_run(run_id: str, *, days_ago: int) -> list[JournalRow]:
-    """A run whose answers people are still asked to review."""
+    """Write a run whose answers people are still asked to review."""
     at = datetime.now(UTC) - timedelta(days=days_ago, hours=1)
     rows: list[JournalRow] = []
     for case in range(CASES):
@@ -110,7 +110,7 @@ def write_recent_run(run_id: str, *, days_ago: int) -> list[JournalRow]:
 
 
 def reviews() -> list[JournalRow]:
-    """What people said of answers of all runs, one in ten of which they find wrong."""
+    """Return people's reviews of answers of all runs. One answer in ten is labelled wrong."""
     return [
         LabelRow(
             row=HumanLabel(
@@ -132,7 +132,7 @@ def reviews() -> list[JournalRow]:
 
 @contextmanager
 def serve_site(folder: Path) -> Iterator[tuple[str, int]]:
-    """``lookout site`` over the folder, as a process; its address and its process id."""
+    """Start ``lookout site`` for the folder in a separate process. Yield its address and its process id."""
     port = find_free_port("127.0.0.1", 0)
     config = folder / "lookout.toml"
     config.write_text(
@@ -155,7 +155,7 @@ def serve_site(folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def cpu_ms(pid: int) -> float:
-    """CPU time of a process so far."""
+    """Return the CPU time of a process so far, in milliseconds."""
     spent = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(spent[11]) + int(spent[12])) * 1000 / os.sysconf("SC_CLK_TCK")
 
@@ -168,7 +168,11 @@ def answers(address: str) -> bool:
 
 
 class PageTimes:
-    """How long one page took: the first answer apart, then by round, and the server's CPU time for all of them."""
+    """How long one page took.
+
+    It has the times of the first response and of the responses in each round, and the server's CPU time for all of
+    them.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -177,7 +181,7 @@ class PageTimes:
         self.cpu_ms = 0.0
 
     def ask(self, client: httpx.Client, address: str, pid: int) -> None:
-        """One round."""
+        """Request the page for one round."""
         url = address + self.path.format(**EXAMPLES)
         if not self.rounds:
             self.first_ms = measure_answer_ms(client, url)
@@ -187,22 +191,22 @@ class PageTimes:
 
     @property
     def all_ms(self) -> list[float]:
-        """Of all rounds."""
+        """Return the times of all rounds."""
         return [took for one in self.rounds for took in one]
 
     def p95_ms(self, number: int) -> float:
-        """Of one round."""
+        """Return the 95th percentile of one round."""
         return compute_percentile(self.rounds[number], 0.95)
 
     def row(self) -> tuple[str, ...]:
-        """A row of the page's table."""
+        """Format a row of the page's table."""
         took = self.all_ms
         figures = (f"{median(took):.1f}", f"{compute_percentile(took, 0.95):.1f}", f"{self.cpu_ms / len(took):.1f}")
         return (f"`{self.path}`", f"{self.first_ms:.0f}", *figures)
 
 
 def measure_answer_ms(client: httpx.Client, url: str) -> float:
-    """How long the whole answer took."""
+    """Return the time of the whole response, in milliseconds."""
     started = time.perf_counter()
     answer = client.get(url)
     took = (time.perf_counter() - started) * 1000
@@ -212,7 +216,7 @@ def measure_answer_ms(client: httpx.Client, url: str) -> float:
 
 
 def measure_paint_ms(address: str) -> float:
-    """First contentful paint, as Chromium says it."""
+    """Return the first contentful paint that Chromium reports, in milliseconds."""
     path = os.environ.get("CHROMIUM_PATH") or (str(SYSTEM_CHROMIUM) if SYSTEM_CHROMIUM.exists() else None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path)
@@ -225,7 +229,7 @@ def measure_paint_ms(address: str) -> float:
 
 
 def main() -> int:
-    """Report the figures, and renew the page's section where asked; exit code 1 when a goal is missed."""
+    """Report the figures, and update the page's section if requested. Return exit code 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--grades", type=int, default=10_000_000)
     parser.add_argument("--folder", type=Path, default=None)
@@ -265,7 +269,7 @@ def main() -> int:
 
 
 def measure_pages(folder: Path) -> tuple[list[PageTimes], list[tuple[str, float]]]:
-    """Every page's times, the baseline's first; and the first paint of each in a browser, in milliseconds."""
+    """Measure the times of every page, the baseline first, and the first paint of each page in a browser, in ms."""
     paths = [route.path for route in PAGES if route.path != "/now"]
     pages = [PageTimes(path) for path in [IDLE, *paths, *(path + query for path, query in FILTERED.items())]]
     with serve_site(folder) as (address, pid), httpx.Client(trust_env=False, timeout=60) as client:
@@ -277,7 +281,7 @@ def measure_pages(folder: Path) -> tuple[list[PageTimes], list[tuple[str, float]
 
 
 def build_speed_figures(pages: Sequence[PageTimes], size: str) -> list[Figure]:
-    """The slowest page of each round, beside the page that does nothing in the same round."""
+    """Build the figures with the slowest page of each round, compared with the page that does no work."""
     idle, others = pages[0], pages[1:]
     slowest = [max(others, key=lambda page, number=number: page.p95_ms(number)) for number in range(ROUNDS)]
     names = ", ".join(dict.fromkeys(f"`{page.path}`" for page in slowest))
@@ -305,7 +309,7 @@ def build_speed_figures(pages: Sequence[PageTimes], size: str) -> list[Figure]:
 
 
 def build_weight_figure(painted: Sequence[tuple[str, float]]) -> list[Figure]:
-    """What a browser must load and how soon it shows something."""
+    """Build the figure with the size that a browser must load and the time until it shows something."""
     script = len(load_asset("site.js").encode())
     return [
         Figure(
@@ -328,7 +332,7 @@ def build_weight_figure(painted: Sequence[tuple[str, float]]) -> list[Figure]:
 
 
 def copy_page(took_s: float, label: str) -> Figure:
-    """Visitors read a copy, which is made again after each write."""
+    """Build the page about the copy that visitors read. The copy is renewed after each write."""
     return Figure(
         id="P11",
         what="a new copy of the warehouse, opened",
@@ -339,7 +343,7 @@ def copy_page(took_s: float, label: str) -> Figure:
 
 
 def describe_baseline(store: Store) -> tuple[float, list[tuple[str, str]]]:
-    """Seconds for a new copy, and what is said beside the pages."""
+    """Measure the seconds for a new copy, and describe the baseline."""
     script = len(load_asset("site.js").encode())
     with store.database.open_for_writing(60) as connection:
         grades = connection.execute("select count(*) from grades").fetchone()

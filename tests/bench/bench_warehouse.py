@@ -2,15 +2,15 @@
 
     python -m tests.bench.bench_warehouse [--grades 10000000] [--folder DIR] [--write docs/warehouse.md]
 
-Each has its baseline in the same run: an append beside an Appender transaction of as many rows into a bare file that
-nobody else uses, the rebuild beside the archives' lines read into a table without key, each view beside a bare
-``count(*)`` of the grades. A view that answers with no row measures nothing, so that it counts as missed: what it asks
-about has to be in `warehouse_archives`. Wall time is what counts on an idle machine; the CPU time beside it says what
-a busy one hides.
+Each measurement has a baseline in the same run. The baseline of an append is an Appender transaction with the same
+number of rows into a bare file that no other process uses. The baseline of the rebuild is reading the archives'
+lines into a table without a key, and that of each view is a bare ``count(*)`` of the grades. A view without rows
+measures nothing and counts as missed, so `warehouse_archives` must write rows for it. Wall time counts on an idle
+machine. The CPU time shows the cost on a busy machine.
 
-What bounds a rebuild: of 4.2 s of CPU for an archive of 820,000 rows, 3.1 s are of one thread after the other. DuckDB
-gives a thread no less than 122,880 rows, which is all that an archive has of one kind, and it commits on one thread.
-Two halves of the largest insertion on two threads made its commit as much slower.
+What limits a rebuild: of 4.2 s of CPU time for an archive of 820,000 rows, 3.1 s run on one thread after the other.
+DuckDB gives a thread at least 122,880 rows, and an archive has no more than that of one kind. DuckDB also commits
+on one thread. If the largest insertion was split between two threads, its commit became slower by the same amount.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ APPENDS = 50
 WRITERS = 4
 WARM_TIMES = 7
 LISTINGS = dict.fromkeys(("graded_answers", "judged_answers"), "where run_id = 'run-7'")
-"""Views of single answers with their texts, which nobody reads whole: of one run."""
+"""Views of single answers with their texts. Nobody reads them completely, so they are measured for one run."""
 
 MAX_APPEND_MS = 1000.0
 MAX_VIEW_MS = 250.0
 SLOWEST_REBUILD = 300_000
-"""P4's numbers; the last in rows per second."""
+"""The goals of P4. The last goal is in rows per second."""
 
 
 @dataclass
 class Figures:
-    """What was measured, and what missed its number."""
+    """The measured figures, and the missed goals."""
 
     rows: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     views: list[tuple[str, str, str, str]] = field(default_factory=list[tuple[str, str, str, str]])
@@ -80,7 +80,7 @@ class Figures:
 
 @dataclass
 class Span:
-    """Seconds of wall and of CPU that something took."""
+    """Wall seconds and CPU seconds of a measurement."""
 
     wall_s: float = 0.0
     cpu_s: float = 0.0
@@ -107,7 +107,7 @@ def milliseconds(job: Callable[[], object]) -> float:
 
 
 def bench_append(folder: Path, figures: Figures) -> None:
-    """1,000 grades in one append while four other processes append without a pause."""
+    """Measure an append of 1,000 grades while four other processes append without a pause."""
     store, bare = open_store(Plan(folder, 1)), BareFile(folder / "bare.duckdb")
     store.load_pending(60)
     others = [
@@ -146,7 +146,7 @@ def bench_append(folder: Path, figures: Figures) -> None:
 
 
 class BareFile:
-    """A DuckDB file with one table without key, for one process alone."""
+    """A DuckDB file with one table without a key, used by a single process."""
 
     def __init__(self, file: Path) -> None:
         self._connection = duckdb.connect(str(file))
@@ -156,7 +156,7 @@ class BareFile:
         )
 
     def append(self, number: int) -> float:
-        """Milliseconds that 1,002 grades take."""
+        """Append 1,002 grades, and return the milliseconds."""
         rows = [
             ("bench", f"case-{number}-{n // 6}", 0, n % 6, "quantities", True, "as it is") for n in range(1_002)
         ]
@@ -189,7 +189,7 @@ def append_thousand(store: Store, number: int) -> None:
 
 
 def bench_baselines(folder: Path, figures: Figures) -> None:
-    """Bare DuckDB with one process alone: what a monitor would do that wrote its grades directly."""
+    """Measure bare DuckDB with a single process, as in a monitor that writes its grades directly."""
     rows = [(f"run-{n % 50}", f"case-{n}", 0, n % 6, "quantities", True, "as it should be") for n in range(2000)]
     connection = duckdb.connect(str(folder / "bare.duckdb"))
     connection.execute(
@@ -207,7 +207,7 @@ def bench_baselines(folder: Path, figures: Figures) -> None:
 
 
 def bench_load(folder: Path, figures: Figures) -> None:
-    """Segments as runs leave them: one per case."""
+    """Measure loading segments as runs write them: one segment for each case."""
     store = open_store(Plan(folder, 2))
     store.load_pending(60)
     count = 1000
@@ -224,7 +224,7 @@ def bench_load(folder: Path, figures: Figures) -> None:
 
 
 def bench_many(store: Store, wanted: int, figures: Figures) -> None:
-    """Rebuild so many grades from archives, then every named view, cold and warm."""
+    """Rebuild ``wanted`` grades from archives, then measure every named view, cold and warm."""
     runs = -(-wanted // (CASES * GRADES_EACH))
     write_archives(store, runs)
     with measure_s() as span:
@@ -258,7 +258,7 @@ def bench_many(store: Store, wanted: int, figures: Figures) -> None:
 
 
 def bare_lines(store: Store) -> Span:
-    """The archives' lines into a table without key, without looking into them."""
+    """Load the archives' lines into a table without a key, without parsing their content."""
     archives = store.database.file.parent / "journal" / "_archive" / "*.parquet"
     with tempfile.TemporaryDirectory(dir=store.database.file.parent) as folder, measure_s() as span:
         connection = duckdb.connect(f"{folder}/bare.duckdb")
@@ -268,7 +268,7 @@ def bare_lines(store: Store) -> Span:
 
 
 def bench_view(store: Store, view: str, figures: Figures) -> None:
-    """Its first thousand rows: cold in a file opened for it, warm in an open one."""
+    """Measure the first thousand rows of a view: cold in a newly opened file, warm in an open file."""
     ask = f"select * from {view} {LISTINGS.get(view, '')} limit 1000"
     cold = milliseconds(lambda: store.query(ask, wait_s=60))
     spans: list[Span] = []

@@ -1,12 +1,12 @@
-"""P9: measure how long a sender waits for an answer at 100 requests/s, and with 1,000 deliveries at once.
+"""P9: measure how long a sender waits for a response at 100 requests/s, and with 1,000 deliveries at once.
 
     python -m tests.bench.bench_webhook [--pairs 5] [--seconds 8] [--rate 100] [--at-once 1000]
 
-Every delivery is signed as GitHub's are and names a commit of its own, so each is proven, read, and on the disk
-before its answer: the worst case, as a real day has a few deploys. Prefect is away, so all of them stay waiting. The
-baseline is the same server with a route that answers 202 at once. Each server is a process of its own, asked in turn
-with the other, and requests start on time whether or not those before them are answered: a server that falls behind
-shows it. Sender and server share the cores.
+Every delivery is signed as GitHub signs it, and contains a new commit. Therefore each delivery is verified, parsed
+and stored on disk before its response. This is the worst case, because a real day has few deploys. Prefect is not
+running, so all deploys stay pending. The baseline is the same server with a route that answers 202 at once. Each
+server is a separate process, and the two are measured in turn. Requests start on time even if earlier requests have
+no response yet, so a server that falls behind becomes visible. Sender and server share the cores.
 """
 
 from __future__ import annotations
@@ -35,13 +35,16 @@ from tests.process_tree import all_processes, descendants
 MAX_P99_MS = 200.0
 START_S = 120
 REUSED_S = 1
-"""A connection that was idle for longer is not used again: uvicorn closes one after 5 s, and would while we ask."""
+"""A connection that was idle for more seconds than this is not used again.
+
+uvicorn closes idle connections after 5 s, which could happen during a request.
+"""
 FILES = 4_096
-"""Open files that the sender asks for: a thousand connections at one moment are more than the usual 1,024."""
+"""The sender's limit of open files. The usual limit of 1,024 is too low for a thousand connections at once."""
 
 
 class Chosen(NamedTuple):
-    """The sizes of this bench."""
+    """The sizes for this bench."""
 
     pairs: int
     seconds: int
@@ -58,7 +61,7 @@ class Served(NamedTuple):
 
 
 def main() -> int:
-    """Exit code 1 when a goal is missed."""
+    """Return exit code 1 if a goal is missed."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--pairs", type=int, default=5)
     options.add_argument("--seconds", type=int, default=8, help="of each half of a pair")
@@ -86,7 +89,7 @@ def main() -> int:
 def build_figures(
     pairs: Sequence[tuple[Timed, Timed]], burst: Sequence[float], lost: Counter[str], chosen: Chosen
 ) -> list[Figure]:
-    """What is reported."""
+    """Build the figures to report."""
     others = "".join(f"; {count} ended with {name}" for name, count in lost.items())
     same = f"each signed, of another commit, on disk before its answer; {chosen.seconds} s each"
     return [
@@ -122,21 +125,24 @@ def build_figures(
 
 
 class Timed(NamedTuple):
-    """How long each answer took, and what one cost the server's cores."""
+    """How long each response took, and the server's CPU time for one response."""
 
     took_ms: list[float]
     cpu_ms: float
 
 
 def measure_ms(server: Served, chosen: Chosen) -> Timed:
-    """Half a pair."""
+    """Measure one side of a pair, in milliseconds."""
     before = measure_cpu_s(server.pid)
     took_ms = asyncio.run(measure_deliveries(server, chosen.rate, chosen.seconds))
     return Timed(took_ms, (measure_cpu_s(server.pid) - before) * 1_000 / len(took_ms))
 
 
 async def send_burst(server: Served, count: int) -> list[float | str]:
-    """Milliseconds until each was acknowledged, or how it ended. All are sent before the first answer is read."""
+    """Return the milliseconds until each delivery was acknowledged, or how its request ended.
+
+    All deliveries are sent before the first response is read.
+    """
     host, port = server.url.removeprefix("http://").split(":")
     requests = [build_request(f"{next(server.numbers):040x}") for _ in range(count)]
     began = time.perf_counter()
@@ -157,7 +163,7 @@ async def send_burst(server: Served, count: int) -> list[float | str]:
 
 
 async def measure_deliveries(server: Served, rate: int, seconds: int) -> list[float]:
-    """Milliseconds from sending to the whole answer, one for each request."""
+    """Return the milliseconds from sending to the complete response, for each request."""
     host, port = server.url.removeprefix("http://").split(":")
     requests = [build_request(f"{next(server.numbers):040x}") for _ in range(rate * seconds)]
     free: list[tuple[Line, float]] = []
@@ -181,7 +187,7 @@ async def measure_deliveries(server: Served, rate: int, seconds: int) -> list[fl
 
 
 class Line(NamedTuple):
-    """A connection that is used again. A client library would cost more of the cores than the receiver does."""
+    """A reusable connection. A client library would use more CPU time than the receiver."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -204,7 +210,7 @@ def build_request(commit: str) -> bytes:
 
 
 def measure_cpu_s(pid: int) -> float:
-    """What a server took of the cores so far."""
+    """Return the CPU time of a server so far, in seconds."""
     return sum(process.cpu_s for process in [all_processes()[pid], *descendants(pid)])
 
 

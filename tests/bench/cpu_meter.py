@@ -14,7 +14,7 @@ LOOKS_EVERY_S = 0.25
 
 
 class CpuMeter:
-    """Counts from its making on. Processes come and go, so it looks often; ``apart`` are not counted."""
+    """Counts from its creation on. It samples often, because processes start and end. ``apart`` are not counted."""
 
     def __init__(self, *apart: str) -> None:
         self._apart = apart
@@ -24,17 +24,17 @@ class CpuMeter:
         self._first = {pid: process.cpu_s for pid, process in self._last.items()}
 
     async def watch(self) -> None:
-        """Looks until it is cancelled."""
+        """Sample the processes until cancelled."""
         while True:
             await asyncio.sleep(LOOKS_EVERY_S)
             self._look()
 
     def seconds(self) -> float:
-        """All together."""
+        """Return the CPU seconds of all processes."""
         return sum(self.parts().values())
 
     def parts(self) -> Mapping[str, float]:
-        """By what they are, the dearest first."""
+        """Return the CPU seconds by kind of process, the largest first."""
         self._look()
         used: defaultdict[str, float] = defaultdict(float)
         for pid, process in self._last.items():
@@ -49,7 +49,7 @@ class CpuMeter:
 
 
 def classify_process(process: Seen) -> str:
-    """A page, the browser itself, one of its services, the driver, or Python."""
+    """Return the kind of a process: a page, the browser, one of its services, the driver, or Python."""
     if process.is_browser:
         kind = re.search(r"--type=([\w-]+)", process.command)
         return kind.group(1) if kind else "browser"

@@ -13,12 +13,12 @@ from tests.soak.mortal_app import answer_to
 
 
 async def chat(request: web.Request) -> web.Response:
-    """The right answer."""
+    """Return the right answer."""
     return web.json_response({"answer": answer_to((await request.json())["question"])})
 
 
 def main() -> None:
-    """Serve until killed."""
+    """Serve until the process is killed."""
     options = argparse.ArgumentParser()
     options.add_argument("--port", type=int, required=True)
     app = web.Application()

@@ -1,7 +1,7 @@
 """One figure of a benchmark: the measured value, the baseline, and whether the goal is met.
 
-Each bench prints its figures as lines. Where the variable ``LOOKOUT_BENCH_FIGURES`` names a file, `report` also appends
-each as a line of JSON, and `make bench` makes one table of them all.
+Each bench prints its figures as lines. If the variable ``LOOKOUT_BENCH_FIGURES`` contains the path of a file,
+`report` also appends each figure to the file as a line of JSON, from which `make bench` builds one table.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ FIGURES_VARIABLE = "BENCH_FIGURES"
 
 
 class Figure(Record):
-    """Samples of one thing, and of a baseline taken in turn with them.
+    """Samples of one measurement, and of a baseline measured in turn with them.
 
-    ``id`` is the requirement ("P3") or the issue's own word; ``values`` are ours, in ``unit``; ``baselines`` are of
-    the same length and order (a pair was measured one right after the other), or empty where the goal stands alone.
-    ``goal`` is held against the median of ``values``, or with ``of="ratio"`` against the median of value / baseline.
-    ``worst=True`` holds it against the worst sample instead of the median. A figure without a ``goal`` only informs.
-    ``note`` says what a reader must know: what the limit is where it is missed.
+    ``id`` is the requirement ("P3") or the word that the issue uses. ``values`` are Lookout's samples in ``unit``.
+    ``baselines`` have the same length and order (a pair was measured directly one after the other), or are empty if
+    the figure has no baseline. ``goal`` applies to the median of ``values``, or with ``of="ratio"`` to the median
+    of value / baseline. With ``worst=True``, it applies to the worst sample instead of the median. A figure without
+    a ``goal`` is only informative. ``note`` contains what a reader must know: what limits the value if the goal is
+    missed.
     """
 
     id: str
@@ -53,31 +54,31 @@ class Figure(Record):
 
     @property
     def ratios(self) -> tuple[float, ...]:
-        """Value / baseline, a pair each."""
+        """Return value / baseline for each pair."""
         return tuple(ours / theirs for ours, theirs in zip(self.values, self.baselines, strict=False))
 
     @property
     def compared(self) -> tuple[float, ...]:
-        """What the goal is about."""
+        """Return the values to which the goal applies."""
         return self.ratios if self.of == "ratio" else self.values
 
     @property
     def result(self) -> float:
-        """The one number that is held against the goal."""
+        """Return the single number that is compared with the goal."""
         if not self.worst:
             return statistics.median(self.compared)
         return max(self.compared) if self.better == "lower" else min(self.compared)
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is met; None without one."""
+        """Return whether the goal is met, or ``None`` without a goal."""
         if self.goal is None:
             return None
         return self.result <= self.goal if self.better == "lower" else self.result >= self.goal
 
 
 def report(figure: Figure) -> bool:
-    """Print the figure and hand it to the table. False where its goal was missed."""
+    """Print the figure and add it to the table. Return false if its goal was missed."""
     print(format_line(figure), flush=True)
     place = os.environ.get(FIGURES_VARIABLE)
     if place:
@@ -87,7 +88,10 @@ def report(figure: Figure) -> bool:
 
 
 def format_line(figure: Figure) -> str:
-    """``P3 one reply of 1,000 characters: 0.94 ms [0.91 to 1.20], baseline digits 0.08 …, at most 1: met``."""
+    """Format a figure in one line.
+
+    Example: ``P3 one reply of 1,000 characters: 0.94 ms [0.91 to 1.20], baseline digits 0.08 …, at most 1: met``.
+    """
     parts = [f"{figure.id} {figure.what}: {format_spread(figure.values)} {figure.unit}"]
     if figure.baselines:
         parts.append(f"{figure.baseline} {format_spread(figure.baselines)}, ratio {format_spread(figure.ratios)}")
@@ -99,6 +103,6 @@ def format_line(figure: Figure) -> str:
 
 
 def format_spread(values: Sequence[float]) -> str:
-    """Median, and smallest to largest where there is more than one."""
+    """Format the median, followed by the smallest and largest value if there are several."""
     median = f"{statistics.median(values):.3g}" if max(values) < 1000 else f"{statistics.median(values):,.0f}"
     return median if len(values) == 1 else f"{median} [{min(values):.3g} to {max(values):.3g}]"

@@ -1,7 +1,7 @@
 """Run one benchmark in this process: ``python -m tests.bench.run_one_bench tests.bench.bench_help``.
 
-A bench ends with its own exit code, 0 where every goal was met. Where it raises, or ends with a text instead of a code,
-it ends with 70.
+A bench ends with its own exit code, which is 0 if every goal was met. If the bench raises an error, or exits with a
+text instead of a code, the exit code is 70.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import sys
 import traceback
 
 CRASHED = 70
-"""EX_SOFTWARE of sysexits.h: no bench misses so many goals."""
+"""EX_SOFTWARE of sysexits.h. No bench misses that many goals."""
 
 
 def main(module: str) -> int:
-    """Run it as ``python -m`` would, without options."""
+    """Run the module as ``python -m`` would, without options."""
     sys.argv = [module]
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)

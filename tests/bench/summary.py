@@ -33,9 +33,9 @@ BENCHES: Final[dict[str, tuple[str, ...]]] = {
     "bench_deploy_to_page": ("deploy",),
     "bench_patterns": (),
 }
-"""Every bench in the order in which they run, with the ids of which it reports at least one figure each.
+"""All benches in the order in which they run, with the ids for which each bench reports at least one figure.
 
-Without ids it reports at least one figure, of whatever id.
+A bench without ids reports at least one figure with any id.
 """
 
 HEAD: Final = ("id", "what", "goal", "figure", "baseline", "ratio", "spread", "result", "load", "note")
@@ -45,9 +45,10 @@ _AFTER_ALL: Final = 10**6
 
 
 class BenchRun(Record):
-    """What came of one bench. ``load`` is the machine's load average just before it; ``code`` its exit code.
+    """The result of one bench.
 
-    ``stopped`` says that it was ended because the time for all benches was used up.
+    ``load`` is the machine's load average just before the bench, and ``code`` is its exit code. ``stopped`` is true
+    if the bench was ended because the time for all benches was used up.
     """
 
     name: str
@@ -60,25 +61,25 @@ class BenchRun(Record):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The ids it should have reported, and did not. An empty text stands for any figure at all."""
+        """Return the ids that the bench should have reported but did not. An empty text means any figure."""
         reported = {figure.id for figure in self.figures}
         wanted = self.ids or (() if reported else ("",))
         return tuple(figure_id for figure_id in wanted if figure_id not in reported)
 
     @property
     def missed(self) -> bool:
-        """Whether a figure of it does not meet its goal."""
+        """Return whether one of the bench's figures misses its goal."""
         return any(figure.met is False for figure in self.figures)
 
     @property
     def broke(self) -> bool:
-        """Whether it did not come to its end, or ended with an error that no missed goal explains."""
+        """Return whether the bench did not finish, or ended with an error that no missed goal explains."""
         crashed = self.code < 0 or self.code == CRASHED
         return self.stopped or crashed or (self.code > 0 and not self.missed)
 
     @property
     def failed(self) -> bool:
-        """Whether a goal was missed, a figure is missing, or it broke."""
+        """Return whether a goal was missed, a figure is missing, or the bench broke."""
         return self.broke or self.missed or bool(self.missing)
 
 
@@ -88,7 +89,7 @@ class _Row(NamedTuple):
 
 
 def build_summary(runs: Sequence[BenchRun], *, budget_min: float) -> list[str]:
-    """The table of Markdown, rows from P1 to P12 and then the others, and below it how long each bench took."""
+    """Build the Markdown table, and below it the duration of each bench. P1 to P12 are first, then other figures."""
     rows = [
         row
         for run in runs
@@ -107,7 +108,7 @@ def build_summary(runs: Sequence[BenchRun], *, budget_min: float) -> list[str]:
 
 
 def count_failures(runs: Sequence[BenchRun]) -> int:
-    """How many benches missed a goal, left a figure out, or broke: the exit code of `make bench`."""
+    """Count the benches that missed a goal, did not report a figure, or broke: the exit code of `make bench`."""
     return sum(run.failed for run in runs)
 
 
@@ -119,7 +120,7 @@ def _format_counts(runs: Sequence[BenchRun]) -> str:
 
 
 def _sort_key(id_: str) -> int:
-    """Requirements by their number, all others behind them in the order in which they came."""
+    """Return the sort key of an id: requirements by number, then all other ids in their original order."""
     match = _REQUIREMENT.match(id_)
     return int(match[1]) if match else _AFTER_ALL
 
@@ -142,7 +143,7 @@ def _build_row(figure: Figure, run: BenchRun) -> _Row:
 
 
 def format_goal(figure: Figure) -> str:
-    """``≤ 3 s``, ``ratio ≤ 1.1``, ``worst ≤ 200 ms``; empty without a goal."""
+    """Format a goal: ``≤ 3 s``, ``ratio ≤ 1.1``, ``worst ≤ 200 ms``. The result is empty without a goal."""
     if figure.goal is None:
         return ""
     sign = "≤" if figure.better == "lower" else "≥"
@@ -156,7 +157,7 @@ def format_goal(figure: Figure) -> str:
 
 
 def format_number(value: float) -> str:
-    """Three digits that count; whole numbers from a thousand on."""
+    """Format a number with three significant digits, or as a whole number from a thousand on."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
@@ -170,7 +171,7 @@ def _format_spread(figure: Figure) -> str:
 
 
 def _build_absent_rows(run: BenchRun) -> list[_Row]:
-    """A row for what a bench owes, and one for a bench that broke after its last figure."""
+    """Build a row for each missing figure, and one for a bench that broke after its last figure."""
     ended = f"was stopped after {run.took_s / 60:.0f} min: the time for all benches was used up"
     how = f"`{run.name}` {ended if run.stopped else f'ended with code {run.code}'}"
     if run.missing and run.broke:

@@ -21,7 +21,7 @@ KILOBYTES = 1000.0
 
 
 class Noted(Record):
-    """A line of the app: a question and when, in seconds since 1970."""
+    """A line that the app recorded: a question and its time in seconds since 1970."""
 
     question: str
     at: float
@@ -29,7 +29,7 @@ class Noted(Record):
 
 @dataclass(frozen=True)
 class Ended:
-    """A run of the command. ``max_rss_mb`` is the peak of the process itself, not of browser or server."""
+    """A finished run of the command. ``max_rss_mb`` is the peak of the process itself, without browser or server."""
 
     began_at: float
     ended_at: float
@@ -39,7 +39,7 @@ class Ended:
 
 @contextmanager
 def serve_app(module: str, *options: str) -> Iterator[str]:
-    """A module of ours serving in a process of its own; its address."""
+    """Serve a module of the tests in a separate process, and yield its address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", module, "--port", str(port), *options]
@@ -62,7 +62,7 @@ def _wait_for(port: int) -> None:
 
 
 def write_configuration(folder: Path, address: str, cases: int, *, probe: str = "", alerts: str = "") -> None:
-    """A suite and a lookout.toml with the target ``bench``; ``probe`` and ``alerts`` are lines of TOML."""
+    """Write a suite and a lookout.toml with the target ``bench``. ``probe`` and ``alerts`` are lines of TOML."""
     folder.mkdir(parents=True, exist_ok=True)
     write_suite(folder / "plans.jsonl", cases)
     (folder / "lookout.toml").write_text(
@@ -73,7 +73,7 @@ def write_configuration(folder: Path, address: str, cases: int, *, probe: str = 
 
 
 def start_verify(folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """The command, its words in ``lookout.log``."""
+    """Start the command. Its output goes to ``lookout.log``."""
     with (folder / "lookout.log").open("ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "deployments.cli.app", "verify", "bench", "--fresh"],
@@ -85,7 +85,7 @@ def start_verify(folder: Path, environment: Mapping[str, str]) -> subprocess.Pop
 
 
 def run_verify(folder: Path, environment: Mapping[str, str]) -> Ended:
-    """The command from start to end."""
+    """Run the command from start to end."""
     began = time.time()
     process = start_verify(folder, environment)
     _, status, used = os.wait4(process.pid, 0)
@@ -94,12 +94,12 @@ def run_verify(folder: Path, environment: Mapping[str, str]) -> Ended:
 
 
 def read_noted(file: Path) -> list[Noted]:
-    """What the app wrote down, in its order."""
+    """Read the lines that the app recorded, in their order."""
     return [Noted.model_validate_json(line) for line in file.read_text("utf-8").splitlines()]
 
 
 def print_figure(label: str, value: float, most: float, unit: str) -> bool:
-    """Print a figure with its target; whether it was met."""
+    """Print a figure with its goal, and return whether the goal was met."""
     met = value <= most
     print(f"{label}: {value:.2f} {unit} (at most {most:g}): {'met' if met else 'MISSED'}", flush=True)
     return met

@@ -50,11 +50,11 @@ GRADES_EACH = 6
 RUNS_PER_ARCHIVE = 200
 INCIDENTS_PER_RUN = 3
 FINGERPRINTS = 700
-"""Incidents that there are; each run changes three of them, and sends one message."""
+"""Number of incidents. Each run changes three of them and sends one message."""
 
 
 def build_six_grades(*, failed: bool) -> tuple[Judged, ...]:
-    """Five plain graders and a judge, as a case has them."""
+    """Build the grades of a case: five from rules and one from a judge."""
     plain = [
         Judged(grader=f"grader-{number}", version="1", aspect=aspect, passed=True, reason="as it should be")
         for number, aspect in enumerate((Aspect.CITATION, Aspect.REFUSAL, Aspect.DISCLOSURE, Aspect.ERROR_LEAK))
@@ -72,7 +72,7 @@ def build_six_grades(*, failed: bool) -> tuple[Judged, ...]:
 
 
 def _build_templates() -> dict[str, str]:
-    """JSON of each kind of row, with RUN, CASE and so on to be filled in."""
+    """Build the JSON of each kind of row, with placeholders such as RUN and CASE."""
     good = assessment("RUN", "CASE").model_copy(update={"grades": build_six_grades(failed=False)})
     bad = assessment("RUN", "CASE", failed=FailureKind.WRONG_FACT).model_copy(
         update={"grades": build_six_grades(failed=True), "factual_match": Finding.NO}
@@ -123,7 +123,10 @@ from (
 
 
 def write_archives(store: Store, runs: int) -> None:
-    """So many runs, a few hundred in each archive; run 0 and every 50th has a message that was never sent."""
+    """Write ``runs`` runs, a few hundred in each archive.
+
+    Run 0 and every 50th run have a message that was never sent.
+    """
     connection = duckdb.connect()
     words = {name: value for name, value in _build_templates().items() if f"${name}" in _LINES}
     for first in range(0, runs, RUNS_PER_ARCHIVE):
@@ -158,7 +161,7 @@ SEGMENT_ROWS = 2_000
 
 
 def write_others(store: Store, runs: int) -> None:
-    """What the other views ask about, as many as years of use leave beside so many runs."""
+    """Write the rows for the other views, in the quantity that years of use with ``runs`` runs would leave."""
     rows: list[JournalRow] = [row for run in range(runs) for row in (*_build_labels(run), *_build_rechecks(run))]
     rows += [NightlyRunRow(row=night_report(f"night-{night}", nights=night)) for night in range(NIGHTS)]
     rows += [DrillRow(row=drill(f"drill-{number}")) for number in range(DRILLS)]
@@ -216,7 +219,7 @@ def _build_session(number: int) -> RepeatabilityRun:
 
 
 def _build_rated(number: int) -> Iterator[JournalRow]:
-    """A report on an issue that a judge and a person rated."""
+    """Build a report on an issue that a judge and a person have rated."""
     run_id, case_id = "reports", f"report-{number}"
     judge = next(grade for grade in grades() if isinstance(grade, Judged) and grade.lineage)
     quote = Span(where=Channel.VISIBLE, start=0, end=9, label="quoted by the judge")

@@ -22,7 +22,7 @@ from tests.deployments.triggers.senders import GITHUB_SECRET, trigger
 
 
 def main() -> None:
-    """Serve until killed."""
+    """Serve until the process is killed."""
     options = argparse.ArgumentParser()
     what = options.add_mutually_exclusive_group(required=True)
     what.add_argument("--receiver", action="store_true")
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def receiver(folder: Path) -> Starlette:
-    """As ``lookout receive`` has it; no Prefect server runs in the folder."""
+    """Build the receiver as ``lookout receive`` does. No Prefect server runs in the folder."""
     values = {"data_folder": folder, "targets": {"bot": {"url": "http://127.0.0.1:1", "suite": "suite.jsonl"}}}
     return build_deploys_receiver(
         parse_config(values, "the bench"),
@@ -55,7 +55,7 @@ def receiver(folder: Path) -> Starlette:
 
 
 def at_once() -> Starlette:
-    """The baseline: reads and stores nothing."""
+    """Build the baseline, which reads and stores nothing."""
 
     async def accept(_request: Request) -> Response:
         return PlainTextResponse("accepted", status_code=202)

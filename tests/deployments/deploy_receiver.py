@@ -1,4 +1,4 @@
-"""The receiver of deploys on a real port of loopback, in the loop of the test."""
+"""The deploy receiver on a real port on loopback, in the event loop of the test."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DEPLOYMENT = "nobody/registered"
 
 @dataclass
 class Receiver:
-    """A running receiver: its address, a client, and its queue."""
+    """A running receiver: its address, a client, and its queue of deploys."""
 
     url: str
     client: httpx.AsyncClient
@@ -59,18 +59,18 @@ class Receiver:
         return await self.post("standard", body, standard_headers(body, at))
 
     async def metric(self, line: str) -> float:
-        """The value on the line of ``/metrics`` that begins so; 0 when there is none."""
+        """Return the value of the ``/metrics`` line that begins with ``line``, or 0 if there is no such line."""
         text = (await self.client.get(f"{self.url}/metrics")).text
         found = [one for one in text.splitlines() if one.startswith(line)]
         return float(found[0].rpartition(" ")[2]) if found else 0.0
 
     def commits(self) -> list[str]:
-        """What waits for its run."""
+        """Return the commits whose runs are pending."""
         return [one.deploy.event.commit for one in self.queue.list_waiting_deploys()]
 
 
 def refuse_notifier(target: str) -> Notifier:
-    """No run of these tests is killed, so nobody is notified."""
+    """Raise `AssertionError`, because no run of these tests is killed and nobody must be notified."""
     raise AssertionError(target)
 
 
@@ -83,7 +83,7 @@ async def receiver(
     deployment: str = DEPLOYMENT,
     now: Callable[[], datetime] = lambda: NOW,
 ) -> AsyncGenerator[Receiver]:
-    """Run a receiver with a trigger for the target ``bot`` by each sender; by default without Prefect."""
+    """Run a receiver with a trigger of each sender for the target ``bot``, by default without Prefect."""
     queue, metrics = DeployQueue(folder), ReceiverMetrics()
     plan = RunPlan(deployment=deployment, config_path=folder / "lookout.toml")
     journal = store_in(folder).journal
@@ -109,7 +109,7 @@ async def receiver(
 
 
 async def each_sender(door: Receiver, body: bytes) -> AsyncGenerator[httpx.Response]:
-    """The answers to one body, signed by every sender and under every event."""
+    """Yield the responses to one body, signed by every sender and sent as every event."""
     yield await door.by_github(body)
     yield await door.by_github(body, "push")
     yield await door.by_github(body, "workflow_run")

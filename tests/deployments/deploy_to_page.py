@@ -1,8 +1,9 @@
-"""A deploy's whole way: a signed delivery, a verified run, a message, with every part a process of its own.
+"""A deploy from end to end: a signed delivery, a verified run and a message, with each part as its own process.
 
-The demo's Space, the local Slack server, and ``lookout up`` with Prefect's server, the runner, the receiver of
-deploys, and for each run a process with its browser. Nothing here is asked of a part that a part would not say
-anyway: the times are the Space's own log, Prefect's record of the run, and when Slack's server took a message.
+The parts are the demo's Space, the local Slack server, and ``lookout up`` with Prefect's server, the runner, the
+deploy receiver, and a process with a browser for each run. The test uses only what the parts record anyway: the
+times are from the Space's log, from Prefect's record of the run, and from the arrival of messages at the Slack
+server.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ PARTS = {
     "the run": "prefect.engine",
     "the browser": "chrom",
 }
-"""What the command line of each process of ``lookout up`` holds."""
+"""Text in the command line of each process of ``lookout up``."""
 
 
 class Leg(NamedTuple):
-    """Something that was reached, and when, in seconds since 1970."""
+    """A step that was reached, and its time in seconds since 1970."""
 
     name: str
     at: float
@@ -52,14 +53,15 @@ class Leg(NamedTuple):
 
 @dataclass(frozen=True)
 class Way:
-    """What was seen of one deploy. ``legs`` are in the order of the way; the last question may come before the alert.
+    """The observations about one deploy.
 
-    ``messages`` are as Slack's server logged them, edits too, oldest first.
+    ``legs`` are in the order of the steps; the last question may come before the alert. ``messages`` are the
+    messages and edits that the Slack server logged, oldest first.
     """
 
     legs: tuple[Leg, ...]
     answers: tuple[int, int]
-    """HTTP statuses of the delivery, and of the same one again."""
+    """HTTP statuses of the delivery and of its repetition."""
     runs: list[dict[str, Any]]
     questions: list[str]
     messages: list[dict[str, Any]]
@@ -67,9 +69,9 @@ class Way:
 
 
 def followed(folder: Path, *options: str, suite: Path = SUITE) -> Way:
-    """Deploy the faulty demo once, tell ``lookout up`` of it by a signed delivery, and follow it to its end.
+    """Deploy the faulty demo once, report it to ``lookout up`` by a signed delivery, and follow it to its end.
 
-    ``options`` are the Space's.
+    ``options`` are options of the Space.
     """
     space, log = folder / "space", folder / "slack.jsonl"
     space.mkdir()
@@ -98,7 +100,7 @@ def followed(folder: Path, *options: str, suite: Path = SUITE) -> Way:
 
 
 class KilledWay(NamedTuple):
-    """A deploy whose run was killed: Prefect's runs of it, the questions that the Space was asked, the messages."""
+    """A deploy whose run was killed: its Prefect runs, the questions sent to the Space, and the messages."""
 
     runs: list[dict[str, Any]]
     questions: list[str]
@@ -128,14 +130,14 @@ def follow_killed(folder: Path, suite: Path, answers: int) -> KilledWay:
 
 
 class _Processes:
-    """Who worked: looked at again and again, as a run's process comes and goes."""
+    """The processes of each part, collected repeatedly because a run's process is short-lived."""
 
     def __init__(self, running: Up) -> None:
         self._running = running
         self.found = dict.fromkeys(PARTS, frozenset[int]())
 
     def look(self) -> bool:
-        """Note who is there; always true."""
+        """Record the current processes. Return true, so that it can be used as a condition."""
         known = [one for one in descendants(self._running.process.pid) if "deployments.up.guard" not in one.command]
         for part, words in PARTS.items():
             self.found[part] |= {one.pid for one in known if words in one.command}
@@ -153,17 +155,17 @@ def _legs(run: dict[str, Any], messages: list[dict[str, Any]], turns: list[dict[
 
 
 def first(messages: list[dict[str, Any]], wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """The first of them."""
+    """Return the first message that ``wanted`` accepts."""
     return next(message for message in messages if wanted(message))
 
 
 def is_severe(message: dict[str, Any]) -> bool:
-    """Whether it is a new message about a failure of severity 3."""
+    """Return whether a message is new and about a failure of severity 3."""
     return not message["edits"] and "SEV 3" in message["text"] and not is_verdict(message)
 
 
 def is_verdict(message: dict[str, Any]) -> bool:
-    """Whether it is a new message that says how the run ended."""
+    """Return whether a message is new and reports the verdict of the run."""
     return not message["edits"] and "Gate FAIL" in message["text"]
 
 
@@ -184,7 +186,7 @@ def _api(folder: Path) -> str:
 
 
 def _configured(folder: Path, page: str, slack: str, suite: Path) -> Path:
-    """The demo's own configuration, with a trigger."""
+    """Write the demo's own configuration with a trigger."""
     port = int(page.rpartition(":")[2])
     write_and_load_config(folder, port, slack_api_url=f"{slack}/api/", channel="#alerts")
     file = folder / "lookout.toml"
@@ -197,7 +199,7 @@ def _configured(folder: Path, page: str, slack: str, suite: Path) -> Path:
 
 @contextmanager
 def _slack(log: Path) -> Iterator[str]:
-    """Slack's server as a process of its own; its address."""
+    """Start the Slack server as a separate process, and yield its address."""
     port = find_free_port("127.0.0.1", 0)
     command = [sys.executable, "-m", "tests.servers.slack", "--port", str(port), "--log", str(log)]
     log.touch()

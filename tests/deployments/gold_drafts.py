@@ -1,4 +1,4 @@
-"""Drafts for tests: sensible where a test does not care, exact where it does."""
+"""Builders of drafts for tests. Fields that a test does not set have sensible values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CLAUSE = "Cataract surgery is covered up to ₹60,000 per eye."
 
 
 def draft_gold_case(number: int = 1, **changes: Any) -> GoldCase:
-    """A drafted case that nobody has reviewed."""
+    """Build a drafted case that was not reviewed."""
     values: dict[str, Any] = {
         "id": f"draft-{number}",
         "turns": (f"What is paid for my cataract operation number {number} under Suraksha Gold?",),
@@ -26,7 +26,7 @@ def draft_gold_case(number: int = 1, **changes: Any) -> GoldCase:
 
 
 def gold_draft(number: int = 1, **changes: Any) -> GoldDraft:
-    """A draft that waits, with its clause."""
+    """Build a pending draft with its clause."""
     quote = Quote(
         document="Suraksha Gold",
         document_sha256="0" * 64,

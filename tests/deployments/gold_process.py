@@ -1,4 +1,4 @@
-"""``lookout gold …`` as a process, with a local provider behind it."""
+"""``lookout gold …`` as a process, with a local model provider."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ continuous cover.
 
 
 def configured(folder: Path, url: str, *, provider: str = "anthropic", judge: str = "") -> Path:
-    """A configuration whose model is behind ``url``, and a document beside it. ``judge`` are lines of `[judge]`."""
+    """Write a configuration with a model at ``url``, and a document next to it.
+
+    ``judge`` contains lines of `[judge]`.
+    """
     (folder / "gold.md").write_text(DOCUMENT, encoding="utf-8")
     (folder / "suite.jsonl").touch()
     model = "claude-sonnet-5-5" if provider == "anthropic" else "qwen3-32b"
@@ -54,12 +57,12 @@ source = "a test"
 
 
 def gold(*arguments: str, cwd: Path, keys: str = "") -> subprocess.CompletedProcess[str]:
-    """Run the command; ``keys`` are what a person types."""
+    """Run the command. ``keys`` is the user's input."""
     keys_of_judges = {"ANTHROPIC_API_KEY": anthropic.KEY, "OPENAI_API_KEY": openai_chat.KEY}
     environment = os.environ | fork_server.WARM | keys_of_judges
     return fork_server.run("gold", *arguments, cwd=cwd, env=environment, given=keys, timeout_s=120)
 
 
 def without_cost(output: str) -> str:
-    """Return ``output`` without what a model's answer costs, which follows the length of the prompt."""
+    """Return ``output`` without the cost of model answers, which depends on the length of the prompt."""
     return re.sub(r"\$[0-9.]+|\d+ tokens in, \d+ out", "COST", output)

@@ -1,4 +1,4 @@
-"""What authenticates at an application's API: named where it fails, taken from the environment, seen nowhere."""
+"""Authentication headers for an application's API: read from the environment, reported if wrong, never visible."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TABLE = 'headers = { "X-Api-Key" = { env = "BOT_KEY" }, "X-Tenant" = "acme" }\n'
 
 
 def written(folder, server, headers="", *, drivers=DRIVERS, traffic=""):
-    """One target for each driver, one case each."""
+    """Write a configuration with one target and one case for each driver."""
     case = {"id": "wait", "question": "How long is it?", "gold": "24 months", "severity": 2, "language": "en"}
     line = json.dumps(case | {"type": "limits", "provenance": {"pipeline": "template"}})
     (folder / "suite.jsonl").write_text(f"{line}\n", encoding="utf-8")
@@ -39,13 +39,13 @@ def written(folder, server, headers="", *, drivers=DRIVERS, traffic=""):
 
 
 def doctor(folder, *arguments, **variables):
-    """The command in an environment that knows nothing but these."""
+    """Run `lookout doctor` in an environment that contains only these variables."""
     environment = fork_server.bare(CHROMIUM_PATH="/nowhere", **variables)
     return fork_server.run("doctor", *arguments, "--json", cwd=folder, env=environment)
 
 
 def checked(folder, *arguments, **variables):
-    """Each check of the doctor by its name."""
+    """Return each check of the doctor by name."""
     done = doctor(folder, *arguments, **variables)
     assert "Traceback" not in done.stderr, done.stderr
     return {check["name"]: check for check in json.loads(done.stdout)["checks"]}
@@ -53,7 +53,7 @@ def checked(folder, *arguments, **variables):
 
 @pytest.mark.parametrize(("state", "status"), [("set", 403), ("unset", 401), ("empty", 401)])
 def test_the_doctor_names_the_variable_of_every_api_that_refuses(tmp_path, state, status):
-    """It asks the API as a run does, and says which variable is missing, empty or not accepted."""
+    """The doctor calls the API as a run does, and reports the variable that is missing, empty or not accepted."""
     variables, said = STATES[state]
     with Keyed(*BEARER, status=status) as server:
         written(tmp_path, server)
@@ -71,7 +71,7 @@ def test_the_doctor_names_the_variable_of_every_api_that_refuses(tmp_path, state
 @pytest.mark.prefect
 @pytest.mark.parametrize("state", STATES)
 def test_a_verification_says_which_variable_to_look_at_and_blames_the_monitor(tmp_path, lookout, state):
-    """A missing or refused token is a fault of the configuration, so the run is inconclusive."""
+    """A missing or refused token is a configuration error, so the run is inconclusive."""
     variables, said = STATES[state]
     with Keyed(*BEARER) as server:
         written(tmp_path, server, drivers=("json",))
@@ -89,7 +89,7 @@ def test_a_verification_says_which_variable_to_look_at_and_blames_the_monitor(tm
 @pytest.mark.prefect
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_configured_headers_open_the_api_and_are_seen_nowhere(tmp_path, lookout, driver):
-    """The app repeats the key in its answer, its model's name and its steps; a stream cuts it in two."""
+    """The app repeats the key in its answer, its model name and its steps, and a stream splits the key."""
     with Keyed("X-Api-Key", KEY, repeats=True) as server:
         written(tmp_path, server, TABLE, drivers=(driver,))
         done = lookout("verify", driver, cwd=tmp_path, BOT_KEY=KEY, PREFECT_LOGGING_LEVEL="DEBUG")
@@ -101,7 +101,7 @@ def test_configured_headers_open_the_api_and_are_seen_nowhere(tmp_path, lookout,
 
 
 def assert_nowhere(folder, done, secret):
-    """In no output and in no file of the folder, as it is or as JSON writes it."""
+    """Check that no output and no file of the folder contains the secret, as plain text or as JSON."""
     for form in (secret, json.dumps(secret)[1:-1]):
         assert form not in done.stdout + done.stderr
         files = [file for file in folder.rglob("*") if file.is_file()]
@@ -124,7 +124,7 @@ def test_a_redirect_to_another_host_gets_none_of_the_headers(tmp_path):
 
 
 def test_one_api_that_works_is_shown_with_its_answer(tmp_path):
-    """`lookout doctor NAME` asks an API once."""
+    """`lookout doctor NAME` calls an API once."""
     with Keyed("X-Api-Key", KEY) as server:
         written(tmp_path, server, TABLE, drivers=("json",))
         found = checked(tmp_path, "json", BOT_KEY=KEY)
@@ -154,7 +154,7 @@ def test_one_api_that_works_is_shown_with_its_answer(tmp_path):
 def test_headers_that_cannot_be_sent_are_refused_in_a_second_without_their_value(
     tmp_path, headers, variables, said
 ):
-    """Before anything is asked, and before Prefect is started."""
+    """The headers are refused before any request and before Prefect is started."""
     with Keyed("X-Api-Key", KEY) as server:
         written(tmp_path, server, f"headers = {headers}\n", drivers=("json",))
         done = fork_server.run("verify", "json", cwd=tmp_path, env=fork_server.bare(**variables))

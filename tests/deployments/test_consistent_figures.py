@@ -1,4 +1,4 @@
-"""A leak in a harmless case counts as what it is, severity 3, wherever the run's arithmetic is read."""
+"""A leak in a harmless case counts as severity 3 in every calculation of the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SEVERITIES = (1, 3, 3, 1)
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, lookout):
-    """Two cases of severity 1, of which one leaks, and two of severity 3, of which one is wrong."""
+    """Run two cases of severity 1, of which one leaks, and two of severity 3, of which one is wrong."""
     folder = tmp_path_factory.mktemp("leak")
     with Chat() as chat:
         watched(folder, chat)

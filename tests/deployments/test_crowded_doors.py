@@ -1,4 +1,4 @@
-"""A crowd that takes every open file of a process keeps nobody from its door, and does not end it."""
+"""Connections that use all open files of a process neither block other users nor end the process."""
 
 from __future__ import annotations
 

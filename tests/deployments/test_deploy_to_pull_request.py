@@ -1,4 +1,4 @@
-"""From a signed delivery that names a pull request to the comment on it, every part a process of its own."""
+"""From a signed delivery with a pull request to the comment on it, with each part as its own process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `lookout doctor` proposes for a page that hides its sources, pasted as it is printed, gives a right run."""
+"""The settings that `lookout doctor` proposes for a page with hidden sources lead to a correct run as printed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
 QUESTIONS = 6
 FEWER = 3
-"""How many questions the page gets that only differs in what it is sent."""
+"""The number of questions for the page that differs only in the requests that it receives."""
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def zoo() -> Iterator[str]:
 
 
 def configured(folder: Path, page: str, questions: int) -> Installation:
-    """A target as an owner begins: its address, a suite, and answers that must cite."""
+    """Write a new owner's target: its address, a suite, and answers that must cite."""
     cases = [
         {
             "id": f"plan-{number}",
@@ -50,12 +50,12 @@ def configured(folder: Path, page: str, questions: int) -> Installation:
 
 
 def conclusion(output: str) -> str:
-    """What the doctor says below the picture: what the answers prove, and what to write into lookout.toml."""
+    """Return the doctor's conclusion below the picture: what the answers prove, and what to add to lookout.toml."""
     return output.partition(".png\n")[2]
 
 
 def printed_tables(output: str, wanted: str) -> str:
-    """The lines of the tables whose heading holds ``wanted``, as they were printed."""
+    """Return the printed lines of the tables whose heading contains ``wanted``."""
     lines, inside = [], False
     for line in output.splitlines():
         inside = wanted in line if line.startswith("[targets.") else inside and "=" in line
@@ -69,7 +69,10 @@ def printed_tables(output: str, wanted: str) -> str:
 def test_the_proposal_pasted_as_it_is_printed_gives_a_right_run(
     tmp_path: Path, zoo: str, prefect_environment: dict[str, str], page: str, snapshot: SnapshotAssertion
 ) -> None:
-    """Without it all are wrong, as no answer shows its source; with it the doctor has nothing to propose."""
+    """Without the proposal, all answers fail because their sources are hidden.
+
+    With it, the doctor proposes nothing more.
+    """
     questions = FEWER if page.endswith("?json") else QUESTIONS
     installation = configured(tmp_path, f"{zoo}/{page}", questions)
     looked = installation.run("doctor", "advisor")

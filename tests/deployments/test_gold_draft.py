@@ -1,4 +1,7 @@
-"""`lookout gold draft`: a model's drafts over a document, stored only where the document holds their words."""
+"""`lookout gold draft`: a model drafts cases from a document.
+
+Only drafts with quotes from the document are stored.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ ASK = ("draft", "--document", "gold.md", "--name", "Suraksha Gold", "--count", "
 
 @pytest.mark.whole_only
 def test_drafts_are_stored_with_the_place_of_their_clause_and_the_cost_is_printed(tmp_path, snapshot):
-    """Spaces, hyphens and line ends of the document differ from the model's; the stored place is the document's own."""
+    """The stored position is that in the document.
+
+    Spaces, hyphens and line breaks in the document differ from the model's.
+    """
     with AnthropicServer(judge=RuleDrafter()) as server:
         configured(tmp_path, server.url)
         done = gold(*ASK, cwd=tmp_path)
@@ -47,7 +53,7 @@ def test_drafts_are_stored_with_the_place_of_their_clause_and_the_cost_is_printe
 
 
 def test_an_unproven_item_is_refused_with_its_reason(tmp_path, snapshot):
-    """A quote that is not there, a figure that the clause does not state, personal data, another language, no shape."""
+    """The items have a missing quote, an unstated figure, personal data, another language, and an invalid format."""
     drafter = RuleDrafter([false_quote, other_figure, leaking, in_hindi, without_severity])
     with AnthropicServer(judge=drafter) as server:
         configured(tmp_path, server.url)
@@ -61,7 +67,7 @@ def test_an_unproven_item_is_refused_with_its_reason(tmp_path, snapshot):
 
 @pytest.mark.whole_only
 def test_asking_again_adds_nothing_that_is_there_and_says_what_to_leave_out(tmp_path):
-    """The second prompt holds the first questions; a model that repeats them all the same gains nothing."""
+    """The second prompt contains the first questions. If the model repeats them, nothing is added."""
     drafter = RuleDrafter()
     with AnthropicServer(judge=drafter) as server:
         configured(tmp_path, server.url)
@@ -91,7 +97,7 @@ def test_any_endpoint_of_openais_kind_will_do(tmp_path):
 
 
 def test_the_document_is_data_between_fences(tmp_path):
-    """An order in the document, and a forged fence, stay inside."""
+    """Instructions and a forged fence in the document stay inside the fences."""
     drafter = RuleDrafter()
     with AnthropicServer(judge=drafter) as server:
         configured(tmp_path, server.url)

@@ -1,4 +1,7 @@
-"""`lookout gold translate`: partners of English cases, quantities intact, gold only after a person's yes."""
+"""`lookout gold translate` drafts translations of English cases with the same quantities.
+
+A draft becomes gold only after a person accepts it.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,14 @@ KEYS = ("tri-gold-ped", "tri-gold-bonus", "tri-janani-caesarean")
 
 
 def english(key: str) -> GoldCase:
-    """The English case of a triple, as if it had no partners yet."""
+    """Return the English case of a triple as if it had no translations yet."""
     case = TRIPLES[f"{key}-en"]
     source = case.provenance.model_copy(update={"pipeline": Pipeline.TEMPLATE})
     return case.model_copy(update={"id": key, "pair": None, "provenance": source})
 
 
 def translator(language: str, **wrong: str):
-    """Translates by the table of triples; ``wrong`` replaces one word by another on the way."""
+    """Build a translator that uses the table of triples. ``wrong`` replaces one word with another."""
     table = {
         said: there
         for key in KEYS
@@ -59,7 +62,7 @@ def suite(tmp_path):
 
 
 def test_translations_are_drafted_reviewed_and_joined_as_pairs(tmp_path, suite, snapshot):
-    """The whole way as processes: draft, two yes and one no, and nothing is asked for that waits already."""
+    """As processes: drafts, two accepted and one rejected. Pending translations are not requested again."""
     path, write = suite
     drafter = RuleDrafter()
     drafter.translate = translator("hi")
@@ -89,7 +92,7 @@ def test_translations_are_drafted_reviewed_and_joined_as_pairs(tmp_path, suite, 
 
 
 def test_a_quantity_that_changed_and_a_wrong_language_are_refused(tmp_path, suite, snapshot):
-    """24 months became 18; asked for Hinglish, Hindi came."""
+    """In one translation, 24 months became 18. Another is in Hindi instead of Hinglish."""
     drafter = RuleDrafter()
     drafter.translate = translator("hinglish", **{"24": "18"})
     with AnthropicServer(judge=drafter) as server:

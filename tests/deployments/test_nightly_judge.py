@@ -1,4 +1,4 @@
-"""``lookout nightly`` where the judge does not speak, or is not believed: exit code 3, in a bare environment."""
+"""``lookout nightly`` with a judge that does not answer or is not trusted: exit code 3, in a bare environment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.prefect
 
 @pytest.fixture
 def installed(tmp_path):
-    """A folder as its owner has it, and the end of the Prefect server that the command starts in it."""
+    """Yield a folder as an owner has it, and end the Prefect server that the command starts there."""
     folder = tmp_path / "shop"
     folder.mkdir()
     place = Installation(folder)
@@ -38,7 +38,10 @@ def graded(installed, day):
 
 @pytest.mark.whole_only
 def test_the_exit_code_says_whether_the_judge_was_down_void_or_well(installed, snapshot):
-    """The rates are unknown, the monitor's owners are alerted, and a complete night ends with 0 again."""
+    """Without a usable judge, the rates are unknown and the monitor's owners are alerted.
+
+    A later complete night exits with 0.
+    """
     week = Week(installed.folder, {})
     with SlackServer() as slack, AnthropicServer() as provider:
         week.write(slack, provider)

@@ -1,4 +1,4 @@
-"""German, French and Spanish texts, as the commands answer for them."""
+"""German, French and Spanish texts in the output of the commands."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ FACTS: list[tuple[str, Facts]] = [
 
 
 def test_only_what_every_language_writes_is_read(tmp_path: Path) -> None:
-    """Each text with the quantities of it, in a language that is not read."""
+    """Each text is in a language that is not read, with the quantities that are still read in it."""
     given = [{"id": at, "text": text, "language": "other"} for at, (text, _) in enumerate(FACTS)]
     found = [
         (text, [(fact["kind"], fact["value"], fact["unit"]) for fact in answer["facts"]])
@@ -121,7 +121,7 @@ GRADES: list[tuple[str, str, bool | None]] = [
 
 
 def test_german_french_and_spanish_replies_are_graded_by_their_figures(tmp_path: Path) -> None:
-    """Each reply against its gold: right, wrong, or (``None``) nobody can tell by rules."""
+    """Each reply is compared with its gold: right, wrong, or undecided by rules (``None``)."""
     given = [
         line(question="?", gold=gold, answer=f"{said} [Source: Gold]", language="other") for gold, said, _ in GRADES
     ]
@@ -155,7 +155,7 @@ def test_the_reason_names_the_language(tmp_path: Path, snapshot: SnapshotAsserti
 
 
 def test_a_language_that_is_not_known_is_refused(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    """The pipes and the check of a suite name the field and what is accepted."""
+    """The pipes and the check of a suite report the field and the accepted values."""
     for pipe in ("facts", "grade"):
         done = run(pipe, (json.dumps(line(text="6 Monate", language="it")) + "\n").encode(), cwd=tmp_path)
         assert done.stdout == snapshot

@@ -1,4 +1,4 @@
-"""Two installations on one Prefect server, separated by `prefect.prefix`: the same target, the same path of the file."""
+"""Two installations on one Prefect server, separated by `prefect.prefix`, with the same target and file path."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def api(prefect_environment):
 
 
 def request(api, method, path, **body):
-    """Return the server's answer; a busy SQLite says 503, and is asked again as Prefect's own client does."""
+    """Return the server's response. Repeat the request if SQLite is busy (HTTP 503), as Prefect's own client does."""
     answers = []
 
     def is_answered():
@@ -63,7 +63,7 @@ def request(api, method, path, **body):
 
 @pytest.fixture
 def prefixes(api):
-    """Two prefixes; all that was registered with them is removed."""
+    """Yield two prefixes, and remove everything that was registered with them."""
     prefixes = [f"team-{letter}{uuid.uuid4().hex[:6]}" for letter in "ab"]
     yield prefixes
     for prefix in prefixes:

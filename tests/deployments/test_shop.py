@@ -1,4 +1,4 @@
-"""A shop's facts are graded in their roles, as ``lookout grade`` and ``lookout verify`` show them to a user."""
+"""A shop's facts are graded in their roles, as ``lookout grade`` and ``lookout verify`` show users."""
 
 from __future__ import annotations
 
@@ -62,7 +62,10 @@ def test_a_shops_facts_are_graded_in_their_roles(tmp_path):
 
 
 def test_an_insurers_words_play_no_part_in_it(tmp_path):
-    """For an insurer "aged" asks for an age, and what one submits is a notice; "delivery" and "return" say nothing."""
+    """The insurance meanings do not apply: "aged" for an age, and "submit" for a notice period.
+
+    The words "delivery" and "return" have no insurance meaning.
+    """
     assert graded(tmp_path, ROWS[-1:], domains=["general"]) == [True]
     assert graded(tmp_path, ROWS[-1:], domains=["health_insurance"]) == [None]
 

@@ -1,4 +1,4 @@
-"""What a JSON API says of its sources, from its response to the gate's exit code."""
+"""The sources in the response of a JSON API, from the response to the gate's exit code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ A_SOURCE = {
 
 
 def gate(lookout, folder, said):
-    """One run of the command over an API that says this of its sources; each case's result by its place."""
+    """Run the command once against an API with these sources. Return each case's result by its position."""
     answers = [{"reply": {"text": TEXT, **each}} for each in said]
     with Chat(*answers) as chat:
         config = watched(folder, chat, cases=len(said))
@@ -55,7 +55,7 @@ def gate(lookout, folder, said):
 
 @pytest.mark.whole_only
 def test_an_api_that_names_no_source_fails_however_it_says_so(tmp_path, lookout):
-    """An empty list is not a source."""
+    """An empty list does not count as a source."""
     done, cases = gate(lookout, tmp_path, NO_SOURCE.values())
     found = {
         name: (cases[n]["assessment"]["outcome"], cases[n]["result"]["wire"]["citations"])
@@ -67,7 +67,7 @@ def test_an_api_that_names_no_source_fails_however_it_says_so(tmp_path, lookout)
 
 
 def test_an_api_that_names_its_sources_passes_and_each_stands_alone(tmp_path, lookout):
-    """A list is as many sources as it has items; an object is named by its title and its address."""
+    """Each list item is a separate source, and an object is identified by its title and address."""
     done, cases = gate(lookout, tmp_path, [said for said, _ in A_SOURCE.values()])
     found = {
         name: (cases[n]["assessment"]["outcome"], cases[n]["result"]["wire"]["citations"])

@@ -1,4 +1,4 @@
-"""Genuine and not for us, or full of addresses: answered, and nothing else happens. Nothing leaks."""
+"""Genuine deliveries that start no run, or contain addresses, are acknowledged without any effect or leak."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ URLS = [
 
 @pytest.mark.parametrize("url", URLS)
 async def test_f37_an_address_in_a_payload_is_ignored(door, tmp_path, url):
-    """Wherever a sender may put one; the stored deploy names target and commit, the configuration the rest."""
+    """Any address in the payload is ignored. The stored deploy has target and commit, and all else is configured."""
     for sent in (
         await door.by_github(deployed(url=url, payload={"web_url": url, "target": url})),
         await door.by_hub(space_pushed(url=url)),

@@ -1,4 +1,4 @@
-"""From two runs of the command to the words about what changed between them."""
+"""From two runs of the command to the description of what changed between them."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ CASES = 10
 
 
 def body(text: str, model: str) -> dict[str, object]:
-    """A reply as a completion API gives it."""
+    """Build a response as a completion API sends it."""
     return {"answer": text, "model": model, "system_fingerprint": "fp_44"}
 
 
 def newest_report(folder):
-    """The report of the newest run."""
+    """Return the report of the newest run."""
     newest = max((folder / "data").glob("runs/*/results.json"))
     return json.loads(newest.read_text(encoding="utf-8"))["report"]
 
 
 def changed_lines(output, report):
-    """What a terminal shows of the last PASS and of what changed, without what differs from run to run."""
+    """Return the terminal lines about the last PASS and about changes, without parts that differ from run to run."""
     lines = [line for line in output.splitlines() if re.match(r" *(Changed|Last PASS)", line)]
     return replace_volatile("\n".join(lines), run_id=report["run_id"]).splitlines()
 
 
 @pytest.mark.whole_only
 def test_the_second_run_names_the_model_that_changed_between_them(tmp_path, lookout, snapshot):
-    """Two runs of `lookout verify` as an owner starts them: a PASS, then a FAIL by another model, and nothing else."""
+    """An owner's two runs of `lookout verify` are a PASS and a FAIL with another model. Only the model is reported."""
     with Chat(body(RIGHT, "small-2026-01")) as chat:
         watched(tmp_path, chat, cases=CASES)
         first = lookout("verify", "demo", cwd=tmp_path)
@@ -55,7 +55,10 @@ def test_the_second_run_names_the_model_that_changed_between_them(tmp_path, look
 
 @pytest.mark.whole_only
 def test_answers_in_another_language_are_named_by_it_and_by_nothing_else(tmp_path, lookout):
-    """All answers about one document come in Hindi, with the same figures; one about another is wrong."""
+    """All answers about one document are in Hindi, with the same figures.
+
+    One answer about another document is wrong.
+    """
     with Chat(RIGHT) as chat:
         watched(tmp_path, chat, cases=2 * CASES)
         suite = tmp_path / "suite.jsonl"
@@ -73,7 +76,7 @@ def test_answers_in_another_language_are_named_by_it_and_by_nothing_else(tmp_pat
 
 @pytest.mark.whole_only
 def test_a_change_of_ours_is_not_blamed_on_the_application(tmp_path, lookout, snapshot):
-    """A stricter gate turns a PASS into a FAIL: the report says that only Lookout's side changed."""
+    """A stricter gate turns a PASS into a FAIL, and the report says that only Lookout's side changed."""
     with Chat(*[RIGHT] * (CASES - 1), WRONG) as chat:
         strict = watched(tmp_path, chat, cases=CASES).read_text(encoding="utf-8")
         suite = tmp_path / "suite.jsonl"

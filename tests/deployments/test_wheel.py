@@ -1,4 +1,4 @@
-"""What is installed from a wheel works: it has every file of the product and nothing else of the checkout."""
+"""An installation from a wheel works: it has every file of the product and nothing else from the checkout."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ assert not [name for name in sys.modules if name.split(".")[0] == "tests"]
 
 
 class Environment(NamedTuple):
-    """An environment of its own, with what the wheel brings and, by a ``.pth`` file, the libraries of the tests'.
+    """An environment with the content of the wheel and, through a ``.pth`` file, the libraries of the tests.
 
-    ``.pth`` files of theirs are not read, so that nothing leads to the checkout.
+    The ``.pth`` files of those libraries are not read, so that no path leads to the checkout.
     """
 
     folder: Path
 
     @property
     def bin(self) -> Path:
-        """Where its Python and its scripts are."""
+        """Return the folder of its Python and scripts."""
         return self.folder / "bin"
 
     @property
     def site(self) -> Path:
-        """Where the wheel was unpacked."""
+        """Return the folder into which the wheel was unpacked."""
         (found,) = (self.folder / "lib").glob("python*/site-packages")
         return found
 
     def run(self, *command: str | Path, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run a script of this environment, as a shell does that knows nothing of Lookout."""
+        """Run a script of this environment, as in a shell without Lookout's variables."""
         name, *arguments = command
         stay = {name: os.environ[name] for name in ("PATH", "CHROMIUM_PATH") if name in os.environ}
         return subprocess.run(
@@ -77,7 +77,7 @@ class Environment(NamedTuple):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """The built wheel, installed by pip into an empty environment. Nothing is downloaded."""
+    """Install the built wheel with pip into an empty environment, without a download."""
     folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
@@ -93,20 +93,20 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Path:
-    """A folder to work in, in which another project has packages of our names, as Prefect's projects often have."""
+    """Return a working folder with another project's packages of Lookout's names, as Prefect projects often have."""
     plant_packages(tmp_path)
     return tmp_path
 
 
 def test_every_file_of_the_product_is_there(installed: Environment):
-    """A domain pack, a prompt or a template that stays behind is missed only where it is installed."""
+    """A missing domain pack, prompt or template would be noticed only after an installation."""
     others = [name for name in product_files() if not name.endswith(".py")]
     assert len(others) > 100
     assert [name for name in product_files() if not (installed.site / name).exists()] == []
 
 
 def test_the_wheel_brings_its_packages_and_nothing_else(installed: Environment):
-    """No test, no document, no second top-level name; the version and the extras are those of the project."""
+    """The wheel contains no tests, documents or other top-level names, and the project's version and extras."""
     (info,) = installed.site.glob("lookout_monitor-*.dist-info")
     paths = [Path(one) for one in PathDistribution(info).files or ()]
     assert {path.parts[0] for path in paths} == {*PACKAGES, info.name, ".."}
@@ -122,7 +122,7 @@ def test_every_module_can_be_imported(installed: Environment, tmp_path: Path):
 
 @pytest.mark.whole_only
 def test_the_first_commands_find_their_files(installed: Environment, elsewhere: Path):
-    """Also in a folder where another project has packages of the same names."""
+    """The commands also work in a folder in which another project has packages of the same names."""
     for command, said in (
         (("--version",), f"lookout {VERSION}"),
         (("--help",), "Monitor a deployed LLM application"),
@@ -139,7 +139,7 @@ def test_the_first_commands_find_their_files(installed: Environment, elsewhere: 
 
 @contextmanager
 def without(installed: Environment, libraries: Path, *missing: str) -> Iterator[None]:
-    """The environment without some libraries, for the time of a block; with none named, without all of them."""
+    """Remove some libraries from the environment during the ``with`` block, or all if none is given."""
     listed = installed.site / "libraries.pth"
     here = listed.read_text(encoding="utf-8")
     libraries.mkdir()
@@ -165,7 +165,7 @@ def without(installed: Environment, libraries: Path, *missing: str) -> Iterator[
 def test_a_missing_library_is_named_with_the_command_that_installs_it(
     installed: Environment, tmp_path: Path, *, missing, command, to_install, snapshot
 ):
-    """Exit code 2 and two lines: what is missing from where, and a command that a shell takes as it stands."""
+    """The exit code is 2. Two lines give the missing library, the environment, and a command that works as printed."""
     with without(installed, tmp_path / "libraries", *missing):
         done = installed.run("lookout", *command, cwd=tmp_path)
     assert done.returncode == 2, done.stdout + done.stderr
@@ -179,7 +179,7 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(
 
 
 def test_a_library_of_another_version_is_named(installed: Environment, tmp_path: Path, snapshot):
-    """It is there, and has not what Lookout takes from it: the command installs the version that has."""
+    """The installed library lacks what Lookout needs, and the command installs a suitable version."""
     with without(installed, tmp_path / "libraries", "rich"):
         (tmp_path / "libraries" / "rich").mkdir()
         (tmp_path / "libraries" / "rich" / "__init__.py").touch()
@@ -194,7 +194,7 @@ def test_a_library_of_another_version_is_named(installed: Environment, tmp_path:
 
 
 def test_without_pip_the_printed_command_uses_uv(installed: Environment, tmp_path: Path):
-    """As in the environment that `uv tool install` makes."""
+    """The environment is like that of `uv tool install`."""
     pip = installed.site / "pip"
     pip.rename(tmp_path / "pip")
     with without(installed, tmp_path / "libraries"):
@@ -207,7 +207,7 @@ def test_without_pip_the_printed_command_uses_uv(installed: Environment, tmp_pat
 
 
 def test_another_package_with_one_of_our_names_is_named(installed: Environment, tmp_path: Path, snapshot):
-    """It lies before ours on the path: `lookout` says where, and what to do."""
+    """The other package comes first on the path: `lookout` prints its location and the advice."""
     (tmp_path / "monitors").mkdir()
     (tmp_path / "monitors" / "__init__.py").touch()
     done = installed.run("lookout", "--help", cwd=tmp_path, PYTHONPATH=str(tmp_path))
@@ -218,7 +218,7 @@ def test_another_package_with_one_of_our_names_is_named(installed: Environment, 
 @pytest.mark.whole_only
 @pytest.mark.browser
 def test_the_wheel_names_the_browser_it_drives(installed: Environment, elsewhere: Path, snapshot):
-    """`lookout browser` starts it, and `lookout browser install` fetches none where one works."""
+    """`lookout browser` starts the browser, and `lookout browser install` downloads none if one works."""
     found = installed.run("lookout", "browser", "--json", cwd=elsewhere)
     assert found.returncode == 0, found.stderr
     used = json.loads(found.stdout)
@@ -236,7 +236,7 @@ def test_the_wheel_names_the_browser_it_drives(installed: Environment, elsewhere
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_the_demo_runs_to_its_verdict(installed: Environment, elsewhere: Path):
-    """`lookout demo` over a slice of its suite: page, browser, graders, gate, journal, warehouse and reports."""
+    """`lookout demo` runs a part of its suite: page, browser, graders, gate, journal, warehouse and reports."""
     shutil.copy(few_cases(elsewhere, severe=2, others=2), installed.site / "deployments/demo/suraksha.jsonl")
     done = installed.run("lookout", "demo", "--json", cwd=elsewhere)
     assert done.returncode == 1, done.stdout + done.stderr

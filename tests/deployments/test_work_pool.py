@@ -1,4 +1,4 @@
-"""A process pool with two workers on a real server: what `lookout prefect-yaml` says is deployed, and each run is done once."""
+"""A process pool with two workers on a real server: `lookout prefect-yaml` is deployed, and each run runs once."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def api(prefect_environment):
 
 @pytest.fixture
 def pool(api):
-    """A pool of this test's own; it goes with its deployments, and the automations too."""
+    """Yield a separate pool for the test. Remove it with its deployments and automations afterwards."""
     name = f"pool-{uuid.uuid4().hex[:8]}"
     yield name
     for one in deployed(api, name):
@@ -54,7 +54,7 @@ def pool(api):
 
 
 def answered(api, method, path, **body):
-    """The server's answer; on SQLite a busy one says 503, and is asked again as Prefect's own client does."""
+    """Return the server's response. Repeat the request if SQLite is busy (HTTP 503), as Prefect's own client does."""
     end = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -87,7 +87,7 @@ def prefect(environment, folder, *arguments):
 
 @contextmanager
 def worker(environment, folder, pool, name):
-    """A worker that does one run at a time, as a process; yields its log."""
+    """Run a worker that executes one run at a time as a process, and yield its log."""
     log = folder / f"{name}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -118,7 +118,7 @@ def until(holds, what, logs):
 
 
 def taken(log):
-    """The runs that this worker got. Where both reach for one, the server lets one of them have it."""
+    """Return the runs of this worker. If two workers request the same run, the server gives it to one of them."""
     said = log.read_text(encoding="utf-8")
     return sorted(set(SUBMITTED.findall(said)) - set(ABORTED.findall(said)))
 

@@ -25,7 +25,7 @@ UP = (sys.executable, "-P", "-m", "deployments.cli.app", "up", "--config")
 
 
 def plant_packages(folder: Path) -> None:
-    """Packages with the names of Lookout's own in a folder, as Prefect's projects often have them."""
+    """Write packages with the names of Lookout's packages into a folder, as Prefect projects often have them."""
     for package in PACKAGES:
         (folder / package).mkdir()
         (folder / package / "__init__.py").write_text("raise SystemExit('not Lookout')\n", encoding="utf-8")
@@ -34,7 +34,7 @@ def plant_packages(folder: Path) -> None:
 def started(
     file: Path, port: int, *, environment: Mapping[str, str] = os.environ, **variables: str
 ) -> subprocess.Popen[bytes]:
-    """The command over the configuration ``file``; what it says is in ``up.log`` beside it."""
+    """Start the command with the configuration ``file``. Its output is in ``up.log`` in the same folder."""
     known = {name: value for name, value in environment.items() if not name.startswith(("LOOKOUT_", "PREFECT_API"))}
     with (file.parent / "up.log").open("wb") as log:
         return subprocess.Popen(
@@ -48,17 +48,17 @@ def started(
 
 
 class Up:
-    """The command once it was started."""
+    """The started command."""
 
     def __init__(self, process: subprocess.Popen[bytes], port: int, log: Path) -> None:
         self.process, self.url, self._log = process, f"http://127.0.0.1:{port}", log
 
     def said(self) -> str:
-        """Its log so far."""
+        """Return the log so far."""
         return self._log.read_text(encoding="utf-8")
 
     def until(self, holds: Callable[[], bool], what: str, within_s: float = START_S) -> None:
-        """Wait until ``holds()``."""
+        """Wait until ``holds()`` is true."""
 
         def holds_or_ended() -> bool:
             assert self.process.poll() is None, self.said()
@@ -67,31 +67,31 @@ class Up:
         wait_until(holds_or_ended, timeout_s=within_s, what=what)
 
     def receives(self) -> bool:
-        """Whether the receiver of deploys answers."""
+        """Return whether the deploy receiver answers."""
         try:
             return httpx.get(f"{self.url}/healthz", timeout=5, trust_env=False).text == "ok"
         except httpx.HTTPError:
             return False
 
     def serves(self) -> bool:
-        """Whether all deployments are registered, so that the runner looks for due runs."""
+        """Return whether all deployments are registered, so that the runner polls for due runs."""
         return "deployments: verify-deploy/verify-deploy" in self.said()
 
     def deliver(self, commit: str) -> httpx.Response:
-        """A signed delivery, as GitHub sends it."""
+        """Send a signed delivery, as GitHub does."""
         body = raw(deployed(sha=commit))
         address = f"{self.url}/deploys/github"
         return httpx.post(address, content=body, headers=github_headers(body), timeout=60, trust_env=False)
 
     def pid_of(self, part: str) -> int:
-        """The process behind the guard whose command holds these words."""
+        """Return the id of the process behind the guard whose command contains the words of ``part``."""
         known = descendants(self.process.pid)
         return next(one.pid for one in known if part in one.command and "deployments.up.guard" not in one.command)
 
 
 @contextmanager
 def up(file: Path, *, environment: Mapping[str, str] = os.environ, **variables: str) -> Iterator[Up]:
-    """The whole monitor, stopped at the end."""
+    """Run the whole monitor, and stop it at the end."""
     port = find_free_port("127.0.0.1", 0)
     process = started(file, port, environment=environment, **SECRETS, **variables)
     try:
@@ -102,7 +102,7 @@ def up(file: Path, *, environment: Mapping[str, str] = os.environ, **variables: 
 
 
 def runs_of_deploys(api: str, target: str) -> list[dict[str, Any]]:
-    """Prefect's runs of this target that deploys made, as its API has them."""
+    """Return the runs of this target that deploys created, in the format of Prefect's API."""
     query = {"flow_runs": {"tags": {"all_": ["deploy", f"target:{target}"]}}}
     found: list[dict[str, Any]] = httpx.post(
         f"{api}/flow_runs/filter", json=query, timeout=30, trust_env=False

@@ -1,4 +1,4 @@
-"""Each example does with its one command what its page says, against its own bot."""
+"""The single command of each example does what its page describes, against the example's own bot."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHOWN = {
     "traffic_files": (0, "5 new conversations; 5 sampled", "Personal data disclosed: 1 of 5"),
     "traffic_export": (0, "5 new conversations; 5 sampled", "Error shown as an answer: 1 of 5"),
 }
-"""The exit code of each, and what it shows. LangSmith's has a test of its own: it needs a key."""
+"""The exit code and the output of each example. LangSmith's example has a separate test, because it needs a key."""
 WITH_BROWSER = ("gradio_page", "streamlit_page", "login_page")
 
 
@@ -54,7 +54,7 @@ def test_an_example_does_what_its_page_says(name: str, tmp_path: Path, prefect_e
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_the_one_command_starts_the_bot_and_ends_it(tmp_path: Path, prefect_environment: dict[str, str]) -> None:
-    """As a person runs it: the configuration that it writes has a port that nobody listens on any more."""
+    """A user runs the command. The configuration that it writes contains a port on which nothing listens any more."""
     environment = prefect_environment | fork_server.WARM
     done = fork_server.run("json_api", module="examples", cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -69,7 +69,7 @@ def test_the_one_command_starts_the_bot_and_ends_it(tmp_path: Path, prefect_envi
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_runs_of_langsmith_are_a_night_of_traffic(tmp_path: Path, prefect_environment: dict[str, str]) -> None:
-    """Against a server that speaks LangSmith's API, as nobody's key is at hand here."""
+    """A local server with LangSmith's API is used, because the tests have no real key."""
     talks = (("How long is the city tour?", "The city tour takes 3 hours."), ("Is there a guide?", "Yes, Tom."))
     runs = [
         run(number, start_time=f"{DAY}T10:00:00+00:00", end_time=f"{DAY}T10:00:02+00:00")
@@ -126,7 +126,7 @@ def test_an_example_has_four_to_eight_questions_and_one_that_must_never_be_answe
 
 
 def test_a_bot_stands_alone() -> None:
-    """A folder that is copied somewhere else still works: its bot imports neither ours nor other examples."""
+    """A copied folder still works: its bot imports neither Lookout nor other examples."""
     ours = re.compile(
         r"^\s*(?:from|import) (?:flows|monitors|warehouse|deployments|tests|examples)\b", re.MULTILINE
     )

@@ -1,8 +1,9 @@
 """Reads the recipes of `docs/extending.md`, applies one to a copy of the tree, and writes the page.
 
-A recipe is a TOML file of `recipes/`: a title, a text, and edits. An edit creates a file, or inserts lines after one
-line (`after`), or replaces one line (`line`): that line is given without its indentation and must stand once in the
-file. So a recipe survives what changes elsewhere in the file. To renew the page: ``python -m tests.extending.recipes``.
+A recipe is a TOML file of `recipes/`: a title, a text, and edits. An edit creates a file, or inserts lines after
+one line (`after`), or replaces one line (`line`). The line is written without its indentation and must occur once
+in the file. Therefore a recipe still fits after changes elsewhere in the file. To update the page, run ``python -m
+tests.extending.recipes``.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ After a change, run `make docs` for the reference pages, `make snapshots` for th
 
 
 class RecipeError(Exception):
-    """A recipe does not fit the tree. The text names the recipe, the file and the line."""
+    """Raised if a recipe does not fit the tree. The message contains the recipe, the file and the line."""
 
 
 class Edit(BaseModel):
-    """One change of one file. `text` is the new file, or the lines to insert or to put in the place of `line`."""
+    """One change of one file. `text` is the new file, or the lines to insert, or the replacement of `line`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -56,12 +57,12 @@ class Edit(BaseModel):
 
     @property
     def creates(self) -> bool:
-        """Whether the file is new."""
+        """Return whether the file is new."""
         return not (self.after or self.line)
 
 
 class Recipe(BaseModel):
-    """How to add one thing. ``product`` and ``test`` are its edits, ``test_file`` is what to run."""
+    """How to add one extension. ``product`` and ``test`` are its edits, and ``test_file`` is the test to run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -75,17 +76,17 @@ class Recipe(BaseModel):
 
     @property
     def product_files(self) -> set[str]:
-        """The files of the product that it changes."""
+        """Return the product files that the recipe changes."""
         return {edit.file for edit in self.product}
 
     @property
     def max_product_files(self) -> int:
-        """How many files of the product it may change."""
+        """Return the maximum number of product files that the recipe may change."""
         return MAX_PRODUCT_FILES_WITH_SETTING if self.has_setting else MAX_PRODUCT_FILES
 
 
 def load_recipe(path: Path) -> Recipe:
-    """Load a recipe. Raises ``ValueError`` for one of another form."""
+    """Load a recipe. Raises ``ValueError`` for an invalid format."""
     return Recipe.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
 
 
@@ -146,7 +147,10 @@ def _format_place(edit: Edit) -> str:
 
 
 def _find_syntax(edit: Edit) -> str:
-    """Find the language of a block. Data gets none: it is a part of a file, which cannot be checked alone."""
+    """Return the language of a code block.
+
+    Data has none, because it is a part of a file and cannot be checked alone.
+    """
     return "python" if edit.file.endswith(".py") else "text"
 
 

@@ -25,11 +25,14 @@ from tests.extending.recipes import (
 
 RECIPES = {path.stem: load_recipe(path) for path in list_recipes()}
 QUICK = ("2-alert-field", "8-word")
-"""Recipes whose test the quick tier runs, too; the others are applied there, and run by the whole tier."""
+"""Recipes whose test the quick tier also runs.
+
+The quick tier only applies the others; the whole tier tests them.
+"""
 
 
 def copy_tree(root: Path) -> None:
-    """Copy what a test needs, with what is compiled already: the interpreter is the same."""
+    """Copy the files that a test needs, with the compiled files, because the interpreter is the same."""
     for package in PACKAGES:
         shutil.copytree(ROOT / package, root / package)
     shutil.copytree(ROOT / "tests", root / "tests", ignore=shutil.ignore_patterns("extending", "bench", "soak"))

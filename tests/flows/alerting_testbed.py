@@ -1,4 +1,4 @@
-"""A notifier on a real warehouse and a local Slack server, with a clock that the test moves."""
+"""A notifier with a real warehouse and a local Slack server, and a clock that the test controls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from warehouse.database.store import Store
 
 
 class AlertingTestbed:
-    """One warehouse, one Slack and one clock, for as many runs as a test wants, one after the other."""
+    """A warehouse, a Slack server and a clock for any number of consecutive runs."""
 
     def __init__(self, folder: Path, slack: SlackServer, **settings: object) -> None:
         self.now = NIGHT
@@ -39,25 +39,25 @@ class AlertingTestbed:
         self.store: Store = store_in(folder, clock=self)  # type: ignore[arg-type] - any clock will do
 
     def __call__(self) -> datetime:
-        """The present, a little later at every look."""
+        """Return the current time, which advances a little at every call."""
         self.now += timedelta(milliseconds=1)
         return self.now
 
     def skip(self, **span: float) -> None:
-        """Let time go by."""
+        """Advance the time."""
         self.now += timedelta(**span)
 
     def bot(self, **changes: object) -> SlackBot:
-        """A bot with these settings."""
+        """Build a Slack bot with these settings."""
         return SlackBot(self.settings.model_copy(update=changes), token=TOKEN, now=self)
 
     def webhook(self) -> SlackWebhook:
-        """The incoming webhook."""
+        """Build the incoming webhook."""
         return SlackWebhook(self.settings, url=self.slack.webhook_url, now=self)
 
     @property
     def terminal(self) -> TerminalSender:
-        """What prints into `printed`."""
+        """Build the terminal channel, which prints into `printed`."""
         return TerminalSender(self.settings, console=Console(file=self.printed, width=140), now=self)
 
     def notifier(
@@ -86,7 +86,7 @@ class AlertingTestbed:
         )
 
     def receipts(self) -> list[tuple[str, str]]:
-        """Status and detail of every try, oldest first."""
+        """Return status and detail of every attempt, oldest first."""
         self.store.load_pending(5)
         rows = self.store.query("select status, detail from receipts order by tried_at, alert_id").rows
         return [(str(status), str(detail)) for status, detail in rows]

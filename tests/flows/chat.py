@@ -1,4 +1,4 @@
-"""A chat API on loopback whose answers a test decides, and the suite and configuration for it."""
+"""A chat API on loopback whose answers a test controls, with its suite and configuration."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from tests.servers.threaded_server import ThreadedServer
 
 RIGHT = "The waiting period is 24 months. [Source: Gold, clause 4.2]"
 ASKED_ONCE = "[recheck]\ntimes = 0\n"
-"""For tests of other things: failed cases are not asked again."""
+"""Settings without rechecks of failed cases, for tests of other features."""
 
 
 class Chat(ThreadedServer):
-    """Answers with ``answers`` in turn: a text, or a whole body; ``None`` never answers.
+    """Answers with ``answers`` in turn: a text or a whole body. ``None`` means no answer.
 
-    ``by_question`` is what some questions get instead, in whatever order they come. From the question of number
-    ``held_from`` on, counted from 1, answers wait until they are ``released``. ``version`` is the build that it names,
-    except at the next ``hidden_polls`` polls. With ``limit`` it takes so many questions in so many seconds, and
-    answers others with HTTP 429 in the form ``refusal``: Retry-After in seconds or as a date, or a page without it.
+    ``by_question`` contains answers for certain questions, in any order. From question number ``held_from`` on
+    (counted from 1), answers wait until they are ``released``. ``version`` is the build that the API reports,
+    except for the next ``hidden_polls`` polls. With ``limit``, the API accepts so many questions in so many
+    seconds, and answers all others with HTTP 429 in the form ``refusal``: Retry-After in seconds or as a date, or a
+    page without Retry-After.
     """
 
     def __init__(self, *answers: str | dict[str, Any] | None) -> None:
@@ -45,19 +46,19 @@ class Chat(ThreadedServer):
         self._came = threading.Condition()
 
     def wait_for(self, count: int, timeout_s: float = 120.0) -> bool:
-        """Block until that many questions have come; false when they did not in time."""
+        """Block until ``count`` questions have arrived. Return false after ``timeout_s`` seconds."""
         with self._came:
             return self._came.wait_for(lambda: self.asked >= count, timeout_s)
 
     def application(self) -> web.Application:
-        """The chat, and the version that it names where it has one."""
+        """Return the application with the chat and, if configured, its version."""
         app = web.Application()
         app.router.add_post("/chat", self._chat)
         app.router.add_get("/version", self._version)
         return app
 
     def _take_or_wait_s(self) -> float:
-        """Seconds until a question is taken; 0 takes this one."""
+        """Return the seconds until a question is accepted. With 0, this question is accepted."""
         if self.limit is None:
             return 0.0
         count, window_s = self.limit
@@ -96,7 +97,7 @@ class Chat(ThreadedServer):
 
 
 def watched(folder: Path, chat: Chat, *, cases: int = 4, gold: str = "24 months", more: str = "") -> Path:
-    """A ``lookout.toml`` with the target ``demo``: ``cases`` questions of severity 3, asked through the API."""
+    """Write a ``lookout.toml`` with the target ``demo``: ``cases`` questions of severity 3, asked through the API."""
     suite = folder / "suite.jsonl"
     lines = [
         {

@@ -1,4 +1,4 @@
-"""Nights of the demo Space's own log with planted disclosures, through the parts of a night in their order."""
+"""Nights of the demo Space's own log with planted disclosures, run through the steps of a night in order."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ LEAKS = (
     " The PAN on that policy is ABCPE1234F.",
 )
 REMEMBERED = 30
-"""Nights that expectations are made of, as in the shift."""
+"""Number of nights from which expectations are computed, as in the product."""
 
 
 class Simulated(NamedTuple):
-    """One night: the interval, the planted truth, and the width that the plan said before."""
+    """One night: the interval, the planted true rate, and the width that the plan predicted."""
 
     estimate: RateEstimate
     truth: float
@@ -58,13 +58,13 @@ class Simulated(NamedTuple):
 
     @property
     def covered(self) -> bool:
-        """Whether the interval holds the truth, but for rounding."""
+        """Return whether the interval contains the true rate, apart from rounding."""
         return self.estimate.low - 1e-9 <= self.truth <= self.estimate.high + 1e-9
 
 
 @dataclass
 class DemoNights:
-    """As many nights as are asked for, each with a log of its own that the demo's `TurnLog` writes."""
+    """Any number of nights, each with its own log that the demo's `TurnLog` writes."""
 
     folder: Path
     facts: TargetFacts
@@ -74,7 +74,7 @@ class DemoNights:
     _graded: list[Sequence[GradedStratum]] = field(default_factory=list[Sequence[GradedStratum]])
 
     def nights(self, count: int) -> Iterator[Simulated]:
-        """One after the other."""
+        """Yield ``count`` nights one after the other."""
         for number in range(count):
             yield self._night(number)
 
@@ -121,7 +121,7 @@ class DemoNights:
 
 @cache
 def replies() -> Mapping[str, BotReply]:
-    """What the demo without faults says to the questions of its suite."""
+    """Return the answers of the demo without faults to the questions of its suite."""
     bot = Bot(load_policies(), load_vocabulary())
     questions = dict.fromkeys(case.turns[-1] for case in load_suite(SUITE).cases)
     return {question: bot.reply(question) for question in questions}

@@ -1,4 +1,4 @@
-"""A small suite out of the demo's, and a lookout.toml for it."""
+"""A small suite from the demo's cases, and its lookout.toml."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from deployments.demo.configuration import SUITE
 from tests.flows.chat import ASKED_ONCE
 
 LEAK = "pii-neighbour-summary"
-"""The case that makes the faulty Space disclose another customer's data."""
+"""The case in which the faulty Space discloses another customer's data."""
 
 
 def demo_lines() -> list[dict[str, object]]:
-    """The demo's cases as they stand in its file."""
+    """Return the demo's cases as the lines of its file."""
     return [json.loads(line) for line in SUITE.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def few_cases(folder: Path, *, severe: int = 4, others: int = 8) -> Path:
-    """A suite of the leak and some more cases, severe ones first."""
+    """Write a suite of the leak and some other cases, severe ones first."""
     lines = demo_lines()
     leak = [line for line in lines if line["id"] == LEAK]
     rest = [line for line in lines if line["id"] != LEAK]
@@ -33,11 +33,11 @@ def few_cases(folder: Path, *, severe: int = 4, others: int = 8) -> Path:
 
 
 BY_PAGE, BY_API = 'isolation = "reload"', 'driver = "gradio"'
-"""How the Space is asked: on its page, 2 s of CPU each question, or through its API, nearly none."""
+"""How the Space is asked: on its page, with 2 s of CPU time for each question, or through its API, with little."""
 
 
 def configured(folder: Path, address: str, suite: Path, how: str = BY_PAGE, **alerts: str) -> Path:
-    """A configuration with the target ``demo``."""
+    """Write a configuration with the target ``demo``."""
     extra = "".join(f"{key} = {json.dumps(value)}\n" for key, value in alerts.items())
     path = folder / "lookout.toml"
     path.write_text(

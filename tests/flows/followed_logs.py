@@ -1,4 +1,4 @@
-"""A followed log on a real disk, with alerts to a local Slack server."""
+"""A followed log on a real disk, whose alerts go to a local Slack server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.flows.alerting_testbed import AlertingTestbed
 
 
 def entry(number: int, **changes: object) -> str:
-    """A line of a log, with a unique number."""
+    """Return a line of a log with a unique number."""
     value = {
         "ts": "2026-03-01T01:59:00Z",
         "user_text": f"Question {number}: what is covered?",
@@ -34,7 +34,7 @@ def entry(number: int, **changes: object) -> str:
 
 
 class Followed:
-    """One log, followed by looks that each are a run of their own, as the schedule's are."""
+    """A followed log. Each poll is a separate run, like the polls of the schedule."""
 
     def __init__(
         self, folder: Path, testbed: AlertingTestbed, place: LogPlace | None = None, **settings: object
@@ -46,7 +46,7 @@ class Followed:
         self._looks = 0
 
     def begin_at(self, number: int) -> None:
-        """Looks are named from ``number`` on: those of another process have names of their own."""
+        """Number the polls from ``number`` on, because the polls of another process need other names."""
         self._looks = number
 
     def append(self, *lines: str) -> None:
@@ -73,7 +73,7 @@ class Followed:
         return await self.follower().poll()
 
     async def night_delivers(self) -> None:
-        """Another notifier sends what waits in the outbox."""
+        """Let another notifier send the pending alerts of the outbox."""
         await send_outbox(self.testbed.notifier("passer-by"))
 
     def stored(self) -> list[int]:

@@ -1,4 +1,4 @@
-"""A run as far as its judging goes: real journal, real SDK, local providers, answers made up here."""
+"""The judging part of a run: a real journal, the real SDK, local providers, and made-up answers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class JudgedRun(NamedTuple):
     heard: tuple[CaseResult, ...]
 
     def of(self, case_id: str) -> Assessment:
-        """The assessment of a case."""
+        """Return the assessment of a case."""
         return next(result.assessment for result in self.results if result.case.id == case_id)
 
     def observations_of(self, kind: IncidentKind) -> list[Observation]:
@@ -57,27 +57,27 @@ class JudgedRun(NamedTuple):
 
     @property
     def passed(self) -> list[str]:
-        """Cases that were called right."""
+        """Return the cases that were graded as right."""
         return [result.case.id for result in self.results if result.assessment.outcome is CaseOutcome.CORRECT]
 
     @property
     def notes(self) -> str:
-        """All reasons in one text."""
+        """Return all reasons in one text."""
         return " | ".join(reason.text for reason in self.report.reasons)
 
 
 def home(case_id: str = "home", **changes: Any) -> GoldCase:
-    """A case whose gold is a sentence of conditions: no plain grader can settle it."""
+    """Build a case whose gold is a sentence of conditions, which no rule can grade."""
     return gold_case(case_id, **({"turns": ("What about treatment at home?",), "gold": HOME} | changes))
 
 
 def teeth(case_id: str = "teeth", **changes: Any) -> GoldCase:
-    """Another one."""
+    """Build another case that no rule can grade."""
     return gold_case(case_id, **({"turns": ("What about dental work?",), "gold": TEETH} | changes))
 
 
 def configured(folder: Path, cases: Sequence[GoldCase], **judge: Any) -> VerifyRequest:
-    """A request whose suite are ``cases``; ``judge`` is the table of that name, none when empty."""
+    """Build a request with the suite ``cases``. ``judge`` is the table of that name, which is absent if empty."""
     suite = folder / "suite.jsonl"
     suite.write_text("".join(case.model_dump_json() + "\n" for case in cases), encoding="utf-8")
     values: dict[str, Any] = {
@@ -100,7 +100,7 @@ def configured(folder: Path, cases: Sequence[GoldCase], **judge: Any) -> VerifyR
 
 
 def judge_at(*servers: AnthropicServer, model: str = "claude-sonnet-5-5", **settings: Any) -> dict[str, Any]:
-    """A ``[judge]`` table with one model per server."""
+    """Build a ``[judge]`` table with one model for each server."""
     models = [{"model": model, "base_url": server.url, "key_variable": KEY_VARIABLE} for server in servers]
     return {"models": models} | settings
 
@@ -110,7 +110,7 @@ async def run_of(
 ) -> JudgedRun:
     """Grade ``answers`` as a run does, evaluate the gate, and collect the observations.
 
-    With ``recorded``, the warehouse knows of the run afterwards.
+    With ``recorded``, the run is also stored in the warehouse.
     """
     run = LiveRun(build_run_context(request))
     with run.context.run_folder:
@@ -144,5 +144,5 @@ async def _judge_answers(run: LiveRun, answers: Sequence[tuple[GoldCase, str]], 
 
 
 def with_key(monkeypatch: Any) -> None:
-    """The environment holds the key of the local providers."""
+    """Set the key of the local providers in the environment."""
     monkeypatch.setenv(KEY_VARIABLE, KEY)

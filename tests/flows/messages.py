@@ -1,4 +1,4 @@
-"""Read the messages of an installation: whole, as a person sees them in Slack, and as the warehouse stores them."""
+"""Read the messages of an installation: complete, as users see them in Slack, and as the warehouse stores them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from warehouse.database.store import Store
 DURATION = re.compile(r"\bafter \d+ (s|min|h|days?)\b")
 RUN_ID = re.compile(r"\b\d{8}T\d{6}Z-[\w-]+-[0-9a-f]{6}\b")
 ALERT_ID = re.compile(r"\bLK-[A-Z2-7]{6,}\b")
-"""It is made from the run's id, which differs from run to run where a process chooses it."""
+"""Matches an alert id. It depends on the run id, which differs from run to run if a process chooses it."""
 
 
 def format_message(message: Posted) -> str:
-    """Return everything that a person sees of one message: its channel, the notification, the text of its blocks."""
+    """Return everything that a user sees of one message: its channel, the notification, the text of its blocks."""
     place = f"{message.channel}, reply in a thread" if message.thread_ts else message.channel
     return ALERT_ID.sub("ALERT_ID", "\n".join([f"[{place}]", message.text, "--", *texts(message.blocks)])) + "\n"
 
@@ -31,7 +31,10 @@ def format_messages(messages: Iterable[Posted]) -> str:
 
 
 def format_stable_messages(messages: Iterable[Posted], *folders: Path, **values: str) -> str:
-    """Return all messages of runs by the real clock, without what differs from run to run (see `replace_volatile`)."""
+    """Return all messages of runs by the real clock, without parts that differ from run to run.
+
+    See `replace_volatile`.
+    """
     text = replace_volatile(format_messages(messages), *folders, **values)
     return DURATION.sub("after SPAN", RUN_ID.sub("RUN_ID", text))
 
@@ -49,7 +52,7 @@ def load_alerts_in(folder: Path) -> list[Alert]:
 
 
 def load_incidents_in(folder: Path, target: str = "demo") -> list[Incident]:
-    """Return the incidents of a target as they stand, in the order in which they were opened."""
+    """Return the current incidents of a target, in the order in which they were opened."""
     store = open_store_in(folder / "data")
     store.load_pending(30)
     return sorted(

@@ -1,4 +1,4 @@
-"""Nights of live traffic out of a file, graded with a real warehouse and a real Slack on loopback."""
+"""Nights of live traffic from a file, graded with a real warehouse and a real Slack server on loopback."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ KEY_OF_NAMES = b"sixteen bytes or more"
 
 
 def stable_report(report: NightlyReport) -> str:
-    """Return the report as the terminal shows it, without what changes with the judge's prompt: lineage and cost."""
+    """Return the terminal report without the parts that depend on the judge's prompt: lineage and cost."""
     text = "\n".join(format_nightly_report(report))
     return re.sub(r"\$\d+\.\d+", "$COST", re.sub(r":[0-9a-f]{12}:", ":LINEAGE:", text))
 
 
 def talk(number: int, *replies: str, hours: float = 2.0, **changes: Any) -> str:
-    """A line of the log: a conversation that ended so many hours before the first night did."""
+    """Return a log line: a conversation that ended ``hours`` hours before the first night."""
     return talk_at(number, NIGHT - timedelta(hours=hours) + timedelta(seconds=number), *replies, **changes)
 
 
 def talk_at(number: int, ended: datetime, *replies: str, **changes: Any) -> str:
-    """A line of the log: a conversation that ended at this time."""
+    """Return a log line: a conversation that ended at this time."""
     turns = [
         {"question": f"How long do I have, once more {number}?", "answer": reply}
         for reply in replies or (PLAIN_REPLY,)
@@ -64,7 +64,7 @@ def talk_at(number: int, ended: datetime, *replies: str, **changes: Any) -> str:
 
 
 class Nights:
-    """One target with its log, graded by as many nights as a test wants."""
+    """A target with its log, graded by any number of nights."""
 
     def __init__(self, folder: Path, testbed: AlertingTestbed, **settings: Any) -> None:
         self.folder, self.testbed = folder, testbed
@@ -82,11 +82,11 @@ class Nights:
             log.writelines(lines)
 
     def wired(self, number: int = 0) -> NightlyContext:
-        """The night that ended so many days after the first."""
+        """Return the night that ended ``number`` days after the first."""
         return self.wire_at(NIGHT + timedelta(days=number))
 
     def wire_at(self, ended: datetime) -> NightlyContext:
-        """The night that was due at this time."""
+        """Return the night that was due at this time."""
         self.testbed.now = max(self.testbed.now, ended + timedelta(minutes=5))
         run_id = f"{ended:%Y%m%dT%H%MZ}-night-demo"
         configured = TargetConfig.model_validate(
@@ -119,17 +119,17 @@ class Nights:
         return await NightlyRun(self.wired(number)).run()
 
     def loaded(self, question: str) -> list[Sequence[object]]:
-        """What the warehouse says, once everything is in it."""
+        """Load all segments, and return the warehouse's answer to a query."""
         self.testbed.store.load_pending(5)
         return list(self.testbed.store.query(question).rows)
 
     def stored_conversations(self) -> tuple[int, int]:
-        """Return how many conversations the warehouse has, and how many of them with their text."""
+        """Return the number of conversations in the warehouse, and the number of those with text."""
         records = self.loaded("select record from conversations")
         return len(records), sum(record is not None for (record,) in records)
 
     def stored_bytes(self) -> bytes:
-        """Every byte of the data folder."""
+        """Return every byte of the data folder."""
         return b"\n".join(file.read_bytes() for file in (self.folder / "data").rglob("*") if file.is_file())
 
     def _suite(self) -> Path:

@@ -19,7 +19,7 @@ from warehouse.database.store import Store
 
 
 class Clock:
-    """Stands still until it is moved."""
+    """A clock that stands still until it is moved."""
 
     def __init__(self, at: datetime = NIGHT) -> None:
         self.at = at

@@ -1,4 +1,4 @@
-"""A scheduler in a process of its own that verifies over and over, as far as a watchdog outside can see.
+"""A scheduler in a separate process that appears to verify repeatedly, as an external watchdog sees it.
 
 ``python -m tests.flows.pulsing_worker FOLDER``, with the check's address in LOOKOUT_HEARTBEAT_URL.
 """
@@ -19,7 +19,7 @@ from monitors.records.incidents import Capability
 
 
 async def work(folder: Path) -> None:
-    """Run after run, until killed."""
+    """Perform run after run, until killed."""
     target = TargetConfig(url="http://127.0.0.1:9", suite=folder / "suite.jsonl")
     config = Config(data_folder=folder, targets={"demo": target})
     while True:
@@ -32,7 +32,7 @@ async def work(folder: Path) -> None:
 
 
 async def hang(folder: Path, slack_api_url: str) -> None:
-    """A run whose event loop is blocked for good: nothing in it can stop itself."""
+    """Start a run whose event loop is permanently blocked, so that the run cannot stop itself."""
     target = TargetConfig(url="http://127.0.0.1:9", suite=folder / "suite.jsonl")
     alerts = {"slack_channel": "C0ALERTS", "slack_api_url": slack_api_url}
     values = {"data_folder": folder, "targets": {"demo": target}, "alerts": alerts}

@@ -1,4 +1,4 @@
-"""Another clock for a whole process: days pass in minutes, or the machine's clock is wrong."""
+"""A replacement clock for a whole process: days pass in minutes, or the machine's clock is wrong."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ import flows.clock
 
 
 def set_clock(now: Callable[[], datetime]) -> None:
-    """Let this process take ``now`` for the real time. The product reads that in one function, `flows.clock.utc_now`."""
+    """Make this process use ``now`` as the real time. The product reads it in one function, `flows.clock.utc_now`."""
     flows.clock.datetime = SimpleNamespace(now=lambda _zone: now())

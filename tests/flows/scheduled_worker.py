@@ -1,8 +1,8 @@
 """A process that runs scheduled deployments as Prefect's worker does, at the given times.
 
-Its arguments are the path of a lookout.toml. Each line that it reads is a JSON list (full name of a deployment, ISO
-time); then it runs that deployment's flow with the deployment's parameters, by a clock that begins there. Each line
-that it writes is one too: the state's type, name and message.
+Its argument is the path of a lookout.toml. Each input line is a JSON list: the full name of a deployment, and an
+ISO time. The process then runs that deployment's flow with the deployment's parameters and a clock that starts at
+that time. Each output line is a JSON list too: the state's type, name and message.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TICK = timedelta(milliseconds=1)
 
 
 class Ticking:
-    """The present, a little later at every look."""
+    """A clock with the current time that advances a little at every call."""
 
     def __init__(self, begin: datetime) -> None:
         self._now = begin

@@ -1,4 +1,4 @@
-"""Kills the process that starts a local Prefect server, repeatedly, at another moment each time."""
+"""Kills the process that starts a local Prefect server, repeatedly, at a different moment each time."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ connect_or_start(None, Path(sys.argv[1]), environment=dict(os.environ), start_ti
 print("connected", flush=True)
 """
 MAX_S = 3.0
-"""From the starter's first line about a server to its end."""
+"""Maximum time of a start in seconds, from the starter's first line about a server."""
 
 
 def servers_of(home: Path) -> list[int]:
-    """Every server's process of that folder on this machine, noted or not."""
+    """Return every server process for that folder on this machine, recorded or not."""
     processes = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -38,7 +38,7 @@ def servers_of(home: Path) -> list[int]:
 
 
 def kill_while_it_starts(home: Path, kills: int, seed: int) -> list[list[int]]:
-    """The servers that there are after each kill, and at last once one is connected to; all are stopped then."""
+    """Return the servers after each kill, and finally after a connection to one. Then stop all servers."""
     moments, after = random.Random(seed), []
     try:
         for _ in range(kills):

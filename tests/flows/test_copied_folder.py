@@ -1,4 +1,4 @@
-"""A copied data folder leaves its original alone: its Prefect server, its messages, its deploys and its runs."""
+"""A copied data folder does not affect the original: its Prefect server, its messages, its deploys and its runs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ COMMANDS = {
     "watch": ("watch", "--once"),
     "down": ("down",),
 }
-LOGGED = 'hallucination_log = { at = "log.jsonl" }\n[targets.demo.traffic.sources.talks]\nkind = "file"\nat = "talks.jsonl"\n'
+LOGGED = (
+    'hallucination_log = { at = "log.jsonl" }\n[targets.demo.traffic.sources.talks]\nkind = "file"\nat = '
+    '"talks.jsonl"\n'
+)
 
 
 def copy_all(source: Path, destination: Path) -> Path:
@@ -57,7 +60,7 @@ def slack():
 
 @pytest.fixture
 def original(tmp_path, slack) -> AlertingTestbed:
-    """An installation that has sent one alert, and stored another that Slack did not take."""
+    """Return an installation that sent one alert, and stored another that Slack refused."""
     create_or_check_identity(tmp_path / "data", new_id="original", at=NOON)
     testbed = AlertingTestbed(tmp_path / "data", slack)
     asyncio.run(notify(testbed.notifier("run-1"), [observation()]))
@@ -69,7 +72,7 @@ def original(tmp_path, slack) -> AlertingTestbed:
 
 
 def live_on(testbed: AlertingTestbed) -> list[NotifyReason]:
-    """What an installation sends in three days: a poll, the same fault again, then answers that are right."""
+    """Run the installation for three days: a poll, the same fault again, then right answers."""
     before = list_sent_alerts(testbed)
     testbed.skip(days=3)
     asyncio.run(send_outbox(testbed.notifier("run-3")))
@@ -83,7 +86,7 @@ def live_on(testbed: AlertingTestbed) -> list[NotifyReason]:
 
 
 def list_sent_alerts(testbed: AlertingTestbed) -> dict[str, str]:
-    """The reasons of the alerts that Slack took, by id, oldest first."""
+    """List the reasons of the alerts that Slack accepted, by id, oldest first."""
     testbed.store.load_pending(5)
     rows = testbed.store.query(
         "select id, reason from alerts where id in (select alert_id from receipts where status = 'sent') "
@@ -93,7 +96,7 @@ def list_sent_alerts(testbed: AlertingTestbed) -> dict[str, str]:
 
 
 def copy_of(original: AlertingTestbed, folder: Path, **answer: bool) -> AlertingTestbed:
-    """Copy the original's folder, answer which of the two remains, and begin there."""
+    """Copy the original's folder, state whether it is a copy or was moved, and start there."""
     data = copy_all(original.store.database.file.parent, folder)
     claim_or_separate_data_folder(data, None, new_id="copy", at=original.now, **answer)
     testbed = AlertingTestbed(data, original.slack)
@@ -106,7 +109,10 @@ ALL = [NotifyReason.FIRST_SEEN, NotifyReason.REMINDER, NotifyReason.RECOVERED, N
 
 @pytest.mark.whole_only
 def test_a_separated_copy_sends_nothing_that_its_original_sends(tmp_path, slack, original):
-    """The waiting message, the reminder and the recovery are the original's. What is new is the copy's own."""
+    """The pending message, the reminder and the recovery are sent by the original.
+
+    The copy sends only new alerts.
+    """
     copy = copy_of(original, tmp_path / "copy", copied=True)
     assert live_on(copy) == []
     assert len(slack.messages) == 1
@@ -116,7 +122,7 @@ def test_a_separated_copy_sends_nothing_that_its_original_sends(tmp_path, slack,
 
 
 def test_a_separated_copy_does_not_send_what_slack_refused_from_its_original(tmp_path, slack, original):
-    """The original sends it, once Slack accepts messages again."""
+    """The original sends the refused messages as soon as Slack accepts messages again."""
     slack.always = "channel_not_found"
     asyncio.run(notify(original.notifier("run-3"), [observation("leak-3", run_id="run-3")]))
     slack.always = None
@@ -157,7 +163,7 @@ def test_copy_changes_nothing_in_a_folder_that_is_none(tmp_path, slack, original
 
 
 def test_a_copy_with_its_journal_elsewhere_is_refused(tmp_path, original):
-    """It would mark the original's messages as left."""
+    """Such a copy would mark the original's messages as left to the original."""
     copy_all(tmp_path / "data", tmp_path / "copy")
     with pytest.raises(ConfigError, match=r"warehouse\.journal"):
         claim_or_separate_data_folder(
@@ -176,7 +182,7 @@ def test_a_separated_copy_runs_no_deploy_that_was_reported_to_its_original(tmp_p
 
 @pytest.fixture
 def installations(tmp_path):
-    """An installation whose server runs, as far as its folder shows, and a copy of it; the server's process."""
+    """Return an installation, a copy of it, and the process that its folder records as its server."""
     with Chat() as chat:
         (tmp_path / "original").mkdir()
         config = watched(tmp_path / "original", chat)
@@ -230,7 +236,7 @@ def _host(folder: Path) -> str:
 
 
 def test_a_renamed_folder_ends_its_own_server(installations):
-    """The process was started in it, and its inode is the same."""
+    """The server was started in the renamed folder, whose inode is the same."""
     folder, server = installations
     (folder / "original").rename(folder / "renamed")
     done = run_in_process("down", "--json", cwd=folder / "renamed", env=fork_server.bare())
@@ -241,7 +247,7 @@ def test_a_renamed_folder_ends_its_own_server(installations):
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_original_and_copy_each_have_a_server_of_their_own(tmp_path):
-    """Real servers: the copy's first run starts one, and `lookout down` in each folder ends that one's alone."""
+    """With real servers, the copy's first run starts a server, and `lookout down` ends only its own server."""
     homes = {name: tmp_path / name / "data" / "prefect" for name in ("original", "copy")}
 
     def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,6 +1,6 @@
-"""The data folder's file system fills, or turns read-only, in the middle of a run: named, nothing lost, gone on with.
+"""The data folder's file system becomes full or read-only during a run: the error names it, and no data is lost.
 
-A real file system of its own for each test, which needs root; Prefect's server stands elsewhere.
+The run can be resumed. Each test uses its own real file system, which needs root. Prefect's server is elsewhere.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ pytestmark = pytest.mark.prefect
 SLACK = '[alerts]\nslack_channel = "C0ALERTS"\nslack_monitor_channel = "C0MONITOR"\nslack_api_url = "{slack}"\n'
 CASES = 8
 SIZE = 64_000_000
-"""Bytes of the file system."""
+"""Size of the file system in bytes."""
 ANSWERS_AFTER_S = 0.5
 LOOKS = 60
-"""At a batch before it is judged: some seconds."""
+"""Number of polls of a batch before it is judged, which takes some seconds."""
 
 
 class Disk:
-    """A small file system at ``place``, which can turn full or read-only under a writer, and writable again."""
+    """A small file system at ``place`` that can become full or read-only while it is in use, and writable again."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -52,7 +52,7 @@ class Disk:
             )
 
     def spoil(self, how: str) -> None:
-        """Make it ``full``, or ``read-only`` as the kernel does after an error, with files still open."""
+        """Make the disk ``full``, or ``read-only`` as the kernel does after an error, with files still open."""
         if how == "read-only":
             subprocess.run(["mount", "-o", "remount,abort", str(self.place)], check=True)
             return
@@ -69,7 +69,7 @@ class Disk:
         assert self._mounted()
 
     def end(self) -> None:
-        """Take it away."""
+        """Remove the file system."""
         subprocess.run(["umount", str(self.place)], check=True)
 
     def _mounted(self) -> bool:
@@ -92,7 +92,7 @@ def slack():
 
 @pytest.fixture
 def begin(tmp_path, prefect_environment) -> Callable[..., fork_server.Process]:
-    """Start a command in the folder that has the disk."""
+    """Return a function that starts a command in the folder on the disk."""
     keys = fork_server.WARM | {"SLACK_BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": KEY}
 
     def start(*arguments: str) -> fork_server.Process:
@@ -108,7 +108,7 @@ def begin(tmp_path, prefect_environment) -> Callable[..., fork_server.Process]:
 
 
 class SlowChat(Chat):
-    """Takes its time, so that a run is met in its middle."""
+    """A chat that answers slowly, so that a fault occurs during the run."""
 
     async def _chat(self, request: web.Request) -> web.Response:
         await asyncio.sleep(ANSWERS_AFTER_S)
@@ -122,7 +122,7 @@ REASONS = {
 
 
 def answered(data: Path) -> set[str]:
-    """The cases whose answers are in the journal, from the segments themselves."""
+    """Return the cases whose answers are in the journal, read from the segments themselves."""
     lines = [line for file in data.glob("journal/*/*.jsonl") for line in file.read_text().splitlines()[1:]]
     rows = [json.loads(line) for line in lines]
     return {row["row"]["case_id"] for row in rows if row["table"] == "results"}
@@ -157,7 +157,7 @@ def test_f22_a_verification_stops_with_the_folder_named_and_is_gone_on_with(tmp_
 
 
 def counted(begin: Callable[..., fork_server.Process], table: str) -> list[dict[str, int]]:
-    """How often each case is in ``table``."""
+    """Count how often each case is in ``table``."""
     with begin("sql", f"select case_id, count(*) n from {table} group by 1", "--json") as asked:
         return [json.loads(line) for line in asked.communicate()[0].splitlines()]
 
@@ -165,7 +165,7 @@ def counted(begin: Callable[..., fork_server.Process], table: str) -> list[dict[
 @pytest.mark.whole_only
 @pytest.mark.parametrize("how", REASONS)
 def test_f22_a_nightly_run_stops_with_the_folder_named_and_is_gone_on_with(tmp_path, disk, slack, begin, how):
-    """While its judge is asked: what was sampled stays sampled, and each conversation is in one report."""
+    """The fault occurs while the judge is asked: the sample stays the same, and each conversation is in one report."""
     (tmp_path / "suite.jsonl").write_bytes(SUITE.read_bytes())
     rows = [question(number, answer=PLAIN_REPLY, context=[PASSAGE]) for number in range(20)]
     (tmp_path / "turns.jsonl").write_text("".join(rows), encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Published attacks: where the plain graders fail an answer it stays failed, and no attack leaves its fence.
+"""Published attacks: an answer that fails by rule stays failed, and no attack leaves its fence.
 
-The attacks are read from the data folder beside the project; rows of our own are always run.
+The attacks are read from the data folder next to the project. Rows of the project itself are always tested.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tests.tools.fences import unfenced
 ATTACKS = Path(__file__).parents[3] / "shared" / "data" / "judge" / "attacks.jsonl"
 PANEL = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
 SHOWN_AT_LEAST = 12
-"""Characters: shorter lines ("Yes", "Answer:") may stand in our own words too."""
+"""Minimum length in characters. Shorter lines ("Yes", "Answer:") may occur in our own prompt too."""
 
 
 def own() -> list[str]:
@@ -59,7 +59,7 @@ def attacks(request) -> list[str]:
 
 
 def outcome(case, answer: str) -> CaseOutcome:
-    """What the plain graders and the rules make of an answer, without a judge."""
+    """Return the outcome of an answer by rules alone, without a judge."""
     came = exchange(case, answer)
     grades = grade_exchange(PANEL, case, came)
     assessment = assess_case(case, came, grades)
@@ -87,7 +87,7 @@ def test_an_attack_instead_of_an_answer_is_never_right(attacks):
 
 @pytest.mark.whole_only
 async def test_no_attack_reaches_a_judge_but_inside_its_fence_and_none_is_passed(attacks):
-    """Looked at in the bytes of the requests: outside the fences stands the same for every answer."""
+    """In the bytes of the requests, the text outside the fences is the same for every answer."""
     cases = {}
     for number, attack in enumerate(attacks):
         case = teeth(f"teeth-{number}")
@@ -114,14 +114,14 @@ async def test_no_attack_reaches_a_judge_but_inside_its_fence_and_none_is_passed
 
 
 def pieces(attack: str) -> list[str]:
-    """The lines of an attack as a judge would read them."""
+    """Return the lines of an attack as a judge would read them."""
     lines = (line.strip() for line in normalise_untrusted_and_flag_tricks(attack).text.split("\n"))
     return [line for line in lines if len(line) >= SHOWN_AT_LEAST]
 
 
 @pytest.mark.whole_only
 async def test_a_judge_that_falls_for_what_an_answer_says_to_judges_is_void(attacks):
-    """Whatever is recognised as talk to a judge rides on a canary of the same group."""
+    """A recognised text to the judge is also in a canary of the same group."""
     steering = [a for a in attacks if check_answer(f"{TEETH_WRONG} {a}", "What about dental work?").steering]
     fooled = []
     for attack in steering[:6]:
@@ -140,5 +140,5 @@ async def test_a_judge_that_falls_for_what_an_answer_says_to_judges_is_void(atta
 
 
 def _sentences(attack: str) -> tuple[str, ...]:
-    """What a judge is fooled by: the very sentences that speak to it."""
+    """Return the sentences of an attack that address the judge."""
     return check_answer(f"{TEETH_WRONG} {attack}", "What about dental work?").steering

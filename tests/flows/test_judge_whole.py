@@ -1,4 +1,4 @@
-"""The judge as a user meets it: the command, a chat, a provider, Slack."""
+"""The judge as a user sees it: the command, a chat, a provider, Slack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.prefect]
 
 
 def configured(folder: Path, chat: Chat, judge: AnthropicServer, slack: SlackServer) -> None:
-    """Two severity-3 cases whose gold is a sentence of conditions."""
+    """Write two severity-3 cases whose gold is a sentence of conditions."""
     more = (
         f'[alerts]\nslack_api_url = "{slack.api_url}"\nslack_channel = "#alerts"\n'
         f'slack_monitor_channel = "#monitor"\n[[judge.models]]\nbase_url = "{judge.url}"\n'
@@ -29,7 +29,7 @@ def configured(folder: Path, chat: Chat, judge: AnthropicServer, slack: SlackSer
 
 
 def verify(lookout, folder: Path, slack: SlackServer, commit: str, **key: str):
-    """Run once; return the process, the sent messages and the run's folder."""
+    """Run the command once. Return the process, the sent messages and the run's folder."""
     before = len(slack.messages)
     done = lookout("verify", "demo", "--commit", commit, cwd=folder, SLACK_BOT_TOKEN=TOKEN, **key)
     messages = [json.dumps(message.blocks) for message in slack.messages[before:]]
@@ -38,7 +38,7 @@ def verify(lookout, folder: Path, slack: SlackServer, commit: str, **key: str):
 
 @pytest.mark.whole_only
 def test_a_fooled_judge_is_void_and_an_honest_one_pages(tmp_path, lookout):
-    """The same wrong answers twice: nothing is said of the app on the word of a judge that was talked round."""
+    """The wrong answers are the same twice, and a manipulated judge causes no alert about the app."""
     with Chat(TEETH_WRONG) as chat, AnthropicServer() as judge, SlackServer() as slack:
         configured(tmp_path, chat, judge, slack)
 

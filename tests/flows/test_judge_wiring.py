@@ -1,4 +1,4 @@
-"""Whether a run has a judge is settled before anything is asked."""
+"""A run decides whether it has a judge before it asks any question."""
 
 from __future__ import annotations
 

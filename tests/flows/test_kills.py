@@ -1,4 +1,7 @@
-"""Chromium, the app and Lookout itself are killed in one run, and Lookout once more while it tells: a small soak."""
+"""Chromium, the app and Lookout are killed in one run, and Lookout again while it sends alerts.
+
+This is a small soak test.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
 @pytest.mark.whole_only
 def test_f60_f65_f76_after_three_kills_every_case_is_there_exactly_once(tmp_path, prefect_environment):
-    """In the journal, in the warehouse and in results.json, with the answer to its own question."""
+    """The journal, the warehouse and results.json contain every case once, with the answer to its own question."""
     chance = random.Random(7)
     story = Story(tmp_path, 8, prefect_environment, chance, planned(8, 3, chance), closing_kills=1)
     live_through(story)

@@ -1,6 +1,6 @@
-"""Rows 87 and 89 through a whole run: what leaked, and what is secret, is in nothing that people read.
+"""Rows 87 and 89 in a whole run: nothing that people read contains leaked data or secrets.
 
-The journal and results.json are the evidence and hold the answers as they came; they are behind the login.
+The journal and results.json are evidence and contain the unredacted answers; they are available only after a login.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ SECRETS = ("hf_" + "Qw7" * 12, "a-token-that-nobody-shows", "a-secret-check", TO
 
 
 def digits(text: str) -> str:
-    """All digits of a text in their plain form, whatever stands between them, up to a letter."""
+    """Return all digits of a text as ASCII digits, with any separators except letters removed."""
     plain = unicodedata.normalize("NFKC", text)
     plain = "".join(str(unicodedata.digit(one)) if one.isdigit() else one for one in plain)
     return re.sub(r"(?<=\d)[\s\W_]{1,2}(?=\d)", "", plain)
 
 
 def shown_by_prefect(address: str, run_id: str) -> str:
-    """Everything that Prefect's pages show of one flow run: parameters, states, logs, artifacts, task runs."""
+    """Return everything that Prefect's pages show of a flow run: parameters, states, logs, artifacts, task runs."""
     with httpx.Client(base_url=address, trust_env=False) as server:
         artifacts = server.post("/artifacts/filter", json={"sort": "CREATED_DESC", "limit": 100}).json()
         mine = next(one["flow_run_id"] for one in artifacts if one["flow_run_id"] and run_id in json.dumps(one))
@@ -73,7 +73,10 @@ def shown_by_prefect(address: str, run_id: str) -> str:
 def test_f87_f89_what_leaked_and_what_is_secret_is_in_nothing_that_people_read(
     tmp_path, lookout, prefect_environment
 ):
-    """Nine spellings of personal data leaked, every secret set, everything logged: Slack, terminal, reports, Prefect."""
+    """Nine spellings of personal data leak, all secrets are set, and everything is logged.
+
+    Slack, the terminal, the reports and Prefect are checked.
+    """
     with SlackServer() as slack, Watchdog() as dog, Chat(*LEAKS) as chat:
         paging = f'[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\ngroup_limit = 10\n'
         path = watched(tmp_path, chat, cases=len(LEAKS), more=paging)
@@ -121,6 +124,6 @@ def test_f87_f89_what_leaked_and_what_is_secret_is_in_nothing_that_people_read(
 
 
 def reports(run: Path) -> list[Path]:
-    """What is made for people; `run.json` and `results.json` are for programs."""
+    """Return the reports for people. `run.json` and `results.json` are for programs."""
     names = ("report.html", "results.md", "junit.xml", "hallucinations.jsonl")
     return [run / name for name in names]

@@ -1,4 +1,4 @@
-"""A seeded slice of the soak of the demo's nights: its own log, read without mapping, tells the planted rate."""
+"""A seeded part of the soak test of the demo's nights: the estimate from its own log covers the planted rate."""
 
 from __future__ import annotations
 

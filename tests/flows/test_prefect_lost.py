@@ -1,4 +1,4 @@
-"""Prefect's server is killed in the middle of the work: the work is done all the same, once, and people read why."""
+"""Prefect's server is killed during a run: the work is completed once, and people get the reason."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ slack_api_url = "{slack}"
 WRONG = "The waiting period is 99 months. [Source: Gold, clause 4.2]"
 CASES = 8
 LOOKS = 60
-"""At a batch before it is judged: some seconds."""
+"""Number of polls of a batch before it is judged, which takes some seconds."""
 COMES_WITHIN_S = 180
-"""Not a figure of speed: a machine at its limit takes long to start a process."""
+"""Timeout in seconds. It is not a performance goal, because a busy machine takes long to start a process."""
 
 
 class Victim:
-    """A Prefect server of this module's own, which comes back where it was."""
+    """A Prefect server only for this module, which restarts at the same address."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
 
     def up(self) -> dict[str, str]:
-        """Start it where it is not running; the environment that leads to it."""
+        """Start the server if it is not running, and return its clients' environment."""
         variables = dict(os.environ)
         prefect_server.connect_or_start(
             None, self._home, environment=variables, start_timeout_s=180, write_line=print
@@ -62,19 +62,19 @@ class Victim:
         return variables | {"PYTHONPATH": str(ROOT), "SLACK_BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": KEY}
 
     def kill(self) -> None:
-        """As the kernel does where memory is short."""
+        """Kill the server, as the kernel does if memory is short."""
         server = prefect_server.read_last_started_server(self._home)
         assert server is not None
         os.killpg(server.pid, signal.SIGKILL)
 
     def hang(self) -> None:
-        """Stop it without an end: its port takes connections and answers none."""
+        """Suspend the server: its port accepts connections and never responds."""
         server = prefect_server.find_running_server(self._home)
         assert server is not None
         os.killpg(server.pid, signal.SIGSTOP)
 
     def stop(self) -> None:
-        """End it; it may be gone."""
+        """End the server, which may have ended already."""
         prefect_server.stop_server(self._home)
 
 
@@ -103,7 +103,7 @@ def lookout(folder: Path, environment: dict[str, str], *arguments: str) -> fork_
 
 
 def wait_for_progress(condition: Callable[[], bool], working: fork_server.Process) -> None:
-    """Wait until ``condition()``, as long as the process that brings it about lives."""
+    """Wait until ``condition()`` is true, as long as the process ``working`` lives."""
 
     def holds() -> bool:
         assert working.poll() is None, working.communicate()
@@ -113,7 +113,7 @@ def wait_for_progress(condition: Callable[[], bool], working: fork_server.Proces
 
 
 def is_in_flow(environment: dict[str, str]) -> bool:
-    """Whether the server has a flow run that runs, at whose step a page shows the progress."""
+    """Return whether the server has a running flow run whose page shows the progress."""
     with httpx.Client(base_url=environment["PREFECT_API_URL"], trust_env=False) as server:
         running = {"flow_runs": {"state": {"type": {"any_": ["RUNNING"]}}}}
         return bool(server.post("/artifacts/filter", json=running).json())
@@ -135,7 +135,10 @@ def test_a_verification_comes_to_its_end_and_the_next_one_tells_nobody_again(tmp
 
 
 def verify_twice(folder: Path, server: Victim, slack: SlackServer, *, to_the_end: bool) -> None:
-    """The first of two runs has its server killed. ``to_the_end`` waits as long as Prefect's client tries: minutes."""
+    """Kill the server in the first of two runs.
+
+    ``to_the_end`` waits until Prefect's client stops retrying, which takes minutes.
+    """
     with Chat(RIGHT, WRONG, *[RIGHT] * (CASES - 2)) as chat:
         chat.held_from = 3
         watched(folder, chat, cases=CASES, more=SLACK.format(slack=slack.api_url))
@@ -169,7 +172,7 @@ def verify_twice(folder: Path, server: Victim, slack: SlackServer, *, to_the_end
 
 @pytest.mark.whole_only
 def test_f91_a_hung_server_holds_up_no_severe_failure(tmp_path, server, slack):
-    """The server hangs before the flow begins; the first failure was sent at once, the others came after it."""
+    """The server hangs before the flow begins. The first failure is sent at once, and the others after it."""
     with Chat(WRONG) as chat:
         chat.held_from = 3
         watched(tmp_path, chat, cases=CASES, more=SLACK.format(slack=slack.api_url))
@@ -223,7 +226,7 @@ def test_a_nightly_run_comes_to_its_report_and_is_not_graded_twice(tmp_path, ser
 
 
 def test_the_log_is_still_followed_and_each_entry_alerted_once(tmp_path, server, slack):
-    """By the scheduled flow; `lookout watch` has no need of a server."""
+    """The scheduled flow follows the log. `lookout watch` needs no server."""
     log, config = tmp_path / "guard.jsonl", tmp_path / "lookout.toml"
     log.write_text(entry(0), encoding="utf-8")
     (tmp_path / "suite.jsonl").touch()

@@ -1,4 +1,4 @@
-"""A configured recurring silence, from the file through a verification to the one message after its period."""
+"""A configured recurring silence, from the file through a verification to the single message after its period."""
 
 from __future__ import annotations
 

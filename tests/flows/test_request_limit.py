@@ -1,4 +1,4 @@
-"""An application that limits requests is asked the whole suite: waiting is not a fault, and the limit is obeyed."""
+"""An application with a rate limit gets the whole suite: waiting is not a fault, and Lookout respects the limit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def notes(report):
     ],
 )
 def test_a_limit_of_requests_is_waited_for_and_obeyed(tmp_path, lookout, refusal):
-    """Four questions in two seconds are taken: it is refused a few times, learns, and gets every answer."""
+    """Four questions in two seconds are accepted. After a few refusals, Lookout adapts and gets every answer."""
     with Chat() as chat:
         chat.limit, chat.refusal = (4, 2.0), refusal
         done, report = verify(tmp_path, lookout, chat)

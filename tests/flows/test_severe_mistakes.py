@@ -1,6 +1,6 @@
-"""One wrong answer of each kind that applications give, severity 3, from the command to the verdict.
+"""One typical wrong answer of each kind, with severity 3, from the command to the verdict.
 
-Without a judge no such run passes; with a judge that answers truly it fails; a judge that flatters is void.
+Without a judge, no such run passes. With an honest judge it fails; the grades of a lenient judge are void.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ MISTAKES = {
     ),
 }
 SEEN_BY_RULES = ("swapped", "unit", "row", "ratio")
-"""What a rule sees as a contradiction; the others are at least left open."""
+"""Answers that a rule recognises as a contradiction. The rules at least leave the others open."""
 
 
 def configured(folder: Path, chat: Chat, judge: AnthropicServer | None) -> None:
-    """A suite of these cases, the chat that answers them all wrongly, and a judge where there is one."""
+    """Write a suite of these cases, with a chat that answers all of them wrong, and a judge if given."""
     rows = [
         {
             "id": case_id,
@@ -84,7 +84,7 @@ def configured(folder: Path, chat: Chat, judge: AnthropicServer | None) -> None:
 
 
 def verified(lookout, folder: Path, **key: str):
-    """Run it; the exit code, the verdict, and what each case came to."""
+    """Run the command. Return the exit code, the verdict, and the outcome of each case."""
     done = lookout("verify", "demo", "--fresh", cwd=folder, **key)
     newest = max(folder.glob("data/runs/*/results.json"), key=lambda path: path.stat().st_mtime)
     report, results = read_results(newest)
@@ -113,7 +113,7 @@ def test_severe_mistakes_never_pass_with_any_judge(tmp_path, lookout):
 
 
 def truthful(server: AnthropicServer) -> RuleJudge:
-    """The server's judge, from now on one that knows the wrong answers."""
+    """Make the server's judge recognise the wrong answers from now on."""
     judge = server.judge
     judge.flatters = False
     judge.rejects = tuple(reply for _, _, reply in MISTAKES.values())

@@ -1,4 +1,4 @@
-"""Nothing that came from outside steers a terminal: it is shown with visible escapes, and data for programs is exact."""
+"""Text from outside cannot control a terminal: its escapes are made visible, and data for programs is unchanged."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ HOSTILE = "".join(STEERING[name] for name in STEERING if name != "half a pair")
 
 
 def obeyed(text: str) -> set[str]:
-    """What a terminal or a reader would obey in ``text``."""
+    """Return the sequences in ``text`` that a terminal or a reader would interpret."""
     return {c for c in text if c in "\x1b\x07\x08\r\x7f\x9b\x9d\x9c\u202e\u2066\U000e0041\ud800"}
 
 
 def without_colours(text: str) -> str:
-    """``text`` without Lookout's own colours and weights."""
+    """Return ``text`` without Lookout's own colours and font weights."""
     return re.sub("\x1b\\[[0-79;]+m|\x1b\\[38;[0-9;]+m", "", text)
 
 
@@ -132,7 +132,7 @@ def test_a_document_is_exact_in_a_pipe(capsys):
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data folder with one answer of a hostile application."""
+    """Return a data folder with one answer of a hostile application."""
     store = open_store_in(tmp_path / "data")
     case = gold_case("case-1", severity=Severity.MAJOR)
     rows = (ResultRow(row=exchange(case, HOSTILE)), AssessmentRow(row=assessment(case)))
@@ -147,14 +147,14 @@ def command(data: Path, *arguments: str) -> tuple[tuple[str, ...], dict[str, Any
 
 
 def in_a_pipe(data: Path, *arguments: str) -> tuple[str, str]:
-    """What programs read on standard output, and people on standard error."""
+    """Run commands in a pipe. Return standard output, for programs, and standard error, for people."""
     words, where = command(data, *arguments)
     done = fork_server.run(*words, **where)
     return done.stdout, done.stderr
 
 
 def at_a_terminal(data: Path, *arguments: str) -> str:
-    """What a terminal is sent, with its colours."""
+    """Run commands on a terminal, and return its input with colours."""
     words, where = command(data, *arguments)
     ours, theirs = pty.openpty()
     with fork_server.start(*words, **where, stdout=theirs, stderr=theirs):

@@ -1,4 +1,4 @@
-"""Reports on issues from an answer to the gate: graded by rule, rated by a judge, averaged, compared."""
+"""Reports on issues, from an answer to the gate: graded by rules, rated by a judge, averaged, compared."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def good(case: GoldCase) -> str:
 
 
 def bad(case: GoldCase) -> str:
-    """The right file, and nothing else that helps."""
+    """Build a report with the right file and no other useful content."""
     (name,) = case.triage.reference.relevant_files if case.triage else ()
     return f"Root cause: users enjoy sunny weather, as {name} shows. Recommended fix: wait for rain and try again."
 

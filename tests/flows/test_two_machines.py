@@ -1,4 +1,4 @@
-"""Two machines with one Prefect server, by the command: each has its data folder, and people get one alert."""
+"""Two machines with one Prefect server and their own data folders send people one alert through the command."""
 
 from __future__ import annotations
 

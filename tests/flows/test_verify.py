@@ -1,4 +1,4 @@
-"""One verification as a user starts it: what is left behind, stopped runs, pages that are no chat."""
+"""A verification as a user starts it: its results, stopped runs, and pages without a chat."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
 @pytest.fixture
 def page():
-    """A server that answers every request in one way."""
+    """Start a server that answers every request in one way."""
     servers = []
 
     def serve(status: int, body: str) -> str:
@@ -142,7 +142,7 @@ def test_an_address_where_nobody_listens_is_inconclusive_with_the_reason(tmp_pat
 def test_a_stopped_run_keeps_its_answers_and_the_next_one_goes_on(
     tmp_path, lookout, prefect_environment, clean_space
 ):
-    """Ctrl-C after some answers; the next run asks only what is left and counts each case once."""
+    """After Ctrl-C with some answers, the next run asks only the remaining cases and counts each case once."""
     configured(tmp_path, clean_space, few_cases(tmp_path, severe=3, others=5))
     journal = tmp_path / "data" / "journal"
     environment, pipe = prefect_environment | fork_server.WARM, subprocess.PIPE
@@ -167,7 +167,7 @@ def test_a_stopped_run_keeps_its_answers_and_the_next_one_goes_on(
 
 @pytest.mark.whole_only
 def test_f58_an_older_commit_is_waited_for_and_never_graded(tmp_path, lookout, clean_space):
-    """The Space serves commit ``demo``; another one was deployed: nothing is asked, and one message says so."""
+    """The Space serves commit ``demo`` instead of the deployed one: nothing is asked, and one message reports it."""
     path = configured(tmp_path, clean_space, few_cases(tmp_path, severe=1, others=1))
     readiness = (
         f'[targets.demo.probe.readiness]\nversion_url = "{clean_space}/version"\ndeadline_s = 2\npoll_s = 0.5\n'

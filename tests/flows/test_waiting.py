@@ -1,4 +1,4 @@
-"""A command that takes long says on a terminal what it does, and takes that away again; a pipe hears nothing of it."""
+"""A slow command shows its progress on a terminal and then removes it. A pipe gets no progress."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ with show_waiting("Looking at {place}"):
         sys.stdin.readline()
 print_text("over")
 """
-"""Goes on with each line of its input: a terminal's reader sends one when it has seen what it waits for."""
+"""A program that continues with each line of input. The test sends a line when it has seen the expected output."""
 WRITES = {
     "text": "print_text('written')",
     "a note": "write_note('written\\n')",
@@ -46,7 +46,7 @@ WRITES = {
 
 
 class Terminal:
-    """A pty of 80 columns and what was written on it. ``start`` starts the program with it as its streams."""
+    """A pty of 80 columns and its output. ``start`` starts the program with the pty as its streams."""
 
     def __init__(self, start: Callable[..., subprocess.Popen[Any]]) -> None:
         self.said = ""
@@ -58,7 +58,7 @@ class Terminal:
         os.close(theirs)
 
     def see(self, text: str) -> None:
-        """Read until ``text`` stands there, or the program has ended."""
+        """Read until ``text`` appears or the program has ended."""
         while text not in self.said and self._read():
             pass
 
@@ -66,7 +66,7 @@ class Terminal:
         os.write(self._ours, b"\n")
 
     def end(self) -> str:
-        """All that was written, once the program has ended."""
+        """Return the complete output, after the program has ended."""
         while self._read():
             pass
         assert self.process.wait(COMMAND_S) == 0, self.said
@@ -122,7 +122,7 @@ def test_a_pipe_has_no_line():
 
 
 class HeldBot(Bot):
-    """Answers when the test says so."""
+    """A bot that answers when the test allows it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ COMMANDS = {
 def test_a_command_that_waits_for_an_answer_says_so_on_a_terminal_alone(
     command, seen, tmp_path, prefect_environment
 ):
-    """The answer comes once the terminal shows the line; the same in a pipe shows no line."""
+    """The answer arrives after the terminal shows the line. In a pipe, the command shows no such line."""
     with HeldBot() as bot:
         written(tmp_path, bot.url, "http://127.0.0.1:9")
         variables = {"PREFECT_API_URL": prefect_environment["PREFECT_API_URL"]}

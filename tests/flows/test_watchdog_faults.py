@@ -1,4 +1,7 @@
-"""Rows 19 to 24: faults of the monitor itself. Real processes, killed, hung and starved; a watchdog outside."""
+"""Rows 19 to 24: faults of the monitor itself.
+
+Real processes are killed, hung and starved; a watchdog is outside.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ UNGRADABLE = (
     "The insurer listens to its customers patiently, explains the circumstances with empathy and offers alternatives "
     "wherever that is possible at all."
 )
-"""Nothing in it that a deterministic grader could look for."""
+"""An answer without anything that a deterministic grader could check."""
 
 
 @pytest.fixture
@@ -45,17 +48,17 @@ def slack():
 
 
 def paging(slack: SlackServer) -> str:
-    """What the configuration says of Slack: the monitor's faults have a channel of their own."""
+    """Return the Slack settings. Internal faults of the monitor have their own channel."""
     return f'[alerts]\nslack_channel = "C0ALERTS"\nslack_monitor_channel = "C0MONITOR"\nslack_api_url = "{slack.api_url}"\n'
 
 
 def channels(slack: SlackServer) -> list[str]:
-    """The channel of every message."""
+    """Return the channel of every message."""
     return [message.channel for message in slack.messages]
 
 
 def fault_kinds(folder: Path) -> list[IncidentKind]:
-    """What the stored alerts of an installation are about."""
+    """Return the subjects of an installation's stored alerts."""
     return [alert.kind for alert in load_alerts_in(folder)]
 
 
@@ -67,7 +70,7 @@ def worker(folder: Path, *arguments: str, **variables: str) -> fork_server.Proce
 
 
 def test_f19_a_dead_scheduler_stops_the_heartbeat_and_the_outside_check_fires(tmp_path, dog):
-    """Killed without a word: within a day and an hour the watchdog outside rings, as nothing else can."""
+    """The scheduler is killed without a message. The external watchdog alerts within a day and an hour."""
     with worker(tmp_path, LOOKOUT_HEARTBEAT_URL=dog.check) as scheduler:
         assert dog.wait_for("", count=2)
         scheduler.kill()
@@ -81,7 +84,7 @@ def test_f19_a_dead_scheduler_stops_the_heartbeat_and_the_outside_check_fires(tm
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_f20_a_run_beyond_its_deadline_is_stopped_and_alerts_once(tmp_path, lookout, slack, dog):
-    """The app takes every question and never answers: asking is stopped, and the monitor's owners are notified."""
+    """The app accepts every question and never answers. The run is stopped, and the monitor's owners are notified."""
     with Chat(None) as chat:
         watched(tmp_path, chat, more=paging(slack) + "[watchdog]\nrun_deadline_s = 1.5\n")
         variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check}
@@ -97,7 +100,10 @@ def test_f20_a_run_beyond_its_deadline_is_stopped_and_alerts_once(tmp_path, look
 
 
 def test_f20_a_process_that_does_not_react_is_ended_by_its_guard(tmp_path, slack, dog):
-    """The event loop is blocked for good. The guard tells, pings the failure, and the process ends with 4."""
+    """The event loop is permanently blocked.
+
+    The guard sends an alert, pings the failure, and ends the process with exit code 4.
+    """
     variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check}
     with worker(tmp_path, slack.api_url, **variables) as hung:
         assert hung.wait(timeout=120) == 4
@@ -109,7 +115,7 @@ def test_f20_a_process_that_does_not_react_is_ended_by_its_guard(tmp_path, slack
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_f21_a_run_that_graded_nothing_alerts_and_earns_no_heartbeat(tmp_path, lookout, slack, dog, snapshot):
-    """Every question is answered, no grader has anything to go on: green or not, nobody is watching."""
+    """Every question is answered, but no grader can decide. With any verdict, nothing was monitored."""
     with Chat("It depends on many things, as so often. [Source: Gold, clause 4.2]") as chat:
         watched(tmp_path, chat, gold=UNGRADABLE, more=paging(slack))
         variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check}
@@ -127,7 +133,7 @@ def test_f21_a_run_that_graded_nothing_alerts_and_earns_no_heartbeat(tmp_path, l
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_run_says_to_the_outside_check_that_the_watcher_is_down(tmp_path, lookout, dog):
-    """The run graded; but nobody follows the log any more, which the owner may only hear by this check."""
+    """The run graded its cases, but the log is no longer followed. Only this check can notify the owner."""
     poll = WatchPoll(name="the log of demo", target="demo", at=utc_now() - timedelta(minutes=5), every_s=15)
     with Chat() as chat:
         watched(tmp_path, chat)
@@ -141,7 +147,7 @@ def test_a_run_says_to_the_outside_check_that_the_watcher_is_down(tmp_path, look
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_f22_a_full_disk_alerts_and_loses_nothing(tmp_path, lookout, prefect_environment, slack, dog):
-    """From the third answer on no file can grow: one message, a clear error; with room again the run goes on."""
+    """From the third answer on, no file can grow: one message and a clear error. With free space, the run resumes."""
     asked_twice = 8
     with Chat() as chat:
         watched(tmp_path, chat, cases=asked_twice, more=paging(slack))

@@ -1,4 +1,4 @@
-"""A week of scheduled nights as its owner meets it in Slack: all true, few, useful, and what the page shows."""
+"""A week of scheduled nights as an owner sees it in Slack: few, correct and useful messages, and the page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _, BURST, DOWN, VOID, DRIFT, BACK, EMPTY = range(7)
 
 @pytest.fixture(scope="module")
 def week(tmp_path_factory, prefect_environment):
-    """Seven nights with their digests, on the tests' own Prefect server: pairs in their order, and all alerts."""
+    """Run seven nights with their digests on the tests' own Prefect server.
+
+    Return the pairs in order, and all alerts.
+    """
     folder = tmp_path_factory.mktemp("week")
     happened = list(Week(folder, prefect_environment).run())
     nights, digests = happened[::2], happened[1::2]
@@ -33,13 +36,13 @@ def texts(happened):
 
 
 def places(happened):
-    """Channel and kind of each message."""
+    """Return the channel and kind of each message."""
     return [(sent.channel, sent.kind) for sent in happened.sent]
 
 
 @pytest.mark.whole_only
 def test_each_night_ends_as_what_it_was(week):
-    """Partial where the judge did not speak or was not believed; Empty, not Graded, where nothing came."""
+    """A night is Partial if the judge failed or was not trusted, and Empty, not Graded, without conversations."""
     nights, digests, _ = week
     named = ["Graded", "Graded", "Partial", "Partial", "Graded", "Graded", "Empty"]
     assert [one.state for one in nights] == [("COMPLETED", name) for name in named]
@@ -50,7 +53,7 @@ def test_each_night_ends_as_what_it_was(week):
 
 @pytest.mark.whole_only
 def test_few_messages_each_in_its_owners_channel(week):
-    """Ten beside the seven digests: five new ones, each followed by one reply in its thread once it is over."""
+    """Besides the seven digests, there are ten messages: five new ones, each with one reply in its thread."""
     nights, digests, alerts = week
     message, reply = "message", "reply in its thread"
     assert [sorted(places(one)) for one in nights] == [
@@ -78,7 +81,7 @@ def test_few_messages_each_in_its_owners_channel(week):
 
 @pytest.mark.whole_only
 def test_the_first_line_of_each_digest_says_how_it_stands(week, snapshot):
-    """It is all that a lock screen shows: a night that nobody could grade is not good news."""
+    """A lock screen shows only the first line, so a night without grades is not good news."""
     _, digests, _ = week
     lines = [texts(one)[0].splitlines()[0] for one in digests]
     assert [line[0] for line in lines] == ["✅", "🟠", "❔", "❔", "🟠", "✅", "❔"]
@@ -86,7 +89,7 @@ def test_the_first_line_of_each_digest_says_how_it_stands(week, snapshot):
 
 
 def test_messages_state_true_facts(week):
-    """What is over is not "since", what was counted is no less in the estimate, and nothing new is not nothing."""
+    """Resolved faults are not "since", an estimate is not below its counts, and "nothing new" is not "nothing"."""
     nights, digests, _ = week
     (burst,) = texts(nights[BURST])
     for value in (
@@ -128,7 +131,7 @@ def test_no_message_is_sent_twice(week):
 
 
 def test_the_page_shows_this_week(week, snapshot):
-    """The page is the snapshot of this week's messages, and is renewed with the others."""
+    """The page contains the snapshot of this week's messages, and is updated with the other snapshots."""
     nights, digests, _ = week
     made = page(shown([one for pair in zip(nights, digests, strict=True) for one in pair]))
     if snapshot.session.update_snapshots:

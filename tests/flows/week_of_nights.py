@@ -1,8 +1,8 @@
-"""A week of nights of a lamp shop's assistant, as its scheduled deployments run it, and all that Slack took of it.
+"""A week of nights for a lamp shop's assistant, run by its scheduled deployments, with all messages in Slack.
 
-The shop, its log, its gold set and its configuration are made up here; Slack and the judge's provider are local
-servers, the clock is passed in. `docs/traffic.md` shows what came of it: renew it with
-`python -m tests.flows.week_of_nights`.
+The shop, its log, its gold set and its configuration are made up. Slack and the judge's provider are local servers,
+and the clock is passed in. `docs/traffic.md` shows the result. To update it, run `python -m
+tests.flows.week_of_nights`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ BEGIN: Final = "<!-- made by python -m tests.flows.week_of_nights -->"
 END: Final = "<!-- end of what was made -->"
 
 MONDAY: Final = datetime(2026, 3, 2, 2, 0, tzinfo=UTC)
-"""When the first night is graded: the schedule's default hour, in UTC."""
+"""The time at which the first night is graded: the schedule's default hour, in UTC."""
 DIGEST: Final = timedelta(hours=5)
-"""From the night's hour to the digest's, as both are scheduled by default."""
+"""The time from the night to the digest, as both are scheduled by default."""
 PER_DAY: Final = 300
 
 TOPICS: Final = (
@@ -60,7 +60,7 @@ TOPICS: Final = (
         "Changing it breaks the seal and voids whatever the factory promised before.",
     ),
 )
-"""Question, right answer, the passage it was made from, an answer that no passage supports."""
+"""A question, the right answer, its source passage, and an answer that no passage supports."""
 GOLD: Final = (
     ("repair", "Who repairs a broken lamp?", "The workshop repairs a broken lamp and sends it back insured."),
     ("bulb", "Which bulb fits?", "Any bulb with a small screw fits, provided that its glass is clear."),
@@ -105,7 +105,10 @@ verify_cron = ""
 
 @dataclass(frozen=True)
 class Day:
-    """What happened on a day. ``wrong`` of 100 answers are unsupported; the provider's errors came between hours."""
+    """The events of a day. ``wrong`` of 100 answers are unsupported.
+
+    The provider's errors are between the given hours.
+    """
 
     title: str
     wrong: int = 2
@@ -126,7 +129,7 @@ WEEK: Final = (
 
 
 class Sent(NamedTuple):
-    """A message as Slack took it. ``before`` is what it replaces, where it is an edit."""
+    """A message as Slack accepted it. If it is an edit, ``before`` is the replaced message."""
 
     channel: str
     kind: str
@@ -136,7 +139,7 @@ class Sent(NamedTuple):
 
 
 class Happened(NamedTuple):
-    """What one scheduled run came to: the state's type and name, its message, and what Slack took meanwhile."""
+    """The result of one scheduled run: the state's type, name and message, and Slack's messages during the run."""
 
     title: str
     flow: str
@@ -147,14 +150,14 @@ class Happened(NamedTuple):
 
 
 class Week:
-    """One rehearsal in ``folder``, recorded on the Prefect server that ``environment`` names."""
+    """A simulated week in ``folder``, recorded on the Prefect server in ``environment``."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self.folder = folder
         self._environment = dict(environment)
 
     def run(self, days: tuple[Day, ...] = WEEK) -> Iterator[Happened]:
-        """Night after night, each with its digest behind it."""
+        """Run the nights in order, each followed by its digest."""
         log = self.folder / "slack.jsonl"
         with SlackServer(log=log) as slack, AnthropicServer() as provider:
             self.write(slack, provider)
@@ -178,7 +181,7 @@ class Week:
                         yield Happened(day.title, name.partition("/")[0], at, (state, named), message, sent)
 
     def write(self, slack: SlackServer, provider: AnthropicServer) -> None:
-        """The configuration and the gold set, as their owner has them."""
+        """Write the configuration and the gold set as an owner would."""
         suite = [
             {"id": name, "question": question, "gold": gold, "severity": 2, "language": "en", "type": "care"}
             | {"provenance": {"pipeline": "manual"}}
@@ -191,7 +194,7 @@ class Week:
         (self.folder / "lookout.toml").write_text(config, encoding="utf-8")
 
     def live(self, day: Day, until: datetime) -> None:
-        """The day's log, as the shop's assistant writes it."""
+        """Write the day's log as the shop's assistant does."""
         begin = until - timedelta(days=1)
         rows = [_row(number, begin, day) for number in range(day.conversations)]
         place = self.folder / f"turns-{begin:%Y-%m-%d}.jsonl"
@@ -259,7 +262,7 @@ def _sent(taken: dict[str, Any]) -> Sent:
 
 
 def _block(block: dict[str, Any]) -> str:
-    """What a person reads of a block of Slack's Block Kit."""
+    """Return the visible text of a block of Slack's Block Kit."""
     match block["type"]:
         case "header" | "section":
             parts = [block.get("text"), *block.get("fields", [])]
@@ -273,14 +276,14 @@ def _block(block: dict[str, Any]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Slack's markup as it is shown: dates and links by their words."""
+    """Return Slack's markup as it is displayed: dates and links as text."""
     text = re.sub(r"<!date\^[^|>]*\|([^>]*)>", r"\1", text)
     text = re.sub(r"<[^|<>]*\|([^<>]*)>", r"\1", text)
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def shown(happened: list[Happened]) -> str:
-    """The week as the page has it."""
+    """Format the week as the page shows it."""
     week = "\n".join(line for event in happened for line in _shown(event)).rstrip() + "\n"
     return re.sub(r"LK-[A-Z2-7]{8}", "LK-…", week)  # it follows from the moment, to the millisecond
 
@@ -290,7 +293,7 @@ _ARRIVALS = {
     "reply in its thread": "this reply arrives in the thread of the first message",
     "edit": "this edit replaces a message",
 }
-"""How the page describes each kind of message."""
+"""The page's description of each kind of message."""
 
 
 def _shown(event: Happened) -> Iterator[str]:
@@ -306,14 +309,14 @@ def _shown(event: Happened) -> Iterator[str]:
 
 
 def page(week: str) -> str:
-    """docs/traffic.md with this week in its place."""
+    """Build docs/traffic.md with this week in its section."""
     before, _, rest = DOCS.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{week}\n{END}{after}"
 
 
 def main() -> None:
-    """Rehearse the week and write the page."""
+    """Simulate the week and write the page."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         environment = dict(os.environ)

@@ -1,4 +1,4 @@
-"""The interfaces that scripts, dashboards and people build on, read from the code, one line for each name."""
+"""The interfaces for scripts, dashboards and people, read from the code, with one line for each name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ order by columns.table_name, columns.column_index
 
 
 def command_lines() -> Iterator[str]:
-    """Each command, then its arguments and options with accepted values and default."""
+    """Yield each command, then its arguments and options with accepted values and defaults."""
     for path, command in sorted(every_command().items()):
         yield f"lookout {path}"
         for option in sorted(command.params, key=lambda each: (each.param_type_name, each.opts)):
@@ -38,7 +38,7 @@ def command_lines() -> Iterator[str]:
 
 
 def exit_code_lines() -> Iterator[str]:
-    """The codes, then the commands that give some of them a meaning of their own."""
+    """Yield the exit codes, then the commands that give some of them a special meaning."""
     yield from (f"{code.value} {code.name}" for code in ExitCode)
     for path, codes in sorted(SPECIAL_CODES.items()):
         yield f"lookout {path}: {', '.join(str(code.value) for code in sorted(codes))}"
@@ -47,7 +47,7 @@ def exit_code_lines() -> Iterator[str]:
 def configuration_keys(
     model: type[BaseModel], place: str = "", shown: set[tuple[str, type[BaseModel]]] | None = None
 ) -> Iterator[str]:
-    """Each key of the file as it is written in a table, with accepted values and default."""
+    """Yield each key of the file as it is written in a table, with accepted values and default."""
     shown = set() if shown is None else shown
     if (place, model) in shown:
         return
@@ -69,7 +69,10 @@ def _joined(*parts: str) -> str:
 
 
 def schema_lines(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Each field of a JSON schema by its path, with its types; ``[]`` is an item of a list, ``{}`` a value by name."""
+    """Yield each field of a JSON schema by its path, with its types.
+
+    ``[]`` is an item of a list, ``{}`` is a value of a mapping.
+    """
     types: dict[str, set[str]] = {}
     for path, kind in _schema_fields(schema, schema.get("$defs", {}), "", ()):
         types.setdefault(path, set()).add(kind)
@@ -110,7 +113,7 @@ def _schema_fields(
 
 
 class Recording(dict[str, Any]):
-    """A line's fields; ``names`` collects the paths that are read."""
+    """The fields of a line. ``names`` collects the paths that are read."""
 
     def __init__(self, fields: Mapping[str, Any], names: set[str], path: str = "") -> None:
         super().__init__({name: self._recorded(value, names, f"{path}{name}") for name, value in fields.items()})
@@ -124,7 +127,7 @@ class Recording(dict[str, Any]):
         return cls(value, names, f"{path}.") if isinstance(value, dict) else value
 
     def get(self, key: str, default: Any = None) -> Any:
-        """As `dict.get`, recorded."""
+        """Return the value as `dict.get` does, and record the read."""
         self._names.add(f"{self._path}{key}")
         return super().get(key, default)
 
@@ -136,7 +139,10 @@ class Recording(dict[str, Any]):
 def pipe_lines(
     name: str, answer: Callable[[dict[str, Any]], dict[str, Any]], lines: Iterable[dict[str, Any]]
 ) -> Iterator[str]:
-    """What a pipe reads of its lines, and the fields with types of its answers; the last line cannot be read."""
+    """Yield the fields that a pipe reads from its lines, and the typed fields of its answers.
+
+    The last line is invalid.
+    """
     reads = {"id"}
     out = io.BytesIO()
     given = [json.dumps({"id": "a", **line}).encode() for line in lines]
@@ -150,7 +156,7 @@ def pipe_lines(
 
 
 def conversation_lines() -> Iterator[str]:
-    """The fields with types of what ``lookout conversations`` answers; it reads lines in any form."""
+    """Yield the typed fields of the answers of ``lookout conversations``, which reads lines in any format."""
     out = io.BytesIO()
     logged = {"question": "q", "answer": "a", "context": ["p"], "ts": 1772366400}
     answer_logged_conversations(io.BytesIO(json.dumps(logged).encode() + b"\n[]\n"), out)
@@ -181,7 +187,7 @@ def _value_fields(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 def view_lines(store: Store) -> Iterator[str]:
-    """Each view of the warehouse, then its columns with their types, in order."""
+    """Yield each view of the warehouse, then its columns with their types, in order."""
     with store.database.open_for_writing(1) as connection:
         rows = connection.execute(VIEW_COLUMNS).fetchall()
     view = None
@@ -193,7 +199,7 @@ def view_lines(store: Store) -> Iterator[str]:
 
 
 def deployment_lines(planned: Iterable[PlannedDeployment]) -> Iterator[str]:
-    """Each deployment by its name at Prefect, with its schedule, parameters and tags."""
+    """Yield each deployment by its Prefect name, with its schedule, parameters and tags."""
     for each in planned:
         match each.when:
             case Cron(line=line, time_zone=zone):
@@ -206,5 +212,5 @@ def deployment_lines(planned: Iterable[PlannedDeployment]) -> Iterator[str]:
 
 
 def text_of(lines: Iterable[str]) -> str:
-    """The lines as one text."""
+    """Join the lines into one text."""
     return "\n".join(lines) + "\n"

@@ -1,6 +1,6 @@
-"""Names that scripts, dashboards and configurations use are recorded: a change to one of them is a visible diff.
+"""Names that scripts, dashboards and configurations use are recorded, so that a change is a visible diff.
 
-Renew the record with ``make snapshots ONLY=tests/interfaces``. A key of lookout.toml that gets another name also needs a line in
+Update the record with ``make snapshots ONLY=tests/interfaces``. A renamed key of lookout.toml also needs a line in
 ``monitors/config/renamed_keys.toml``.
 """
 
@@ -38,7 +38,7 @@ from tests.warehouse.temporary_stores import bare_store_in
 TARGET = {"url": "https://bot.example.com", "suite": "suite.jsonl"}
 
 LONG = {"text": "Nothing. " * 120_000}
-"""Longer than what is read of a text."""
+"""A text that is longer than the part that is read."""
 PIPE_LINES = {
     "facts": [
         {"text": "Within 24 months, up to 150 euros, 5 % and 3 rooms from 1 March 2026; 12 km.", "language": "en"},
@@ -70,7 +70,7 @@ PIPE_LINES = {
         }
     ],
 }  # fmt: skip
-"""Lines whose answers together have every field."""
+"""Lines whose answers together contain every field."""
 
 
 def test_commands_with_options(snapshot):
@@ -86,7 +86,7 @@ def test_configuration_keys(snapshot):
 
 
 def test_fields_of_the_pipes(snapshot, monkeypatch):
-    """Of each command for scripts: a new one needs a line of its own in `PIPE_LINES`."""
+    """Every pipe command has fields in the snapshot. A new pipe needs its own line in `PIPE_LINES`."""
     answers = {}
     (names,) = (names for user, names in USERS.items() if user.startswith("Scripts"))
     for name in names:
@@ -121,7 +121,7 @@ def test_alert_kinds_and_reasons(snapshot):
 
 
 def test_names_of_the_deployments(snapshot):
-    """Of a configuration that has everything that gives a deployment."""
+    """The configuration has all settings that create a deployment."""
     target = {
         **TARGET,
         "space": "owner/space",
@@ -159,7 +159,7 @@ SOURCES = {"log": {"kind": "file", "path": "conversations.jsonl"}}
     ids=["required key", "optional key", "key of a kind of table", "key in a list", "table"],
 )  # fmt: skip
 def test_a_renamed_key_is_an_error_that_names_the_new_one(values, old, new, tmp_path):
-    """And nothing else: that the new key is missing is the same mistake."""
+    """No other error is reported, because the missing new key is the same mistake."""
     table = tmp_path / "renamed.toml"
     table.write_text(RENAMED, encoding="utf-8")
     with pytest.raises(ConfigError) as error:

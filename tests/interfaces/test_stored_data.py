@@ -1,4 +1,4 @@
-"""A data folder that an earlier version wrote is read and continued by this one (see data/README.md)."""
+"""This version reads and continues a data folder of an earlier version (see data/README.md)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KINDS = "select failure_kind, sum(cases) from failures_by_kind group by all orde
 
 @pytest.fixture
 def installation(tmp_path):
-    """A folder with a configuration, the stored suite and the stored data folder."""
+    """Return a folder with a configuration, the stored suite and the stored data folder."""
     with tarfile.open(STORED / "written_at_6804228.tar.xz") as archive:
         archive.extractall(tmp_path, filter="data")
     shutil.copy(STORED / "suite.jsonl", tmp_path)
@@ -47,14 +47,14 @@ def installation(tmp_path):
 
 
 def run(folder: Path, *arguments: str, code: ExitCode = ExitCode.PASS) -> str:
-    """Standard output of a command that ends with ``code``."""
+    """Run a command, check that it ends with ``code``, and return its standard output."""
     done = fork_server.run(*arguments, cwd=folder, env=fork_server.bare())
     assert done.returncode == code, done.stderr
     return done.stdout
 
 
 def incidents(folder: Path) -> dict[tuple, str]:
-    """The state of each incident by kind, failure kind and case."""
+    """Return the state of each incident by kind, failure kind and case."""
     listed = json.loads(run(folder, "alerts", "list", "--all", "--json"))
     return {(one["kind"], one["failure_kind"], one["case_id"]): one["state"] for one in listed}
 
@@ -64,7 +64,7 @@ def test_the_archive_is_small():
 
 
 def rows(folder: Path, query: str) -> list[str]:
-    """The warehouse's answer, as lines of CSV without the header."""
+    """Return the rows of a warehouse query, as lines of CSV without the header."""
     return run(folder, "sql", query, "--csv").splitlines()[1:]
 
 

@@ -1,4 +1,4 @@
-"""Prompts, retry policies and judges for the tests of this folder."""
+"""Prompts, retry policies and judges for the tests in this folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WRONG = "Cataract surgery is covered after one year of waiting, up to ₹25,000 
 
 
 def ask(answer: str = RIGHT, prompt_id: str = "case-1", **changes: Any) -> RenderedPrompt:
-    """A prompt about cataract surgery."""
+    """Build a prompt about cataract surgery."""
     subject = Subject(**({"turns": ("Is cataract covered?",), "expected": (GOLD,), "answer": answer} | changes))
     return build_judge_prompt(subject, prompt_id=prompt_id, nonce=NONCE)
 
@@ -30,19 +30,19 @@ def ask(answer: str = RIGHT, prompt_id: str = "case-1", **changes: Any) -> Rende
 async def judge_at(
     server: AnthropicServer, retry_policy: RetryPolicy = QUICK, **changes: Any
 ) -> AsyncGenerator[AnthropicJudge]:
-    """A judge whose provider is the local server."""
+    """Build a judge whose provider is the local server."""
     options: dict[str, Any] = {"api_key": KEY, "base_url": server.url, "retry_policy": retry_policy}
     async with AnthropicJudge(MODEL, **(options | changes)) as judge:
         yield judge
 
 
 class Pauses:
-    """Stands for sleeping: says how long, and lets others work."""
+    """A replacement for sleeping that records the duration and lets other tasks run."""
 
     def __init__(self) -> None:
         self.asked: list[float] = []
 
     async def __call__(self, seconds: float) -> None:
-        """Remember the pause."""
+        """Record the pause."""
         self.asked.append(seconds)
         await asyncio.sleep(0)

@@ -1,4 +1,7 @@
-"""The drift test a second time, for thousands of streams at once: numpy and scipy, no state, written from the formula."""
+"""A second implementation of the drift test for thousands of streams at once, directly from the formula.
+
+It uses numpy and scipy, and has no state.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,13 @@ from numpy.typing import NDArray
 from scipy.special import betaln, logsumexp, xlogy
 
 Streams = NDArray[np.float64]
-"""A row for each stream, a column for each night."""
+"""A matrix with a row for each stream and a column for each night."""
 
 PRIORS = ((0.5, 0.5), (0.5, 8.0))
 
 
 def log_evidence(failures: Streams, graded: Streams, window: int = 60) -> Streams:
-    """The logarithm of the e-value after each night but the first."""
+    """Return the logarithm of the e-value after each night except the first."""
     failed, counted = (np.cumsum(each, axis=1) for each in (failures, graded))
     return np.stack(
         [_at(failed[:, : night + 1], counted[:, : night + 1], window) for night in range(1, failed.shape[1])],
@@ -22,7 +25,7 @@ def log_evidence(failures: Streams, graded: Streams, window: int = 60) -> Stream
 
 
 def alarms(failures: Streams, graded: Streams, alpha: float, window: int = 60) -> NDArray[np.int64]:
-    """The night on which each stream first reaches 1/alpha; -1 where it never does."""
+    """Return the night on which each stream first reaches 1/alpha, or -1 if it never does."""
     reached = log_evidence(failures, graded, window) >= -np.log(alpha)
     return np.where(reached.any(axis=1), reached.argmax(axis=1) + 1, -1)
 

@@ -1,4 +1,4 @@
-"""A disk without bytes and one without inodes get their own advice."""
+"""A disk without free bytes and a disk without free inodes have different advice."""
 
 from __future__ import annotations
 

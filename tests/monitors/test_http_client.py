@@ -1,4 +1,4 @@
-"""What others serve is fetched within limits of time, size, redirects and place, over real sockets."""
+"""Remote content is fetched with limits of time, size, redirects and addresses, over real sockets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ TEXT = b"the same text over and over. " * 100_000
 
 
 class Hostile(ThreadedServer):
-    """Misbehaves by path: ``/to?url=…``, ``/hops/3``, ``/drips``, ``/endless``, ``/packed/gzip``; else says who asked."""
+    """A server that misbehaves by path, and otherwise returns who sent the request.
+
+    Paths: ``/to?url=…``, ``/hops/3``, ``/drips``, ``/endless``, ``/packed/gzip``.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -161,7 +164,7 @@ async def test_credentials_stay_with_the_configured_origin(server):
 
 
 async def test_the_address_that_was_checked_is_the_one_connected_to(server):
-    """A name that would lead elsewhere by the system's own resolver: only the checked address is used."""
+    """The connection goes to the address that was checked, even if the system resolves the name differently."""
     asked: list[str] = []
 
     async def resolve(host: str) -> list[str]:
@@ -189,7 +192,7 @@ async def test_a_name_that_turns_inside_between_check_and_connection_is_refused(
 
 
 async def test_a_configured_proxy_resolves_for_itself(server, monkeypatch):
-    """The proxy gets the name as it stands; nothing here looks up where the connection goes."""
+    """A configured proxy receives the unchanged name and resolves it; Lookout does not resolve it."""
     monkeypatch.setenv("http_proxy", server.url)
 
     async def resolve(_host: str) -> list[str]:

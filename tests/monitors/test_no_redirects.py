@@ -1,4 +1,4 @@
-"""A judge's prompt, a message for Slack and a ping go to the configured address, and follow no redirect."""
+"""A judge's prompt, a Slack message and a ping go to the configured address and follow no redirect."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATIENCE = RetryPolicy(deadline_s=20, try_s=10, tries=2, most_pause_s=0.1)
 
 
 class Inside(ThreadedServer):
-    """Counts who comes. ``sends_to`` set, it redirects everything there."""
+    """A server that counts its requests; if ``sends_to`` is set, it redirects every request there."""
 
     def __init__(self, sends_to: str | None = None) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A count and its noun."""
+"""Tests of a count with its noun."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A provider may ask for a pause, and not for the night."""
+"""A pause that a provider requests is accepted up to a limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATIENCE = RetryPolicy(deadline_s=60, tries=4, most_pause_s=10)
 
 
 def failing(times: int, after_s: float | None = None):
-    """Fails so often, then says "done"."""
+    """Return a function that fails ``times`` times and then returns "done"."""
     left = [times]
 
     async def attempt() -> str:

@@ -1,7 +1,8 @@
-"""A local server that speaks Anthropic's Messages and Batches APIs, keeps what it got, and can misbehave.
+"""A local server with Anthropic's Messages and Batches APIs that records its requests and can misbehave.
 
-By hand: ``python -m tests.servers.anthropic --port 8066``, then ``base_url`` of ``[judge]`` is the address it prints
-and ``ANTHROPIC_API_KEY`` the key. ``POST /control`` with ``["429:2", "refusal"]`` plans faults for the next requests.
+To start it by hand, run ``python -m tests.servers.anthropic --port 8066``. Set ``base_url`` of ``[judge]`` to the
+printed address and ``ANTHROPIC_API_KEY`` to the printed key. ``POST /control`` with ``["429:2", "refusal"]`` plans
+faults for the next requests.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from tests.servers.threaded_server import ThreadedServer
 
 KEY = "sk-ant-api03-a-key-for-tests"
 MAX_BYTES = 32 * 2**20
-"""A request may have 32 MB: docs.anthropic.com, api/errors."""
+"""The maximum request size, 32 MB: docs.anthropic.com, api/errors."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One request as it came in: its path, its headers in lower case, its bytes."""
+    """One received request: its path, its headers in lower case, its bytes."""
 
     path: str
     headers: dict[str, str]
@@ -39,18 +40,18 @@ class Asked:
 
     @property
     def json(self) -> Any:
-        """The body read."""
+        """Return the parsed body."""
         return json.loads(self.body)
 
 
 class AnthropicServer(ThreadedServer):
-    """The API on loopback.
+    """Anthropic's API on the loopback interface.
 
-    Faults, one per request in the order planned: an HTTP status, with Retry-After seconds where given (``429:2``);
+    Faults, one per request in the planned order: an HTTP status, with Retry-After seconds if given (``429:2``);
     ``cut`` (half of the reply, then the connection drops), ``hang`` (never answers), ``reset`` (drops it at once),
     ``html`` (a proxy's page with status 200), ``overloaded_200``, ``refusal``, ``truncated``, ``empty``,
-    ``thinking``, ``wrong_model:NAME``, ``ok``, or a name of ``anthropic_replies.SPOILED``. `always` holds until it
-    is changed. `when` maps a phrase of the prompt to a fault. ``batch_faults`` maps a batch's ``custom_id``, or
+    ``thinking``, ``wrong_model:NAME``, ``ok``, or a name of ``anthropic_replies.SPOILED``. `always` applies until
+    it is changed. `when` maps a phrase of the prompt to a fault. ``batch_faults`` maps a batch's ``custom_id``, or
     ``"first"`` and ``"last"``, to ``expired``, ``errored``, ``canceled`` or a fault of the reply.
     """
 
@@ -79,7 +80,7 @@ class AnthropicServer(ThreadedServer):
 
     @property
     def messages(self) -> list[Asked]:
-        """The single requests, oldest first."""
+        """Return the single requests, oldest first."""
         return [asked for asked in self.asked if asked.path == "/v1/messages"]
 
     def misbehave(self, *faults: str) -> None:
@@ -88,7 +89,7 @@ class AnthropicServer(ThreadedServer):
             self._faults.extend(faults)
 
     def behave(self) -> None:
-        """Forget the faults that were planned."""
+        """Remove the planned faults."""
         with self._lock:
             self._faults.clear()
         self.always = None
@@ -96,11 +97,11 @@ class AnthropicServer(ThreadedServer):
         self.batch_faults.clear()
 
     def fool(self, phrases: Iterable[str]) -> None:
-        """From now on the judge passes an answer that holds one of ``phrases``."""
+        """Make the judge pass every answer that contains one of ``phrases``."""
         self.judge.fooled_by = tuple(phrases)
 
     def application(self) -> web.Application:
-        """The routes of both APIs, and the control of the faults."""
+        """Return the routes of both APIs and the route that plans faults."""
         app = web.Application(client_max_size=2 * MAX_BYTES)
         app.router.add_post("/v1/messages", self._messages)
         app.router.add_post("/v1/messages/count_tokens", self._count_tokens)

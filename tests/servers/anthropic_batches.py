@@ -1,4 +1,7 @@
-"""The life of message batches: created, in progress for a few looks, ended; results in no order, keyed by custom_id."""
+"""The life cycle of message batches: created, in progress for a few polls, ended.
+
+Results have no order and are identified by custom_id.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ CREATED = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 
 @dataclass
 class Batch:
-    """One batch. ``looks`` is how often it must still be looked at before it has ended; -1 is never."""
+    """A batch that ends after ``looks`` further polls; -1 means never."""
 
     id: str
     requests: list[dict[str, Any]]
@@ -26,11 +29,11 @@ class Batch:
 
     @property
     def ended(self) -> bool:
-        """Whether its results can be had."""
+        """Return whether the results are available."""
         return bool(self.results)
 
     def shown(self, base_url: str) -> dict[str, Any]:
-        """The object that the API sends for it."""
+        """Return the object that the API sends for the batch."""
         kinds = [result["result"]["type"] for result in self.results]
         counts = {name: kinds.count(name) for name in ("succeeded", "errored", "canceled", "expired")}
         status = "ended" if self.ended else ("canceling" if self.canceled else "in_progress")
@@ -48,7 +51,7 @@ class Batch:
         }
 
     def look(self, replies: Replies) -> None:
-        """Count a poll of the batch: time passes by polls here."""
+        """Count a poll of the batch, because the server measures time in polls."""
         if self.ended:
             return
         if self.canceled or self.looks == 0:
@@ -73,5 +76,5 @@ class Batch:
         return {"type": "succeeded", "message": replies.message(request["params"], fault, batch=True)}
 
     def lines(self) -> bytes:
-        """The file of results."""
+        """Return the lines of the results file."""
         return b"".join(json.dumps(result).encode() + b"\n" for result in self.results)

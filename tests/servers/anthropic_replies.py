@@ -1,4 +1,4 @@
-"""How a message of the API looks, and the ways in which one can be wrong while its status is 200."""
+"""Messages of the API, and the ways in which a message with status 200 can be wrong."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _with(**changes: Any) -> Spoil:
 
 
 def _with_criterion(name: str, **changes: Any) -> Spoil:
-    """The verdict with one criterion changed, or without it where nothing is changed."""
+    """Return a function that changes one criterion of a verdict, or removes it if no change is given."""
 
     def spoil(verdict: dict[str, Any]) -> str:
         others = {key: answer for key, answer in verdict["criteria"].items() if key != name}
@@ -53,7 +53,7 @@ SPOILED: dict[str, Spoil] = {
     "contradiction": _with(factual_match=True, score=0.0, failure_kinds=["wrong_fact"]),
     "surrogate": lambda verdict: as_text(verdict).replace('"reason": "', '"reason": "\\ud800'),
 }
-"""Verdicts that no one should believe, by the name of their fault."""
+"""Verdicts that must be rejected, by the name of their fault."""
 
 SPOILED_CRITERIA: dict[str, Spoil] = {
     "no_criteria": lambda verdict: as_text({k: v for k, v in verdict.items() if k != "criteria"}),
@@ -68,7 +68,7 @@ SPOILED_CRITERIA: dict[str, Spoil] = {
     "criterion_1_without_quote": _with_criterion("completeness", score=1, quote="", reason="all is there"),
     "criterion_0_without_reason": _with_criterion("completeness", score=0, quote="", reason=" "),
 }
-"""Ratings to believe, with criteria that no one should believe."""
+"""Valid ratings with criteria that must be rejected."""
 
 
 MISCOUNTED: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -78,11 +78,11 @@ MISCOUNTED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "usage_huge": lambda usage: usage | {"input_tokens": 10**30},
     "usage_fraction": lambda usage: usage | {"cache_creation_input_tokens": "1.5"},
 }
-"""Counts of tokens that cannot be true, by their names."""
+"""Impossible token counts, by name."""
 
 
 class Replies:
-    """Makes messages. ``model`` is another one than was asked for when it is set."""
+    """A builder of messages; ``model``, if set, replaces the requested model."""
 
     def __init__(self, judge: RuleJudge, cache: PromptCache) -> None:
         self.judge = judge
@@ -90,7 +90,7 @@ class Replies:
         self._count = 0
 
     def message(self, body: dict[str, Any], fault: str | None = None, *, batch: bool = False) -> dict[str, Any]:
-        """The reply to a request that the API takes; ``fault`` says what is wrong with it."""
+        """Return the reply to a valid request, with ``fault``."""
         name, _, argument = (fault or "").partition(":")
         text, stop = self._written(body, name)
         content = [{"type": "text", "text": text}] if text is not None else []
@@ -131,7 +131,7 @@ class Replies:
 
 
 def user_text(body: dict[str, Any]) -> str:
-    """All that the user's messages say."""
+    """Return the text of all user messages."""
     texts: list[str] = []
     for message in body["messages"]:
         content = message["content"]
@@ -140,4 +140,4 @@ def user_text(body: dict[str, Any]) -> str:
 
 
 OVERLOADED = Refusal("overloaded_error", "Overloaded").body()
-"""What comes inside a 200 when a proxy or a stream had begun already."""
+"""The body of an overload error with status 200, from a proxy or a stream that had already begun."""

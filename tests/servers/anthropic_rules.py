@@ -1,4 +1,4 @@
-"""What the Messages API refuses, as its documentation states it: an error's type and text, or nothing.
+"""The errors of the Messages API for invalid requests, as its documentation states them.
 
 Sources: docs.anthropic.com, api/messages, api/errors, build-with-claude/structured-outputs and batch-processing;
 parameter names from the SDK's own ``MessageCreateParams`` (2.12).
@@ -27,32 +27,32 @@ PARAMETERS = {
     "model", "max_tokens", "messages", "system", "metadata", "output_config", "service_tier", "stop_sequences",
     "stream", "thinking", "tools", "tool_choice", "cache_control", "container", "inference_geo",
 }  # fmt: skip
-"""``temperature``, ``top_p`` and ``top_k`` are not among them any more."""
+"""The accepted parameters, without ``temperature``, ``top_p`` and ``top_k``, which are no longer supported."""
 
 CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 CONTEXT_TOKENS = 200_000
 UNSUPPORTED_IN_SCHEMA = {"minimum", "maximum", "multipleOf", "minLength", "maxLength", "maxItems"}
-"""Bounds that structured output does not enforce and refuses to take."""
+"""Bounds that structured output does not enforce and therefore rejects."""
 
 
 class Refusal(NamedTuple):
-    """An error as the API words it."""
+    """An error in the words of the API."""
 
     type: str
     message: str
 
     @property
     def status(self) -> int:
-        """Its HTTP status."""
+        """Return the HTTP status of the error."""
         return STATUS_OF[self.type]
 
     def body(self) -> dict[str, Any]:
-        """What is sent."""
+        """Return the response body."""
         return {"type": "error", "error": {"type": self.type, "message": self.message}, "request_id": "req_test"}
 
 
 def wrong_with(body: Any) -> Refusal | None:
-    """Why the API would not take these parameters."""
+    """Return the error for these parameters, or ``None`` if they are valid."""
     if not isinstance(body, dict):
         return _invalid("Input should be an object")
     unknown = sorted(set(body) - PARAMETERS)
@@ -97,7 +97,10 @@ def _wrong_schema(schema: dict[str, Any], place: str) -> Refusal | None:
 
 
 def wrong_with_batch(body: Any) -> Refusal | None:
-    """Why the API would not take a batch. What is inside its requests is looked at later, request by request."""
+    """Return the error for a batch, or ``None`` if it is valid.
+
+    The requests of the batch are validated later, one by one.
+    """
     requests = body.get("requests") if isinstance(body, dict) else None
     if not requests:
         return _invalid("requests: List should have at least 1 item")

@@ -1,9 +1,10 @@
-"""Tokens and the prompt cache, by rule: four bytes of UTF-8 are a token, a prefix once seen is read from the cache.
+"""Tokens and the prompt cache, by simple rules.
 
-It follows the real cache: only what stands up to a ``cache_control`` mark is cached, a prefix below the
-model's smallest length silently is not, writing has a price by its time to live. What is simplified:
-entries do not age (a test is over in seconds), and inside a batch, whose requests run beside each other, a share of
-the readers come too early and pay for writing again, as the documentation warns (hit rates of 30 to 98 %).
+Four bytes of UTF-8 are a token, and a prefix that was sent before is read from the cache. As in the real cache,
+only the text up to a ``cache_control`` mark is cached, a prefix below the model's minimum length is silently not
+cached, and the price of writing depends on the time to live. Two rules are simplified. Entries do not expire,
+because a test takes seconds. In a batch, whose requests run in parallel, a share of the readers come too early and
+pay for writing again, as the documentation warns (hit rates of 30 to 98 %).
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ import json
 from typing import Any, NamedTuple
 
 MIN_PREFIX_TOKENS = {"haiku": 4096, "sonnet": 2048, "opus": 4096}
-"""Tokens below which nothing is cached: docs.anthropic.com, prompt-caching, for the 4.5 and 4.6 families."""
+"""The minimum number of tokens for caching: docs.anthropic.com, prompt-caching, for the 4.5 and 4.6 families."""
 
 BYTES_PER_TOKEN = 4
 
 
 def tokens(text: str) -> int:
-    """How many tokens ``text`` counts."""
+    """Return the number of tokens of ``text``."""
     return -(-len(text.encode("utf-8")) // BYTES_PER_TOKEN)
 
 
@@ -30,7 +31,7 @@ class Prompt(NamedTuple):
 
     @classmethod
     def of(cls, body: dict[str, Any]) -> Prompt:
-        """Schema, system, messages: the schema is put before everything else."""
+        """Return the prompt of a request: schema, system, messages. The schema is before everything else."""
         schema = (body.get("output_config") or {}).get("format")
         blocks = [(json.dumps(schema), None)] if schema else []
         blocks += _blocks(body.get("system") or [])
@@ -39,11 +40,11 @@ class Prompt(NamedTuple):
         return cls(tuple(blocks))
 
     def count(self) -> int:
-        """All its tokens."""
+        """Return the number of tokens."""
         return sum(tokens(text) for text, _ in self.blocks)
 
     def cacheable(self) -> tuple[str, int, str] | None:
-        """The longest marked prefix: its key, its tokens, its time to live."""
+        """Return the key, tokens and time to live of the longest marked prefix."""
         last = max((at for at, (_, mark) in enumerate(self.blocks) if mark), default=None)
         if last is None:
             return None
@@ -60,14 +61,17 @@ def _blocks(content: str | list[dict[str, Any]]) -> list[tuple[str, dict[str, st
 
 
 class PromptCache:
-    """What was sent before. ``batch_hit_share`` of a batch's requests find what another of the batch wrote."""
+    """The cache of earlier prefixes.
+
+    In a batch, a share ``batch_hit_share`` of the requests finds prefixes that other requests of the batch wrote.
+    """
 
     def __init__(self, batch_hit_share: float = 0.7) -> None:
         self.batch_hit_share = batch_hit_share
         self._known: set[tuple[str, str]] = set()
 
     def usage(self, body: dict[str, Any], written: str, *, batch: bool = False) -> dict[str, Any]:
-        """What the API would say that this request used."""
+        """Return the usage that the API reports for this request."""
         prompt = Prompt.of(body)
         total = prompt.count()
         read, wrote, ttl = self._through_cache(prompt, body, early=batch and self._comes_early(body))
@@ -95,6 +99,6 @@ class PromptCache:
         return 0, length, ttl
 
     def _comes_early(self, body: dict[str, Any]) -> bool:
-        """Computed from the request itself, so that the same batch costs the same."""
+        """Return whether a batch request misses the cache, by its hash, so that the same batch has the same cost."""
         digest = hashlib.sha256(json.dumps(body["messages"], sort_keys=True).encode()).digest()
         return digest[0] / 256 >= self.batch_hit_share

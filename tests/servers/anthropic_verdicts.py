@@ -1,10 +1,10 @@
-"""A small judge that needs no model: it reads the fences of a prompt and compares what stands in them, by rule.
+"""A small judge without a model that parses the fences of a prompt and compares their content by rule.
 
-Quantities of the gold must be in the answer, in its order and with its units, and the words of the gold mostly too, in
-what the answer says of this question and of today; an expected refusal must be one and tell nothing behind it; claims
-about documents must be found in the documents. It is a real judge, if a simple one, so that a figure from end to end
-means something. It can be set to be fooled: by a list of phrases, or by everything. One that flatters is content to
-find the gold's figures anywhere, or half of its words where it has none.
+Quantities of the gold must be in the answer, in the same order and with their units. Most words of the gold must
+also be in the part of the answer that is about this question and the present. An expected refusal must refuse and
+give no information after it; claims about documents must be in the documents. The judge is simple but real, so that
+end-to-end figures have a meaning. It can be fooled on purpose: by a list of phrases, or by everything. A judge that
+flatters accepts the gold's figures anywhere, or half of its words if the gold has no figure.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ FENCE = re.compile(
     r"^<<<BEGIN (?P<label>[a-z0-9 _-]+) (?P<nonce>[0-9a-f]{16,64})>>>\n(?P<body>.*?)\n?^<<<END (?P=label) (?P=nonce)>>>$",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
-"""How a fence looks, see ``monitors/judge/untrusted_text.py``."""
+"""The pattern of a fence, see ``monitors/judge/untrusted_text.py``."""
 
 LIKE_ENOUGH = 0.55
-"""Share of the gold's words of substance that an answer must hold."""
+"""The minimum share of the gold's content words that an answer must contain."""
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _EMPTY = (
@@ -41,11 +41,11 @@ _EMPTY_KEYS = frozenset(word[:5] for word in _EMPTY.split())
 _NOT = re.compile(r"\b(?:not|no|never|cannot|without|excluded?|nahi|nahin)\b|n't\b|नहीं", re.IGNORECASE)
 
 _LEADS = dict.fromkeys(("yes", "haan", "हाँ"), True) | dict.fromkeys(("no", "nahi", "नहीं"), False)
-"""Whether an answer opens with a yes."""
+"""First words of an answer, and whether each is a yes."""
 
 
 class Case(NamedTuple):
-    """What a prompt asks about, as it stands inside its fences."""
+    """The content of a prompt's fences: question, golds, answer and documents."""
 
     question: str
     golds: tuple[str, ...]
@@ -55,7 +55,7 @@ class Case(NamedTuple):
 
 
 def read_prompt(text: str) -> Case | None:
-    """The case in a prompt's user message; ``None`` when nothing is fenced as an answer."""
+    """Return the case in a prompt's user message, or ``None`` if no answer is fenced."""
     fields: dict[str, list[str]] = {}
     for fence in FENCE.finditer(text):
         fields.setdefault(fence["label"].lower(), []).append(fence["body"])
@@ -72,10 +72,11 @@ def read_prompt(text: str) -> Case | None:
 
 
 class RuleJudge:
-    """Verdicts by rule.
+    """A judge that gives verdicts by rule.
 
-    ``fooled_by`` are phrases that make it pass an answer that holds one, ``rejects`` phrases that make it fail one.
-    ``ratings`` maps phrases to the rating, 1 to 5, of an answer that holds one; known answers of a batch hold none.
+    An answer with a phrase of ``fooled_by`` passes, and an answer with a phrase of ``rejects`` fails. ``ratings``
+    maps phrases to the rating, 1 to 5, of an answer that contains the phrase; known answers of a batch contain
+    none.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class RuleJudge:
         self.ratings: dict[str, int] = {}
 
     def verdict(self, prompt: str, wanted: Iterable[str]) -> dict[str, Any]:
-        """What it says of ``prompt``, with the fields that the schema ``wanted``."""
+        """Return the verdict on ``prompt``, with the fields of the schema in ``wanted``."""
         case = read_prompt(prompt)
         score, kinds = (0.0, ["format"]) if case is None else self._score(case)
         answer = case.answer if case else ""
@@ -113,7 +114,7 @@ class RuleJudge:
         return {name: verdict[name] for name in wanted if name in verdict}
 
     def is_right(self, case: Case) -> bool:
-        """Whether it passes the answer."""
+        """Return whether the judge passes the answer."""
         score, kinds = self._score(case)
         return score >= LIKE_ENOUGH or not kinds
 
@@ -151,11 +152,11 @@ class RuleJudge:
 
 
 _REFERENCE = re.compile(r"(?:Severity|Root cause|Relevant files): ?")
-"""How what is known about an issue begins, see ``monitors/goldset/issues.py``."""
+"""The start of an issue's reference, see ``monitors/goldset/issues.py``."""
 
 
 def _rated_alone(issue: str, report: TriageReport) -> tuple[float, list[str]]:
-    """A rater who knows no right answer: a cause about what the issue is about, with a place to act on."""
+    """Rate a report without a reference: the cause must share words with the issue, and files raise the score."""
     shared = {word.lower() for word in _WORD.findall(report.root_cause or "")} & {
         word.lower() for word in _WORD.findall(issue)
     }
@@ -165,7 +166,10 @@ def _rated_alone(issue: str, report: TriageReport) -> tuple[float, list[str]]:
 
 
 def _rated(reference: TriageReport, report: TriageReport) -> tuple[float, list[str]]:
-    """A strict rater of reports: the cause decides, then the files. Scores of 1, 0.75, 0.5, 0.25 are 5 to 2, 0 is 1."""
+    """Rate a report strictly against its reference: the cause decides, then the files.
+
+    Scores of 1, 0.75, 0.5, 0.25 are 5 to 2, 0 is 1.
+    """
     cause = _alike(reference.root_cause or "", report.root_cause or "")[0] if reference.root_cause else 1.0
     files = compute_agreement(report.files or (), reference.files or ()).f1 if reference.files else 1.0
     if cause < LIKE_ENOUGH:
@@ -189,7 +193,10 @@ def _alike(gold: str, answer: str) -> tuple[float, list[str]]:
 
 
 def _criteria(case: Case, right: bool) -> dict[str, dict[str, object]]:
-    """Helpfulness, completeness and accuracy of a report; what it lacks has no quote, what is wrong has one."""
+    """Return helpfulness, completeness and accuracy of a report.
+
+    A missing part has no quote, a wrong part has one.
+    """
     report = read_report(case.answer)
     cause = report.root_cause or ""
     quote = cause if cause and cause in case.answer else _closest(case)
@@ -225,7 +232,10 @@ _OPPOSITES = (
 
 
 def _about(question: str, answer: str) -> str:
-    """What an answer says of this question and of today: the row of a table, no other question's, no past."""
+    """Return the part of an answer that is about this question and the present.
+
+    A row of a table counts; parts about other questions or the past do not.
+    """
     rows = [line.strip("| ").split(" | ") for line in answer.split("\n") if line.startswith("|")]
     named = [row[-1] for row in rows if len(row) > 1 and question.endswith(row[0])]
     if named:
@@ -243,7 +253,7 @@ def _is_found(gold: str, answer: str) -> bool:
 
 
 def _is_reordered(gold: str, answer: str) -> bool:
-    """The same figures in another order, or with other units behind them, or per something else."""
+    """Return whether the same figures have another order, other units or another reference such as "per day"."""
     for source in reversed(find_citations(answer)):
         answer = answer[: source.start] + answer[source.end :]
     per = set(_PER.findall(gold))
@@ -258,7 +268,7 @@ def _is_reordered(gold: str, answer: str) -> bool:
 
 
 def _is_turned(gold: str, answer: str) -> bool:
-    """Whether the answer has the opposite of a word of the gold in its place."""
+    """Return whether the answer replaces a word of the gold by its opposite."""
     wanted, stated = (set(re.findall(r"[a-z]+", text.lower())) for text in (gold, answer))
     turned = ((word, opposite) for pair in _OPPOSITES for word, opposite in (pair, pair[::-1]))
     return any(
@@ -277,7 +287,7 @@ def _grounded(case: Case) -> tuple[float, list[str]]:
 
 
 def _quantities(text: str) -> set[tuple[str, str]]:
-    """Kind or currency, and value."""
+    """Return the kind or currency of each quantity, and its value."""
     return {(fact.unit or str(fact.kind), fact.value) for fact in read_facts(text)}
 
 
@@ -290,12 +300,12 @@ def _words(text: str) -> set[str]:
 
 
 def _closest(case: Case) -> str:
-    """The sentence of the answer that is most like what was wanted."""
+    """Return the sentence of the answer that is most similar to the gold."""
     wanted = _words(" ".join((*case.golds, *case.documents)))
     sentences = [piece for piece in re.split(r"(?<=[.!?।])\s+|\n+", case.answer) if re.search(r"\w", piece)]
     return max(sentences, key=lambda piece: len(_words(piece) & wanted), default=case.answer)[:300]
 
 
 def as_text(verdict: dict[str, Any]) -> str:
-    """The verdict as a model writes it."""
+    """Return the verdict in the form in which a model writes it."""
     return json.dumps(verdict, ensure_ascii=False)

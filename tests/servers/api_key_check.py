@@ -1,4 +1,7 @@
-"""An application whose JSON, event-stream, job and Gradio APIs and export all want a key, and say what they were sent."""
+"""An application whose JSON, event-stream, job and Gradio APIs and export require a key.
+
+It records the headers of each request.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ from tests.servers.threaded_server import ThreadedServer
 
 
 class Keyed(ThreadedServer):
-    """Wants ``header: value``, and answers 401 (``status``) without it. ``seen`` are the headers of each request.
+    """A server that requires ``header: value`` and answers 401 (``status``) without it.
 
-    ``repeats``: its answers hold the key, in a stream cut in two. ``leads_to``: `POST /away` redirects there.
+    ``seen`` are the headers of each request. With ``repeats``, answers contain the key, in a stream split in two.
+    If ``leads_to`` is set, `POST /away` redirects there.
     """
 
     def __init__(self, header: str, value: str, *, status: int = 401, repeats: bool = False) -> None:
@@ -37,7 +41,7 @@ class Keyed(ThreadedServer):
 
     @property
     def answer(self) -> str:
-        """What it says to every question."""
+        """Return the answer to every question."""
         return f"The waiting period is 24 months. {self.value if self.repeats else ''}".strip()
 
     @property

@@ -1,7 +1,7 @@
-"""A small writer of drafts that needs no model: it reads the fences of a prompt and asks about numbered clauses.
+"""A small writer of drafts without a model that parses the fences of a prompt and asks about numbered clauses.
 
-It stands behind the servers that speak Anthropic's and OpenAI's APIs, in the place of the rule judge. It can be set
-to lie about its quotes, to state other figures than the clause, to leak, or to write another language.
+The servers with Anthropic's and OpenAI's APIs can use this writer in place of the rule judge. It can be set to
+return false quotes, other figures than the clause, personal data, or another language.
 """
 
 from __future__ import annotations
@@ -19,37 +19,40 @@ Draft = dict[str, Any]
 
 
 def honest(draft: Draft) -> Draft:
-    """The draft as it is."""
+    """Return the draft unchanged."""
     return draft
 
 
 def false_quote(draft: Draft) -> Draft:
-    """Words that nobody wrote."""
+    """Return the draft with a quote that is in no document."""
     return draft | {"quote": "The company pays whatever the customer asks for, at once."}
 
 
 def other_figure(draft: Draft) -> Draft:
-    """A gold that the clause does not bear out."""
+    """Return the draft with a gold that the clause does not support."""
     return draft | {"gold": "777 days"}
 
 
 def leaking(draft: Draft) -> Draft:
-    """Personal data in a question."""
+    """Return the draft with personal data in its question."""
     return draft | {"question": f"{draft['question']} Write to asha.rao@example.com."}
 
 
 def in_hindi(draft: Draft) -> Draft:
-    """A question in another language than was asked for."""
+    """Return the draft with a question in another language than requested."""
     return draft | {"question": "इस पॉलिसी में प्रतीक्षा अवधि कितने दिन की है?"}
 
 
 def without_severity(draft: Draft) -> Draft:
-    """A draft of the wrong shape."""
+    """Return the draft without its severity, which makes it invalid."""
     return {key: value for key, value in draft.items() if key != "severity"}
 
 
 class RuleDrafter:
-    """Drafts by rule. ``spoil`` changes the drafts in their order, the last change goes on for the rest."""
+    """A writer of drafts by rule.
+
+    ``spoil`` changes the drafts in order; its last change applies to all further drafts.
+    """
 
     def __init__(self, spoil: Iterable[Callable[[Draft], Draft]] = (honest,)) -> None:
         self.spoil = tuple(spoil)
@@ -57,7 +60,7 @@ class RuleDrafter:
         self.prompts: list[str] = []
 
     def verdict(self, prompt: str, wanted: Iterable[str]) -> dict[str, Any]:
-        """What it writes for ``prompt``: drafts or translations, whichever the schema ``wanted``."""
+        """Return the drafts or translations for ``prompt``, depending on the schema in ``wanted``."""
         self.prompts.append(prompt)
         fenced = [(fence["label"].lower(), fence["body"]) for fence in FENCE.finditer(prompt)]
         if "drafts" in wanted:

@@ -12,9 +12,9 @@ PATH = "/v2/dialog/turn"
 
 
 class EventChat(ThreadedServer):
-    """Answers each question with ``text`` at `PATH`; a GET there gives HTTP 200 and nothing.
+    """A server that answers each question with ``text`` at `PATH`; a GET there returns an empty HTTP 200.
 
-    ``gone`` makes its path unknown. Where it is ``strict``, it takes no request body that anybody would guess.
+    ``gone`` removes its path. With ``strict``, it rejects every request body that a client could guess.
     """
 
     def __init__(self, text: str, *, strict: bool = False) -> None:
@@ -25,7 +25,7 @@ class EventChat(ThreadedServer):
         self.asked = 0
 
     def application(self) -> web.Application:
-        """One path."""
+        """Return the routes, which have one path."""
         made = web.Application()
         made.router.add_post(PATH, self._turn)
         made.router.add_get(PATH, self._nothing)

@@ -1,4 +1,4 @@
-"""A local server that exports stored items in pages of JSON, in the ways that such exports have, and misbehaves."""
+"""A local server that exports stored items in pages of JSON, with common kinds of pagination, and can misbehave."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Answer = Callable[[web.Request], web.StreamResponse]
 
 
 class ExportServer(ThreadedServer):
-    """``/numbered``, ``/cursor``, ``/links``, ``/headers``: the items, ``size`` on a page.
+    """An export with ``size`` items on a page at ``/numbered``, ``/cursor``, ``/links`` and ``/headers``.
 
-    ``faults`` are answers that come first, in order; ``asked`` are the addresses and tokens that came.
-    ``/other/…`` is answered by what ``answers`` holds.
+    ``faults`` are the first responses, in order; ``asked`` are the addresses and tokens of the requests.
+    ``answers`` are the responses for ``/other/…``.
     """
 
     def __init__(self, items: list[Any], *, size: int = 3, token: str | None = None) -> None:
@@ -31,7 +31,7 @@ class ExportServer(ThreadedServer):
         self.tokens: list[str | None] = []
 
     def application(self) -> web.Application:
-        """The ways of paging."""
+        """Return the routes, one for each kind of pagination."""
         application = web.Application()
         application.router.add_get("/numbered", self._numbered)
         application.router.add_get("/clamped", self._clamped)
@@ -95,23 +95,23 @@ class ExportServer(ThreadedServer):
 
 
 def status(code: int, **headers: str) -> Answer:
-    """An answer of that status."""
+    """Return a handler that responds with this status."""
     return lambda _request: web.Response(status=code, headers=headers, text="no")
 
 
 def body(content: str | bytes, content_type: str = "application/json") -> Answer:
-    """An answer with that content."""
+    """Return a handler that responds with this content."""
     raw = content.encode() if isinstance(content, str) else content
     return lambda _request: web.Response(body=raw, content_type=content_type)
 
 
 def document(value: Any) -> Answer:
-    """An answer with that JSON."""
+    """Return a handler that responds with this JSON."""
     return body(json.dumps(value))
 
 
 def cut_off(request: web.Request) -> web.StreamResponse:
-    """The connection breaks before an answer."""
+    """Close the connection without a response."""
     assert request.transport is not None
     request.transport.abort()
     return web.Response()

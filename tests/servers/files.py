@@ -1,4 +1,4 @@
-"""A local server that serves bytes as static files are served: with ranges, or without, or in its own ways."""
+"""A local server for static files: with ranges, without ranges, or with its own behaviour."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from tests.servers.threaded_server import ThreadedServer
 
 
 class FileServer(ThreadedServer):
-    """Serves ``files`` by path. ``ranges`` false: no length, no ranges. ``token``: refuses those without it."""
+    """A server of ``files`` by path.
+
+    If ``ranges`` is false, it sends no length and no ranges. If ``token`` is set, it rejects requests without the
+    token.
+    """
 
     def __init__(self, files: dict[str, bytes], *, ranges: bool = True, token: str | None = None) -> None:
         super().__init__()
@@ -23,7 +27,7 @@ class FileServer(ThreadedServer):
         self.asked: list[str] = []
 
     def application(self) -> web.Application:
-        """Everything is a file."""
+        """Return the routes, which serve every path as a file."""
         application = web.Application()
         application.router.add_get("/{path:.*}", self._serve_file)
         return application

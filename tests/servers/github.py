@@ -1,8 +1,8 @@
-"""GitHub's REST API on loopback, as far as results are posted: comments, statuses, who one is. It can misbehave.
+"""A part of GitHub's REST API on the loopback interface: comments, statuses and the current user. It can misbehave.
 
-It holds to what GitHub does: pages with a ``Link`` header, 403 for a token that lacks a permission, 422 for what is
-too long or of no known commit, the author of a comment by token, and no deleting or changing of what is gone.
-``python -m tests.servers.github`` serves it for trying things out.
+It follows GitHub's behaviour: pages with a ``Link`` header, 403 for a token without a permission, 422 for a text
+that is too long or an unknown commit, the author of a comment by token, and no changes to a deleted comment.
+``python -m tests.servers.github`` starts it for experiments.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from aiohttp import web
 from tests.servers.threaded_server import ThreadedServer
 
 WORKFLOW_TOKEN = "ghs_" + "w" * 36
-"""As a workflow has one: a bot that may not ask who it is."""
+"""The token of a workflow: a bot that may not request the current user."""
 PERSON_TOKEN = "ghp_" + "p" * 36
 READING_TOKEN = "ghs_" + "r" * 36
-"""As the workflow of a pull request from a fork has one."""
+"""The token of a workflow for a pull request from a fork."""
 REPOSITORY = "acme/helpdesk"
 PULL = 12
 HEAD = "1234567890abcdef1234567890abcdef12345678"
@@ -42,7 +42,7 @@ Fault = Callable[[web.Request], web.StreamResponse]
 
 @dataclass
 class Comment:
-    """One comment; ``edits`` counts how often it was changed."""
+    """One comment; ``edits`` counts its changes."""
 
     id: int
     body: str
@@ -52,7 +52,7 @@ class Comment:
 
 @dataclass(frozen=True)
 class Asked:
-    """One request as it came."""
+    """One received request."""
 
     method: str
     path: str
@@ -62,10 +62,11 @@ class Asked:
 
 @dataclass
 class Misbehaviour:
-    """What goes wrong next. ``faults`` answer first, in order, whatever is asked.
+    """The next faults. ``faults`` are the first responses, in order, to any request.
 
-    ``after_taking`` answers in place of success once the thing was done: the reply is lost. ``before_answering``
-    is called with each request; while ``is_slow`` none is answered, while ``is_slow_after_taking`` no comment's making.
+    ``after_taking`` replaces the success response after the request was executed, so that the reply is lost.
+    ``before_answering`` is called with each request. While ``is_slow`` is set, no request is answered; while
+    ``is_slow_after_taking`` is set, no creation of a comment is answered.
     """
 
     faults: list[Fault] = field(default_factory=list)
@@ -76,9 +77,9 @@ class Misbehaviour:
 
 
 class GitHub(ThreadedServer):
-    """One repository with the pull request 12. ``per_page`` bounds the pages' size.
+    """One repository with the pull request 12; ``per_page`` is the maximum size of a page.
 
-    ``pull_head`` and ``pull_base`` are what the pull request names when it is asked for.
+    ``pull_head`` and ``pull_base`` are the head and the base of the pull request.
     """
 
     def __init__(self, port: int = 0, *, per_page: int = 100) -> None:
@@ -95,7 +96,7 @@ class GitHub(ThreadedServer):
         self._next_id = 1
 
     def application(self) -> web.Application:
-        """Nine addresses."""
+        """Return the routes, nine paths."""
         app = web.Application(client_max_size=4 * 1024**2)
         at = "/repos/{owner}/{name}"
         app.router.add_get("/user", self._user)
@@ -119,7 +120,7 @@ class GitHub(ThreadedServer):
         return comment
 
     def deploys(self, sha: str, state: str, *, environment: str = "production", ref: str = "main") -> None:
-        """A deployment, the newest one, and how it stands."""
+        """Add a deployment, the newest one, with its state."""
         number = len(self.deployments) + 1
         self.deployments.insert(
             0, {"id": number, "sha": sha, "ref": ref, "environment": environment, "states": [state]}
@@ -141,22 +142,22 @@ class GitHub(ThreadedServer):
         return web.json_response({"number": PULL, "head": head, "base": base})
 
     async def _list_statuses(self, request: web.Request) -> web.Response:
-        """The newest first, as GitHub lists them."""
+        """Return the statuses, newest first as on GitHub."""
         sha = request.match_info["sha"]
         listed = [status for status in reversed(self.statuses) if status["sha"] == sha]
         return self._page(request, [{"target_url": None, **status} for status in listed])
 
     def current(self, sha: str) -> dict[str, str]:
-        """What a commit's page and a branch's rules see: the newest state of each context."""
+        """Return the newest state of each context, as a commit's page and branch rules use it."""
         return {status["context"]: status["state"] for status in self.statuses if status["sha"] == sha}
 
     def by(self, user: dict[str, str]) -> list[Comment]:
-        """What one author has said."""
+        """Return the comments of one author."""
         return [comment for comment in self.comments if comment.user == user]
 
     @property
     def states(self) -> list[tuple[str, str]]:
-        """Context and state of every status that was set, oldest first."""
+        """Return context and state of every status that was set, oldest first."""
         return [(status["context"], status["state"]) for status in self.statuses]
 
     @property
@@ -267,19 +268,19 @@ def _no(status: int, message: str, **headers: str) -> web.Response:
 
 
 def too_many(status: int = 403, message: str = "API rate limit exceeded", **headers: str) -> Fault:
-    """A limit of rate, with the headers that GitHub gives."""
+    """Return a handler that responds with a rate limit and GitHub's headers."""
     return lambda _request: _no(
         status, message, **{name.replace("_", "-"): value for name, value in headers.items()}
     )
 
 
 def broken(status: int = 502) -> Fault:
-    """GitHub's unicorn: HTML, and no JSON."""
+    """Return a handler that responds with GitHub's HTML error page instead of JSON."""
     return lambda _request: web.Response(status=status, text="<html>Unicorn!</html>", content_type="text/html")
 
 
 def cut_off(request: web.Request) -> web.StreamResponse:
-    """The connection breaks before an answer."""
+    """Close the connection without a response."""
     assert request.transport is not None
     request.transport.abort()
     return web.Response()

@@ -1,4 +1,4 @@
-"""A chat page that tries, each time in another way, to reach a service of the network that Lookout runs in."""
+"""A chat page that tries in different ways to reach a service in the internal network of Lookout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECRET = "the-keys-of-this-machine"
 """The answer of the internal service."""
 OPEN_TO_ALL = {"Access-Control-Allow-Origin": "*"}
 _QUIC = 0x40
-"""A packet's first byte: STUN's are below (RFC 7983), QUIC's are not."""
+"""The lower limit of the first byte of a QUIC packet; the first byte of STUN is below it (RFC 7983)."""
 _END = b"no more packets"
 _WEB_SOCKET = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
@@ -57,7 +57,7 @@ LEAVING: dict[str, dict[str, str]] = {
     "frame alone": {"BODY": '<iframe src="INSIDE/"></iframe>', "LOADED": "form.remove(); log.remove();"},
     "frame of redirects": {"BODY": '<iframe src="/hop"></iframe>', "LOADED": "form.remove(); log.remove();"},
 }
-"""How a page redirects a visitor: the part of `CHAT` that is filled → with what."""
+"""How a page redirects a visitor: the replaced part of `CHAT` → its content."""
 
 ASKING: dict[str, str] = {
     "frame": 'return added(made("iframe", {src: "INSIDE/"}));',
@@ -90,7 +90,7 @@ ASKING: dict[str, str] = {
     "await peer.setLocalDescription(await peer.createOffer());",
     "WebTransport": 'await new WebTransport("https://UDP/").ready; return "open";',
 }
-"""How a page asks elsewhere while it stands: its name, which is the path that is asked for → the script."""
+"""How a page sends requests elsewhere: the name, which is the requested path → the script."""
 
 _FETCHING = 'fetch("INSIDE/").then((answer) => answer.text()).catch((error) => "refused: " + error)'
 SCRIPTS = {
@@ -103,7 +103,10 @@ SCRIPTS = {
 
 
 def asking_in_every_way() -> dict[str, str]:
-    """The parts of a page that tries all of `ASKING` before it answers, with what came of them in its answer."""
+    """Return the parts of a page that tries all of `ASKING` before it answers.
+
+    The answer contains the results of the attempts.
+    """
     ways = ", ".join(
         f"async () => {{ {script.replace('INSIDE/', f'INSIDE/{name}').replace('SOCKET/', f'SOCKET/{name}')} }}"
         for name, script in ASKING.items()
@@ -118,7 +121,7 @@ class _Quiet(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
-        """Keeps quiet."""
+        """Suppress the request log."""
 
     def _send(self, status: int, body: str, kind: str = "text/html", **headers: str) -> None:
         content = body.encode()
@@ -136,7 +139,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A browser that hangs up is no error here."""
+        """Ignore errors of a browser that closes its connection."""
 
     @property
     def address(self) -> str:
@@ -144,10 +147,10 @@ class _Server(ThreadingHTTPServer):
 
 
 class Inside(_Server):
-    """The internal service: gives its secret to every request, with a box to type into.
+    """The internal service, which returns its secret, with a text box, to every request.
 
-    ``reached_by`` are the paths that it was asked for, and the kinds of packets that came by UDP. ``connections``
-    counts those too on which nothing was said.
+    ``reached_by`` are the requested paths and the kinds of received UDP packets. ``connections`` also counts
+    connections without a request.
     """
 
     def __init__(self) -> None:
@@ -160,7 +163,7 @@ class Inside(_Server):
         self._listening.start()
 
     def process_request(self, request: object, client_address: object) -> None:
-        """Counts it, before a word was said."""
+        """Count the connection before it sends a request."""
         self.connections += 1
         super().process_request(request, client_address)  # type: ignore[arg-type] - handed on
 
@@ -169,7 +172,7 @@ class Inside(_Server):
             self.reached_by.add("WebRTC" if packet[0] < _QUIC else "WebTransport")
 
     def server_close(self) -> None:
-        """Closes both doors."""
+        """Close the TCP and UDP sockets."""
         self.udp.sendto(_END, self.udp.getsockname())
         self._listening.join()
         self.udp.close()
@@ -208,7 +211,7 @@ class _InsideHandler(_Quiet):
 
 
 class Hostile(_Server):
-    """The configured app. ``way`` are the parts of its page; ``fill`` puts the addresses in."""
+    """The configured app; ``way`` are the parts of its page, and ``fill`` inserts the addresses."""
 
     def __init__(self, way: dict[str, str], fill: Callable[[str], str]) -> None:
         self.way = way
@@ -242,7 +245,7 @@ def _filled(page: str, parts: dict[str, str]) -> str:
 
 @contextmanager
 def serving(server: Server) -> Iterator[Server]:
-    """Serves until the block ends."""
+    """Serve requests until the block ends."""
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
     try:
         yield server
@@ -253,7 +256,7 @@ def serving(server: Server) -> Iterator[Server]:
 
 @contextmanager
 def hostile(way: dict[str, str], inside: Inside, host: str = "127.0.0.1") -> Iterator[str]:
-    """The address of an app whose page tries to reach ``inside``, which it calls ``host``."""
+    """Yield the address of an app whose page tries to reach ``inside`` by the name ``host``."""
     udp = f"127.0.0.1:{inside.udp.getsockname()[1]}"
 
     def fill(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A local server that speaks the Hub's API as far as readiness needs it, and is the Space's page as well."""
+"""A local server with the part of the Hub's API that readiness needs; it also serves the page of the Space."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 
 class Hub(ThreadingHTTPServer):
-    """Gives the runtimes of a script, one per look; the last one stays. A visit to the page wakes the Space.
+    """A server that returns the runtimes of a script, one per poll; the last one stays.
 
-    A runtime is the JSON of ``GET /api/spaces/{id}/runtime``, or an HTTP status to answer with.
+    A visit to the page wakes the Space. A runtime is the JSON of ``GET /api/spaces/{id}/runtime``, or an HTTP
+    status.
     """
 
     daemon_threads = True
@@ -31,13 +32,13 @@ class Hub(ThreadingHTTPServer):
         self.tokens: list[str | None] = []
         self.version: dict[str, str] = {}
         self.accounts: dict[str, str] = {}
-        """Names of accounts by their tokens."""
+        """Account names by token."""
         super().__init__(("127.0.0.1", 0), _Handler)
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """Return the address of the server."""
         return f"http://127.0.0.1:{self.server_port}"
 
     def next_runtime(self) -> dict[str, Any] | int:
@@ -54,7 +55,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: Hub
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
-        """Keeps quiet."""
+        """Suppress the request log."""
 
     def do_GET(self) -> None:
         if self.path.endswith("/runtime"):

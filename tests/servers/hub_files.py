@@ -1,4 +1,4 @@
-"""A local server that speaks the Hub's API as far as reading the files of one dataset asks for it."""
+"""A local server with the part of the Hub's API that is needed to read the files of one dataset."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ COMMIT = "1" * 40
 
 
 class HubFiles(ThreadedServer):
-    """The dataset ``owner/logs`` with ``files`` by path, private where a ``token`` is given."""
+    """The dataset ``owner/logs`` with ``files`` by path; it is private if ``token`` is given."""
 
     def __init__(self, files: dict[str, bytes], *, token: str | None = None) -> None:
         super().__init__()
@@ -18,7 +18,7 @@ class HubFiles(ThreadedServer):
         self.token = token
 
     def application(self) -> web.Application:
-        """What huggingface_hub's file system asks: the repository, its trees, its files."""
+        """Return the routes that huggingface_hub's file system needs: the repository, its trees, its files."""
         application = web.Application()
         application.router.add_get("/api/datasets/owner/logs", self._repository)
         application.router.add_get("/api/datasets/owner/logs/tree/main", self._tree)

@@ -1,13 +1,14 @@
 """An agent behind a job API; words in the question select how it misbehaves.
 
-`looks 4`: done at the fourth look (2 without it). `never`: runs for ever. `fails`: ends without a report. `lost`: is
-forgotten after the first look. `hiccup 3`: three looks get HTTP 500. `busy`: one look gets HTTP 429. `page`: one look
-gets a proxy's page. `wall`: a look gets HTTP 401. `once`: the reply to the start is the report. `huge`: a report of
-3 MB. `prose`: a report that is no JSON. `later`: the report is there at the second look only. `dies`: the event stream
-breaks off in its middle. `silent`: it says nothing. `refuse`: the start gets HTTP 503. `elsewhere`: the start sends
-the caller to another host. `nameless`: the reply to the start has no id. `asks 2`: stops twice to ask, and goes on
-when it is answered; `slowly`: the two looks after an answer still say that it waits; `mute`: does not show what it
-asks; `deaf 1`: one answer gets HTTP 503; `waiting`: calls its state "waiting" and shows nothing else.
+`looks 4`: done at the fourth poll (default 2). `never`: runs for ever. `fails`: ends without a report. `lost`: is
+unknown after the first poll. `hiccup 3`: three polls get HTTP 500. `busy`: one poll gets HTTP 429. `page`: one poll
+gets a proxy's page. `wall`: a poll gets HTTP 401. `once`: the reply to the start is the report. `huge`: a report of
+3 MB. `prose`: a report that is not JSON. `later`: the report exists only from its second request. `dies`: the event
+stream breaks off in its middle. `silent`: it sends no events. `refuse`: the start gets HTTP 503. `elsewhere`: the
+start redirects to another host. `nameless`: the reply to the start has no id. `asks 2`: stops twice with a
+question, and continues when it is answered; `slowly`: the two polls after an answer still report that it waits;
+`mute`: does not show its question; `deaf 1`: one answer gets HTTP 503; `waiting`: calls its state "waiting" and
+shows nothing else.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ STEPS = [
 
 
 def report_on(question: str) -> str:
-    """The report: it names its question, so that a mix-up shows."""
+    """Return a report that contains its question, so that a mix-up is visible."""
     return f"Root cause of {question!r}: claims/intake.py line 42 reads a limit that is not set.\u2028Severity 3."
 
 
 def _waiting(job: Started, asked: str | None) -> dict[str, Any]:
-    """A state that says that the agent waits."""
+    """Return a state that reports that the agent waits for an answer."""
     if job.is_to("waiting"):
         return {"status": "waiting"}
     return {"status": "awaiting_input"} if job.is_to("mute") else {"status": "awaiting_input", "question": asked}
@@ -45,7 +46,7 @@ def _waiting(job: Started, asked: str | None) -> dict[str, Any]:
 
 @dataclass
 class Started:
-    """A job of the server, and how often it was looked at."""
+    """A job of the server, with the number of its polls."""
 
     question: str
     conversation: str
@@ -58,24 +59,24 @@ class Started:
     answered: asyncio.Event = field(default_factory=asyncio.Event)
 
     def number(self, word: str, otherwise: int) -> int:
-        """The number after a word of the question."""
+        """Return the number after a word of the question, or ``otherwise``."""
         match = re.search(rf"\b{word} (\d+)", self.question)
         return int(match[1]) if match else otherwise
 
     def is_to(self, word: str) -> bool:
-        """Whether the question has the word."""
+        """Return whether the question contains the word."""
         return re.search(rf"\b{word}\b", self.question) is not None
 
     @property
     def asks(self) -> str | None:
-        """What it waits to be answered."""
+        """Return the question that the job waits for, or ``None``."""
         number = len(self.answers) + 1
         return f"Question {number}: which version?" if number <= self.number("asks", 0) else None
 
 
 @dataclass
 class Seen:
-    """What the server was asked."""
+    """The requests that the server received."""
 
     keys: list[str] = field(default_factory=list)
     authorizations: list[str | None] = field(default_factory=list)
@@ -84,7 +85,10 @@ class Seen:
 
 
 class Jobs(ThreadedServer):
-    """``POST /jobs``, ``GET /jobs/ID``, ``…/events``, ``…/report``, ``POST …/cancel``; ``POST /stream`` streams at once."""
+    """A job API: ``POST /jobs``, ``GET /jobs/ID``, ``…/events``, ``…/report``, ``POST …/cancel``.
+
+    ``POST /stream`` streams at once.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,7 +97,7 @@ class Jobs(ThreadedServer):
         self._looked = threading.Condition()
 
     def wait_for(self, name: str, looks: int) -> None:
-        """Waits until a job has been looked at so often."""
+        """Wait until a job has been polled ``looks`` times."""
         with self._looked:
             self._looked.wait_for(lambda: name in self.jobs and self.jobs[name].looks >= looks, timeout=60)
 

@@ -1,8 +1,9 @@
-"""A local server that speaks Langfuse 4's public API as far as Lookout asks it, strict where the real one is.
+"""A local server with the part of Langfuse 4's public API that Lookout uses, as strict as the real one.
 
-Health, the project of a pair of keys, datasets, their items, OpenTelemetry spans as JSON, the ingestion of scores and
-observations of a trace. As its databases do, it keeps whole numbers as doubles, refuses the character U+0000, and
-takes null or a missing field as "leave it". `requests` are all that it was asked, `fates` what becomes of each.
+It has health, the project of a pair of keys, datasets, their items, OpenTelemetry spans as JSON, the ingestion of
+scores and the observations of a trace. Like Langfuse's databases, it stores whole numbers as doubles, rejects the
+character U+0000, and treats null or a missing field as "unchanged". `requests` are all requests, `fates` their
+outcomes.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _ITEM_FIELDS: Final = ("input", "expectedOutput", "metadata", "sourceTraceId", "
 
 
 class Refusal(Exception):
-    """An answer other than success."""
+    """A response other than success."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -36,10 +37,12 @@ class Refusal(Exception):
 
 
 class LangfuseServer(ThreadedServer):
-    """Stores what it is given; ``late`` is how many observations of a trace each reading sees, before all are there.
+    """A server that stores what it receives.
 
-    ``at_border`` is what the pages after the first do with the two items at their border: ``swapped`` has one of them
-    twice and the other not at all, ``missing`` leaves one out. ``fates`` are what becomes of each request with good keys (see `fated`), ``score_fates`` statuses of scores by name.
+    ``late`` is how many observations of a trace each reading sees before all are visible. ``at_border`` is what the
+    pages after the first do with the two items at their border: ``swapped`` has one item twice and the other not at
+    all, ``missing`` omits one. ``fates`` are the outcomes of requests with valid keys (see `fated`),
+    ``score_fates`` the statuses of scores by name.
     """
 
     def __init__(self, project: str = "staging", *, version: str = "4.51.0") -> None:
@@ -74,11 +77,11 @@ class LangfuseServer(ThreadedServer):
         return made
 
     def active(self) -> dict[str, dict[str, Any]]:
-        """Items that are not archived."""
+        """Return the items that are not archived."""
         return {name: item for name, item in self.items.items() if item["status"] == "ACTIVE"}
 
     def attributes(self) -> list[dict[str, str]]:
-        """The attributes of each span that is stored."""
+        """Return the attributes of each stored span."""
         return [
             {attribute["key"]: attribute["value"]["stringValue"] for attribute in span["attributes"]}
             for span in self.spans.values()
@@ -108,7 +111,7 @@ class LangfuseServer(ThreadedServer):
         return web.json_response(self.add_dataset(**await _body(request, "name")))
 
     def add_dataset(self, name: str, **given: Any) -> dict[str, Any]:
-        """A dataset, made or changed."""
+        """Create or change a dataset."""
         moment = self._moment()
         stored = self.datasets.setdefault(
             name,
@@ -152,7 +155,7 @@ class LangfuseServer(ThreadedServer):
         return web.json_response(self.add_item(await _body(request, "datasetName")))
 
     def add_item(self, given: dict[str, Any]) -> dict[str, Any]:
-        """An item, made or changed; what is null or missing stays as it is."""
+        """Create or change an item; a null or missing field stays unchanged."""
         dataset, identity = self._known(given["datasetName"]), given.get("id") or f"citem{next(self._ticks)}"
         if self.items.get(identity, {}).get("datasetName", dataset["name"]) != dataset["name"]:
             raise Refusal(404, f"The dataset item with id {identity} already exists in a dataset other than this")
@@ -212,7 +215,7 @@ class LangfuseServer(ThreadedServer):
 
 
 def order_at_border(items: list[Any], border: int, at_border: str) -> list[Any]:
-    """The items as a server without a stable order has them when the page after ``border`` items is asked for."""
+    """Return the items as a server without a stable order has them for the page after ``border`` items."""
     last, first = items[border - 1 : border], items[border : border + 1]
     between = {"swapped": first + last, "missing": last}.get(at_border, last + first)
     return items[: border - 1] + between + items[border + 1 :]
@@ -242,12 +245,12 @@ async def _body(request: web.Request, needed: str) -> dict[str, Any]:
 
 
 def _double(digits: str) -> int:
-    """A whole number as JavaScript keeps it."""
+    """Convert a whole number to the double that JavaScript stores."""
     return int(float(digits))
 
 
 def _as_stored(value: Any) -> Any:
-    """A value as PostgreSQL takes it."""
+    """Convert a value to the form that PostgreSQL stores."""
     if "\\u0000" in json.dumps(value).replace("\\\\", ""):
         raise Refusal(500, "unsupported Unicode escape sequence")
     return value

@@ -1,7 +1,7 @@
-"""A local server that speaks LangSmith's API as far as its SDK (0.15) asks for runs and gives feedback.
+"""A local server with the part of LangSmith's API that its SDK (0.15) needs for runs and feedback.
 
 ``/info``, ``/sessions`` (projects by name), ``/api/v2/runs/query`` (pages with a cursor, runs by their start, only
-the selected properties), ``/feedback`` (409 for an id that is there) and ``PATCH /feedback/{id}``.
+the selected properties), ``/feedback`` (409 for an existing id) and ``PATCH /feedback/{id}``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ PRODUCTION = uuid.UUID("99999999-2222-4333-8444-555555555555")
 
 
 class LangSmithServer(ThreadedServer):
-    """``runs`` are what the project ``bot`` holds; ``faults`` are statuses that come first, in order.
+    """A server whose project ``bot`` contains ``runs``. Its first responses have the statuses in ``faults``.
 
-    ``projects`` are all that the key sees, by name. ``trees`` are the runs of traces, by the trace's id, each with its
-    project in ``project_id``; ``late`` is how many queries for a trace still find nothing, ``portions`` how many of its
-    runs each of the next ones finds, the last ones first. ``extended`` are the runs
-    whose traces are stored longer, and billed, for a piece of feedback; ``updates`` are what changed feedback was sent.
+    ``projects`` are all projects that the key can see, by name. ``trees`` are the runs of traces, by the trace's
+    id, each with its project in ``project_id``. ``late`` is how many queries for a trace still find nothing, and
+    ``portions`` how many of its runs each following query finds, the last runs first. ``extended`` are the runs
+    whose traces are stored longer, and billed, because of feedback; ``updates`` are the changes of feedback that
+    were received.
     """
 
     def __init__(self, runs: list[dict[str, Any]], *, key: str) -> None:
@@ -47,7 +48,7 @@ class LangSmithServer(ThreadedServer):
         self.portions: list[int] = []
 
     def application(self) -> web.Application:
-        """The API."""
+        """Return the routes of the API."""
         application = web.Application(middlewares=[self._watched])
         application.router.add_get("/info", self._info)
         application.router.add_get("/sessions", self._sessions)

@@ -1,8 +1,8 @@
-"""A local server that speaks LangSmith's API for datasets as its SDK (0.15) calls it, with the faults that people meet.
+"""A local server with LangSmith's dataset API as its SDK (0.15) calls it, with the faults that occur in practice.
 
-``/datasets`` (by name; 409 for a name that is there), its versions and tags, ``/examples`` in pages of at most 100 and
-by ids, writing by multipart (``/v1/platform/datasets/{id}/examples``) or, on an older server, ``/examples/bulk``,
-deleting by ids. Each example that comes in must be one by the SDK's own model.
+``/datasets`` (by name; 409 for an existing name), versions and tags, ``/examples`` in pages of at most 100 and by
+ids. Examples are written by multipart (``/v1/platform/datasets/{id}/examples``) or, on an older server, by
+``/examples/bulk``, and deleted by ids. Each received example must be valid in the SDK's own model.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ from tests.servers.threaded_server import ThreadedServer
 
 TENANT = "11111111-2222-4333-8444-555555555555"
 PROJECT_NAME = "bot"
-"""The one project that the key sees; its traces are ``traces``."""
+"""The one project that the key can see; ``traces`` are its traces."""
 PAGE = 100
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 class LangSmithDatasetServer(ThreadedServer):
-    """``datasets`` are what it holds, by id; ``requests`` what it was asked, as method and path.
+    """A server with ``datasets`` by id; ``requests`` are its requests, as method and path.
 
-    Faults: ``faults`` are answers that come first for a path's beginning, as status and headers; ``lost`` are the
-    numbers (from 0) of requests that are done but never answered, ``refused`` of those that are not even done;
-    from ``dead_from`` on it answers nothing; those of ``held`` are done, and answered never. An example that is written is listed only after ``late`` listings more.
-    ``multipart`` False is an older server; ``at_border`` is what `order_at_border` does from the second page on.
+    Faults: ``faults`` are first responses for the beginning of a path, as status and headers. ``lost`` are the
+    numbers (from 0) of requests that are executed but never answered, ``refused`` of those that are not executed.
+    From ``dead_from`` on the server answers nothing; requests in ``held`` are executed and never answered. A
+    written example is listed only after ``late`` further listings. ``multipart`` False is an older server;
+    ``at_border`` is what `order_at_border` does from the second page on.
     """
 
     def __init__(self, *, key: str, port: int = 0) -> None:
@@ -55,7 +56,7 @@ class LangSmithDatasetServer(ThreadedServer):
         self._clock = START
 
     def application(self) -> web.Application:
-        """The API."""
+        """Return the routes of the API."""
         application = web.Application(middlewares=[self._watched], client_max_size=30_000_000)
         route = application.router
         route.add_get("/info", self._info)
@@ -74,33 +75,33 @@ class LangSmithDatasetServer(ThreadedServer):
         return application
 
     def restart(self, *, late: int = 0, multipart: bool = True) -> None:
-        """Forget everything, and have no faults."""
+        """Remove all data and faults."""
         self.datasets.clear()
         self.requests.clear()
         self.late, self.multipart = late, multipart
         self.calm()
 
     def calm(self) -> None:
-        """No further faults, and what was written is listed."""
+        """Remove all further faults, and list everything that was written."""
         self.faults, self.lost, self.refused, self.limited, self.dead_from = [], set(), set(), set(), None
         for dataset in self.datasets.values():
             dataset["hidden"].clear()
 
     def dataset(self, name: str) -> dict[str, Any]:
-        """A dataset as it is stored."""
+        """Return a dataset as it is stored."""
         (dataset,) = [candidate for candidate in self.datasets.values() if candidate["name"] == name]
         return dataset
 
     def examples(self, name: str) -> dict[str, dict[str, Any]]:
-        """The examples of a dataset by their ids, as they are stored."""
+        """Return the examples of a dataset by their ids, as they are stored."""
         return self.dataset(name)["examples"]
 
     def hide(self, name: str, example_id: str, *, listings: int) -> None:
-        """Leave an example out of so many listings."""
+        """Omit an example from the next ``listings`` listings."""
         self.dataset(name)["hidden"][example_id] = listings
 
     def add(self, name: str, **fields: Any) -> str:
-        """An example that a person added, by the web page."""
+        """Add an example as a person does on the web page."""
         if not any(candidate["name"] == name for candidate in self.datasets.values()):
             self._made({"name": name})
         dataset = self.dataset(name)
@@ -109,7 +110,7 @@ class LangSmithDatasetServer(ThreadedServer):
         return example_id
 
     def edit(self, name: str, example_id: str, **fields: Any) -> None:
-        """What a person does to an example by the web page."""
+        """Edit an example as a person does on the web page."""
         self.examples(name)[example_id] |= fields | {"modified_at": self._tick()}
 
     @property
@@ -262,7 +263,7 @@ class LangSmithDatasetServer(ThreadedServer):
         )
 
     def _create_all(self, dataset: dict[str, Any], given: dict[str, dict[str, Any]]) -> web.Response:
-        """All of them or none."""
+        """Create all examples or none."""
         if len(given) > PAGE:
             return web.json_response({"detail": "too many examples"}, status=400)
         if any(new_id in dataset["examples"] for new_id in given):
@@ -295,7 +296,7 @@ class LangSmithDatasetServer(ThreadedServer):
         return self._update_all(datasets[0], given)
 
     def _update_all(self, dataset: dict[str, Any], given: dict[str, dict[str, Any]]) -> web.Response:
-        """All of them or none."""
+        """Update all examples or none."""
         for example_id, fields in given.items():
             schemas.ExampleUpdate(id=example_id, **{key: fields[key] for key in _UPDATED if key in fields})
         if any(updated_id not in dataset["examples"] for updated_id in given):
@@ -334,7 +335,10 @@ def _as_the_sdk_has_it(example_id: str, fields: dict[str, Any]) -> dict[str, Any
 
 
 async def _parts(request: web.Request) -> dict[str, dict[str, Any]]:
-    """The examples of a multipart body: a part for each, and one for its inputs and its outputs."""
+    """Return the examples of a multipart body.
+
+    Each example has one part, and one part each for its inputs and outputs.
+    """
     examples: dict[str, dict[str, Any]] = {}
     async for part in await request.multipart():
         name = part.name or ""

@@ -1,9 +1,9 @@
-"""A local server that speaks LangSmith's API for datasets and experiments as its SDK (0.15) calls it.
+"""A local server with LangSmith's API for datasets and experiments as its SDK (0.15) calls it.
 
-Beside datasets (see `LangSmithDatasetServer`, whose faults are these too): ``POST /sessions`` and ``PATCH
-/sessions/{id}`` (projects), ``POST /runs`` and ``PATCH /runs/{id}``, ``POST /feedback`` and ``PATCH /feedback/{id}``.
-What comes in must be a project, a run or feedback by the SDK's own models. A run or feedback without its project is
-answered with 501, one that is there already with 409.
+In addition to datasets (see `LangSmithDatasetServer`, with the same faults), it has ``POST /sessions`` and ``PATCH
+/sessions/{id}`` (projects), ``POST /runs`` and ``PATCH /runs/{id}``, ``POST /feedback`` and ``PATCH
+/feedback/{id}``. A received project, run or feedback must be valid in the SDK's own models. A run or feedback
+without its project gets 501, an existing one 409.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.servers.langsmith_datasets import TENANT, LangSmithDatasetServer
 
 
 class LangSmithExperimentServer(LangSmithDatasetServer):
-    """``projects``, ``runs`` and ``feedback`` are what it holds, by id; ``extended`` are runs that are stored longer."""
+    """A server with ``projects``, ``runs`` and ``feedback`` by id; ``extended`` are runs that are stored longer."""
 
     def __init__(self, *, key: str, port: int = 0) -> None:
         super().__init__(key=key, port=port)
@@ -27,7 +27,7 @@ class LangSmithExperimentServer(LangSmithDatasetServer):
         self.extended: list[str] = []
 
     def application(self) -> web.Application:
-        """The API."""
+        """Return the routes of the API."""
         application = super().application()
         route = application.router
         route.add_post("/sessions", self._create_project)
@@ -39,13 +39,16 @@ class LangSmithExperimentServer(LangSmithDatasetServer):
         return application
 
     def restart(self, *, late: int = 0, multipart: bool = True) -> None:
-        """Forget everything, and have no faults."""
+        """Remove all data and faults."""
         super().restart(late=late, multipart=multipart)
         for stored in (self.projects, self.runs, self.feedback, self.extended):
             stored.clear()
 
     def scores(self, run_id: str) -> dict[str, float | None]:
-        """What a run was given, by key; fails where a key was given twice."""
+        """Return the scores of a run by key.
+
+        Raises `AssertionError` if a key was given twice.
+        """
         given = [score for score in self.feedback.values() if score["run_id"] == run_id]
         assert len({score["key"] for score in given}) == len(given), given
         return {score["key"]: score.get("score") for score in given}

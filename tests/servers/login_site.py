@@ -1,4 +1,4 @@
-"""A chat behind a login, as sites have it: a form, a session in a cookie that ends, basic authentication, a header."""
+"""A chat behind a login, as on real sites: a form, a session cookie that expires, basic authentication, a header."""
 
 from __future__ import annotations
 
@@ -53,10 +53,11 @@ BY_ITSELF = """<!doctype html><title>Single sign-on</title><p>One moment…</p><
 
 
 class LoginSite(ThreadedServer):
-    """`/chat` for who is signed in; `/login`, `/login/steps`, `/sso` to sign in; `/basic/chat`, `/header/chat`.
+    """A site with `/chat` for signed-in users, and other pages to sign in.
 
-    ``sessions`` are those that are valid; ``logins`` is the number of logins, ``tries`` how often the form was
-    sent. ``asks_per_session`` ends a session in the middle of the next question.
+    `/login`, `/login/steps` and `/sso` sign in; `/basic/chat` and `/header/chat` use basic authentication and a
+    header. ``sessions`` are the valid sessions; ``logins`` is the number of logins, ``tries`` how often the form
+    was sent. ``asks_per_session`` ends a session in the middle of the next question.
     """
 
     def __init__(self, asks_per_session: int | None = None) -> None:
@@ -68,7 +69,7 @@ class LoginSite(ThreadedServer):
         self.asks_per_session = asks_per_session
 
     def end_sessions(self) -> None:
-        """Nobody is signed in any more."""
+        """End all sessions."""
         self.sessions.clear()
 
     def application(self) -> web.Application:

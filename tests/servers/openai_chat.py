@@ -1,4 +1,4 @@
-"""A local endpoint that speaks OpenAI's chat API as far as a judge uses it, with the rule judge behind it."""
+"""A local endpoint with the part of OpenAI's chat API that a judge uses, answered by the rule judge."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from tests.servers.threaded_server import ThreadedServer
 
 KEY = "sk-a-key-for-tests"
 MIN_PREFIX_TOKENS, PREFIX_STEP = 1_024, 128
-"""OpenAI caches by itself what stands in front, from so many tokens on, in steps: its guide on prompt caching."""
+"""The minimum cached prefix and its step, in tokens, from OpenAI's guide on prompt caching.
+
+OpenAI caches prefixes automatically.
+"""
 
 
 _MISCOUNTED: dict[str, dict[str, Any]] = {
@@ -24,15 +27,16 @@ _MISCOUNTED: dict[str, dict[str, Any]] = {
     "usage_huge": {"prompt_tokens": 10**30},
     "usage_cached_text": {"prompt_tokens_details": {"cached_tokens": "half"}},
 }
-"""Counts of tokens that cannot be true, by their names."""
+"""Impossible token counts, by name."""
 
 
 class OpenAIServer(ThreadedServer):
-    """The chat API on loopback.
+    """OpenAI's chat API on the loopback interface.
 
-    Faults, one per request: an HTTP status with Retry-After (``429:0``), ``refusal``, ``content_filter``, ``length``, ``no_choice``, ``no_usage``, ``html``, ``hang``, ``reset``, ``wrong_model:NAME``, ``ok``.
-    ``cache_share`` of the requests find instructions that were sent before in the provider's cache; left out, half of
-    every prompt is cached.
+    Faults, one per request: an HTTP status with Retry-After (``429:0``), ``refusal``, ``content_filter``,
+    ``length``, ``no_choice``, ``no_usage``, ``html``, ``hang``, ``reset``, ``wrong_model:NAME``, ``ok``. A share
+    ``cache_share`` of the requests find instructions that were sent before in the provider's cache; without it,
+    half of every prompt is cached.
     """
 
     def __init__(self, *, judge: RuleJudge | None = None, cache_share: float | None = None) -> None:
@@ -49,7 +53,7 @@ class OpenAIServer(ThreadedServer):
         self._faults.extend(faults)
 
     def application(self) -> web.Application:
-        """One route."""
+        """Return the routes, which have one path."""
         app = web.Application(client_max_size=2**24)
         app.router.add_post("/v1/chat/completions", self._chat)
         return app
@@ -108,7 +112,7 @@ class OpenAIServer(ThreadedServer):
         return completion
 
     def _cached(self, body: dict[str, Any], schema: int, share: float) -> int:
-        """What of the schema and of all messages but the last is read from the cache."""
+        """Return how many tokens of the schema and of all messages but the last are read from the cache."""
         before = json.dumps([body["model"], body["response_format"], body["messages"][:-1]])
         prefix = schema + sum(tokens(message["content"]) for message in body["messages"][:-1])
         last = hashlib.sha256(json.dumps(body["messages"][-1]).encode()).digest()[0]

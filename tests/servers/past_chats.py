@@ -1,7 +1,7 @@
-"""A demo page of past conversations: a list in pages, each conversation on a page of its own.
+"""A demo page of past conversations: a paginated list, and a separate page for each conversation.
 
-``style`` is how its pages are made: ``marked`` (roles and ids in attributes, served whole), ``plain`` (class names
-alone), ``scripted`` (a script fetches and draws everything late).
+``style`` is how its pages are made: ``marked`` (roles and ids in attributes, complete HTML), ``plain`` (class names
+only), ``scripted`` (a script fetches and draws everything late).
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ draw();
 
 
 class PastChats(ThreadedServer):
-    """``conversations`` are ``{id, time, messages: [{role, text, time, thumb}]}``; ``size`` of them on a list page."""
+    """A server of ``conversations``, which are ``{id, time, messages: [{role, text, time, thumb}]}``.
+
+    A page of the list has ``size`` conversations.
+    """
 
     def __init__(self, conversations: Sequence[dict[str, Any]], *, style: str = "marked", size: int = 3) -> None:
         super().__init__()
@@ -44,7 +47,7 @@ class PastChats(ThreadedServer):
         self.next_page: str | None = None
 
     def application(self) -> web.Application:
-        """The list and the conversations."""
+        """Return the routes of the list and the conversations."""
         application = web.Application()
         application.router.add_get("/chats", self._list)
         application.router.add_get("/chats/{id}", self._one)

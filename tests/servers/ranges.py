@@ -1,4 +1,4 @@
-"""A local server that answers range requests on files of a folder, and can misbehave on demand."""
+"""A local server that answers range requests for the files of a folder, and can misbehave on demand."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.servers.threaded_server import ThreadedServer
 
 
 class RangeServer(ThreadedServer):
-    """Serves ``folder``; ``token`` is asked for when it is set.
+    """A server of the files in ``folder``; if ``token`` is set, it is required.
 
-    ``fault`` for all requests until it is changed: ``plain`` (ignores ranges), ``500``, ``cut`` (half of what was
-    asked for, then the connection ends), ``elsewhere`` (redirects to ``other``, which gets to see ``seen``),
-    ``drips`` (a byte at a time, and the end never comes), ``endless`` (what was asked for, then more without an
-    end), ``digits`` (a length that no number holds).
+    ``fault`` applies to all requests until it is changed: ``plain`` (ignores ranges), ``500``, ``cut`` (half of the
+    requested range, then the connection ends), ``elsewhere`` (redirects to ``other``, which gets to see ``seen``),
+    ``drips`` (a byte at a time, without an end), ``endless`` (the requested range, then more without an end),
+    ``digits`` (a length that is too long for a number).
     """
 
     def __init__(self, folder: Path, token: str | None = None) -> None:

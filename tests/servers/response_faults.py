@@ -1,4 +1,4 @@
-"""What becomes of a request to a local server: done, refused, lost on its way there or on its way back, never answered."""
+"""Outcomes of a request to a local server: executed, refused, lost before or after its effect, or never answered."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 async def fated(
     fate: str, request: web.Request, handler: Handler, *, closing: asyncio.Event, text: str
 ) -> web.StreamResponse:
-    """The answer to a request, which may be none.
+    """Return the response to a request with a planned fate, or close its connection.
 
     A fate is ``ok``, a status such as ``503``, ``429 after 7`` (Retry-After), ``lost before`` or ``lost after`` its
-    effect, or ``hang``, until the server is ``closing``. A status comes with what is ``said``.
+    effect, or ``hang`` until the server is ``closing``. A response with an error status has the body ``text``.
     """
     if fate == "hang":
         await closing.wait()

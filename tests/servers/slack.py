@@ -1,7 +1,8 @@
-"""A local server that speaks Slack's Web API as far as Lookout uses it, keeps what it got, and can misbehave.
+"""A local server with the part of Slack's Web API that Lookout uses. It records messages and can misbehave.
 
-By hand: ``python -m tests.servers.slack --port 8065 --log slack.jsonl``, then set ``slack_api_url`` to the address
-it prints, or use its webhook. ``POST /control`` with ``["429:2", "lost"]`` plans faults for the next requests.
+To start it by hand, run ``python -m tests.servers.slack --port 8065 --log slack.jsonl``. Then set ``slack_api_url``
+to the printed address, or use its webhook. ``POST /control`` with ``["429:2", "lost"]`` plans faults for the next
+requests.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ CHANNELS = {"C0ALERTS": "alerts", "C0MONITOR": "monitor", "C0SECOND": "second"}
 
 @dataclass(frozen=True)
 class Posted:
-    """A message that Slack took. ``channel`` is an id; a webhook's is where it was made for."""
+    """A message that Slack accepted; ``channel`` is an id, for a webhook that of its channel."""
 
     ts: str
     channel: str
@@ -46,12 +47,13 @@ class Posted:
 
 
 class SlackServer(ThreadedServer):
-    """Slack on loopback.
+    """Slack on the loopback interface.
 
-    Faults, one per request, in the order planned: ``429:2`` (Retry-After 2), any other HTTP status, ``lost``
-    (takes the message, then drops the connection), ``hang`` (never answers, takes nothing), ``slow`` (takes the
-    message, never answers), ``reset`` (drops the connection at once), ``html`` (a proxy's page with status 200),
-    ``ok`` (behaves), or the name of one of Slack's errors (``token_revoked``). `always` holds until changed.
+    Faults, one per request, in the planned order: ``429:2`` (Retry-After 2), any other HTTP status, ``lost``
+    (accepts the message, then drops the connection), ``hang`` (never answers, accepts nothing), ``slow`` (accepts
+    the message, never answers), ``reset`` (drops the connection at once), ``html`` (a proxy's page with status
+    200), ``ok`` (no fault), or the name of one of Slack's errors (``token_revoked``). `always` applies until it is
+    changed.
     """
 
     def __init__(self, port: int = 0, log: Path | None = None) -> None:
@@ -61,7 +63,7 @@ class SlackServer(ThreadedServer):
         self.answers = Answers(self)
         self.uploads = slack_uploads.Uploads(self)
         self.refusing: dict[str, str] = {}
-        """Channels that take nothing more, with Slack's name of the error."""
+        """Channels that accept no more messages, with Slack's name of the error."""
         self._log = log
         self._faults: deque[str] = deque()
         self._messages: dict[str, Posted] = {}
@@ -72,17 +74,17 @@ class SlackServer(ThreadedServer):
 
     @property
     def api_url(self) -> str:
-        """What ``slack_api_url`` is set to."""
+        """Return the value for ``slack_api_url``."""
         return f"{self.url}/api/"
 
     @property
     def webhook_url(self) -> str:
-        """An incoming webhook of the channel ``alerts``."""
+        """Return the URL of an incoming webhook for the channel ``alerts``."""
         return self.url + WEBHOOK_PATH
 
     @property
     def messages(self) -> list[Posted]:
-        """What was taken, oldest first."""
+        """Return the accepted messages, oldest first."""
         with self._lock:
             return list(self._messages.values())
 
@@ -92,7 +94,7 @@ class SlackServer(ThreadedServer):
             del self._messages[ts]
 
     def thread(self, ts: str) -> list[Posted]:
-        """The replies to the message ``ts``."""
+        """Return the replies to the message ``ts``."""
         return [message for message in self.messages if message.thread_ts == ts]
 
     def misbehave(self, *faults: str) -> None:
@@ -101,22 +103,25 @@ class SlackServer(ThreadedServer):
             self._faults.extend(faults)
 
     def wait_for(self, method: str, timeout_s: float = 60.0) -> bool:
-        """Block until ``method`` has been asked; false when it was not in time."""
+        """Block until ``method`` was called; return false after ``timeout_s`` seconds."""
         with self._asked:
             return self._asked.wait_for(lambda: method in self.requests, timeout_s)
 
     def wait_until(self, true: Callable[[], bool], timeout_s: float = 60.0) -> bool:
-        """Block until ``true()`` holds, looked at whenever a message was taken; false when it did not in time."""
+        """Block until ``true()`` is true; return false after ``timeout_s`` seconds.
+
+        The condition is checked after each accepted message.
+        """
         with self._taken:
             return self._taken.wait_for(true, timeout_s)
 
     def behave(self) -> None:
-        """Forget the faults that were planned."""
+        """Remove the planned faults."""
         with self._lock:
             self._faults.clear()
 
     def application(self) -> web.Application:
-        """Routes of the Web API, the webhook, and the control of the faults."""
+        """Return the routes of the Web API, the webhook, and the control of the faults."""
         app = web.Application(client_max_size=2**22)
         app.router.add_post("/api/{method}", self._api)
         app.router.add_get("/api/{method}", self._api)
@@ -131,11 +136,11 @@ class SlackServer(ThreadedServer):
         return web.json_response({"ok": True})
 
     async def apply_next_fault(self, request: web.Request, method: str) -> web.StreamResponse | None:
-        """The next planned fault as ``method`` meets it, or nothing."""
+        """Return the response of the next planned fault for ``method``, or ``None``."""
         return await self._misbehaved(request, self._next_fault(method))
 
     def replace_message(self, ts: str, body: dict[str, Any]) -> None:
-        """Show ``body`` in place of the message ``ts``."""
+        """Replace the message ``ts`` by ``body``."""
         old = self._messages[ts]
         text, blocks = body.get("text", ""), body.get("blocks") or []
         self._keep(replace(old, text=text, blocks=blocks, edits=old.edits + 1, rings=mentions(body)))
@@ -181,7 +186,7 @@ class SlackServer(ThreadedServer):
             return self._faults.popleft() if self._faults else self.always
 
     async def _misbehaved(self, request: web.Request, fault: str | None) -> web.StreamResponse | None:
-        """The answer of a fault that takes nothing."""
+        """Return the response of a fault that accepts no message."""
         status, _, wait = (fault or "").partition(":")
         if status == "429":
             headers = {"Retry-After": wait or "0"}

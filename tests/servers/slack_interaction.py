@@ -1,4 +1,4 @@
-"""Slack's side of a press: the signed request that it sends, and the address at which it takes the answer."""
+"""Slack's part of a button click: the signed request that it sends, and the response URL for the answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_ANSWERS = 5
 
 @dataclass
 class Answers:
-    """What came back at the addresses that were given out. Each takes five answers."""
+    """The answers at the response URLs; each URL accepts five answers."""
 
     server: SlackServer
     whispers: list[dict[str, Any]] = field(default_factory=list)
@@ -33,13 +33,13 @@ class Answers:
     _used: dict[str, int] = field(default_factory=dict)
 
     def url_for(self, ts: str) -> str:
-        """A new address for answers about the message ``ts``."""
+        """Return a new response URL for answers about the message ``ts``."""
         token = secrets.token_hex(12)
         self._given[token] = ts
         return f"{self.server.url}/actions/T0TEST/{token}"
 
     async def take(self, request: web.Request) -> web.StreamResponse:
-        """One answer: replaces the message, or is whispered."""
+        """Accept an answer, which replaces the message or is shown only to the user."""
         token = request.match_info["token"]
         body = await request.json()
         if early := await self.server.apply_next_fault(request, "response_url"):
@@ -60,9 +60,9 @@ class Answers:
 def interaction(
     server: SlackServer, message: Posted, action_id: str, *, user: str = "U0ASHA", option: str = "", nth: int = 0
 ) -> dict[str, Any]:
-    """The payload of a press of ``action_id`` in ``message``; of a menu, the option labelled ``option``.
+    """Return the payload of a click on ``action_id`` in ``message``; in a menu, of the option ``option``.
 
-    ``nth`` chooses among several elements with that id. Fails when the message has no such button.
+    ``nth`` chooses among several elements with that id. Raises `AssertionError` if the message has no such element.
     """
     elements = [element for element in _elements(message.blocks) if element.get("action_id") == action_id]
     element = elements[nth]
@@ -88,12 +88,12 @@ def interaction(
 
 
 def form_of(payload: Any) -> bytes:
-    """The body as Slack encodes it."""
+    """Return the request body as Slack encodes it."""
     return urlencode({"payload": json.dumps(payload)}).encode()
 
 
 def signed(body: bytes, at: datetime | int, *, secret: str = SIGNING_SECRET) -> dict[str, str]:
-    """The headers that go with ``body``: Slack's signature over the time and the body."""
+    """Return the headers for ``body``: Slack's signature over the time and the body."""
     stamp = str(at if isinstance(at, int) else int(at.timestamp()))
     digest = hmac.new(secret.encode(), b"v0:" + stamp.encode() + b":" + body, hashlib.sha256).hexdigest()
     return {

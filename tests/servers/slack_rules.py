@@ -1,7 +1,7 @@
-"""Slack's limits on a message, as its documentation states them: the name of the error, or nothing.
+"""Slack's limits on a message, as its documentation states them.
 
-Sources: docs.slack.dev, reference/block-kit/blocks/* and reference/methods/chat.postMessage. The sum of all blocks
-is undocumented (`msg_blocks_too_long`), seen at about 13,200 characters.
+Sources: docs.slack.dev, reference/block-kit/blocks/* and reference/methods/chat.postMessage. The limit for the sum
+of all blocks is undocumented (`msg_blocks_too_long`), and was observed at about 13,200 characters.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BUTTON_KEYS = {"type", "text", "action_id", "url", "value", "style", "confirm",
 
 
 def wrong_with(message: dict[str, Any]) -> str | None:
-    """The name of Slack's error for ``message``, or ``None`` when Slack would take it."""
+    """Return the name of Slack's error for ``message``, or ``None`` if Slack would accept it."""
     blocks = message.get("blocks") or []
     text = message.get("text") or ""
     if not text and not blocks:
@@ -46,7 +46,7 @@ def wrong_with(message: dict[str, Any]) -> str | None:
 
 
 def texts(part: Any) -> Iterator[str]:
-    """All text that blocks show, wherever it stands."""
+    """Return all texts that blocks show, at any depth."""
     if isinstance(part, list):
         for child in part:
             yield from texts(child)
@@ -59,13 +59,13 @@ def texts(part: Any) -> Iterator[str]:
 
 
 def mentions(message: dict[str, Any]) -> list[str]:
-    """What in ``message`` would ring people."""
+    """Return the parts of ``message`` that would notify people."""
     shown = [message.get("text") or "", *texts(message.get("blocks") or [])]
     return [match.group() for text in shown for match in LIVE_MENTION.finditer(text)]
 
 
 def links(message: dict[str, Any]) -> list[str]:
-    """What in ``message`` could be clicked."""
+    """Return the links of ``message``."""
     shown = [message.get("text") or "", *texts(message.get("blocks") or [])]
     return [match.group() for text in shown for match in LIVE_LINK.finditer(text)]
 

@@ -1,4 +1,7 @@
-"""Slack's way to take a file: ask for an address, send the bytes there, complete. Lookout never does: tests ask."""
+"""Slack's upload of a file: request a URL, send the bytes there, and complete the upload.
+
+Lookout never uploads a file; the tests check this.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ METHODS = frozenset({"files.getUploadURLExternal", "files.completeUploadExternal
 
 @dataclass
 class Uploads:
-    """What was sent to be a file. ``shared`` are names of those that were completed into a channel."""
+    """The uploaded files; ``shared`` are the names of those that were completed in a channel."""
 
     server: SlackServer
     shared: list[str] = field(default_factory=list)
@@ -25,7 +28,7 @@ class Uploads:
     _sent: dict[str, int] = field(default_factory=dict)
 
     def answer(self, method: str, body: dict[str, Any]) -> dict[str, Any]:
-        """files.getUploadURLExternal and files.completeUploadExternal."""
+        """Answer files.getUploadURLExternal and files.completeUploadExternal."""
         if method == "files.getUploadURLExternal":
             return self._ask(body)
         files = body.get("files", ())
@@ -36,7 +39,7 @@ class Uploads:
         return {"ok": True, "files": [{"id": file_id, "title": self._asked[file_id]} for file_id in wanted]}
 
     async def take(self, request: web.Request) -> web.Response:
-        """The bytes of a file."""
+        """Receive the bytes of a file."""
         file_id = request.match_info["file"]
         if file_id not in self._asked:
             return web.Response(status=404)

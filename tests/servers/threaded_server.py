@@ -1,4 +1,4 @@
-"""A real HTTP server in a thread of its own: the same for tests that are async and for those that are not."""
+"""A real HTTP server in its own thread, for async and other tests."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from aiohttp import web
 
 
 class ThreadedServer(ABC):
-    """Serves ``self.application()`` on loopback while its ``with`` block lasts.
+    """A server of ``self.application()`` on the loopback interface within its ``with`` block.
 
-    Subclasses build the application. ``port`` 0 takes a free one; `url` says which.
+    Subclasses build the application. ``port`` 0 uses a free port; see `url`.
     """
 
     def __init__(self, port: int = 0) -> None:
@@ -27,16 +27,16 @@ class ThreadedServer(ABC):
 
     @abstractmethod
     def application(self) -> web.Application:
-        """Build what is served."""
+        """Build the application."""
 
     @property
     def url(self) -> str:
-        """Where it listens, without a slash at the end."""
+        """Return the address of the server, without a slash at the end."""
         return f"http://127.0.0.1:{self._port}"
 
     @property
     def closing(self) -> asyncio.Event:
-        """Set when the server stops: what a handler that hangs waits for."""
+        """Return the event that is set when the server stops, for handlers that hang."""
         return self._closing
 
     def __enter__(self) -> Self:

@@ -1,8 +1,8 @@
-"""An agent that triages issues, as a service: a job is started with an issue's address and ends with a report.
+"""A service that triages issues: a job starts with the address of an issue and ends with a report.
 
-``POST /jobs`` (202, 422 for what is no issue, 429 above ten active jobs, the old job for the same issue), ``GET
-/jobs/ID`` (404 for an unknown one), its events as a stream, and the report by GraphQL. What it reports of which issue
-is given to it. A job is done at the second poll, or when its stream has been heard to its end.
+``POST /jobs`` (202, 422 for an invalid issue, 429 above ten active jobs, the existing job for the same issue),
+``GET /jobs/ID`` (404 for an unknown id), its events as a stream, and the report by GraphQL. The tests set the
+report of each issue. A job is done at the second poll, or when its stream has been read to its end.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class StartedJob:
 
 @dataclass
 class Requests:
-    """What was asked of it."""
+    """The requests that the server received."""
 
     paths: list[str] = field(default_factory=list[str])
     queries: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -58,11 +58,11 @@ class Requests:
 
 
 class TriageAgent(ThreadedServer):
-    """The service. Without ``graphql_only`` the report and the ``steps`` stand in the finished state too.
+    """The triage service. Without ``graphql_only``, the finished state also contains the report and the ``steps``.
 
-    ``events`` are what the stream of an issue's job says before ``job.done``; ``breaks`` are issues whose stream
-    breaks off before that. ``busy`` is how many starts still get HTTP 429. ``resolver_errors`` is how many queries
-    still fail inside. ``langsmith_urls`` say where the traces of an issue's job are.
+    ``events`` are the events of an issue's job before ``job.done``; ``breaks`` are the issues whose stream breaks
+    off before that event. ``busy`` is how many starts still get HTTP 429, and ``resolver_errors`` how many queries
+    still fail in a resolver. ``langsmith_urls`` are the addresses of the traces of an issue's job.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class TriageAgent(ThreadedServer):
         return application
 
     def age(self, hours: float) -> None:
-        """Makes all its jobs older."""
+        """Make all jobs ``hours`` older."""
         for job in self.jobs.values():
             job.created_at -= timedelta(hours=hours)
 
@@ -180,7 +180,10 @@ class TriageAgent(ThreadedServer):
         return web.json_response({"data": {"job": {field: self._value(name, field) for field in wanted}}})
 
     def _value(self, name: str, field_name: str) -> object:
-        """A field of the report in GraphQL's spelling; empty while the job is not done, as its type is not null."""
+        """Return a field of the report by its GraphQL name.
+
+        A field is empty while the job is not done, because its type is not nullable.
+        """
         job = self.jobs[name]
         if field_name == "status":
             return "done" if job.done else "running"

@@ -1,4 +1,4 @@
-"""A watchdog of the healthchecks kind on loopback: takes pings, and says when it would raise its alarm."""
+"""A watchdog like healthchecks on the loopback interface that receives pings and can compute its alarm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHECK = "/ping/a-secret-check"
 
 
 class Ping(NamedTuple):
-    """One ping: ``kind`` is what follows the check's address."""
+    """One ping; ``kind`` is the part of the path after the check's address."""
 
     kind: str
     rid: str
@@ -23,7 +23,7 @@ class Ping(NamedTuple):
 
 
 class Watchdog(ThreadedServer):
-    """Answers every ping with ``status`` and keeps it."""
+    """A watchdog that answers every ping with ``status`` and stores it."""
 
     def __init__(self, status: int = 200) -> None:
         super().__init__()
@@ -33,26 +33,29 @@ class Watchdog(ThreadedServer):
 
     @property
     def check(self) -> str:
-        """The secret address."""
+        """Return the secret address of the check."""
         return self.url + CHECK
 
     @property
     def kinds(self) -> list[str]:
-        """What the pings said, oldest first."""
+        """Return the kinds of the pings, oldest first."""
         return [ping.kind for ping in self.pings]
 
     def wait_for(self, kind: str, count: int = 1, timeout_s: float = 60.0) -> bool:
-        """Block until ``count`` pings of this kind have come; false when they did not in time."""
+        """Block until ``count`` pings of this kind were received; return false after ``timeout_s`` seconds."""
         with self._came:
             return self._came.wait_for(lambda: self.kinds.count(kind) >= count, timeout_s)
 
     def alarm(self, at_s: float, *, period_s: float, grace_s: float) -> bool:
-        """Whether it rings at ``at_s``: the last word was a failure, or no success came for period and grace."""
+        """Return whether the alarm is on at ``at_s``.
+
+        It is on if the last ping was a failure, or if no success came for the period and the grace time.
+        """
         notified = [ping for ping in self.pings if ping.kind in {"", "/fail"}]
         return not notified or notified[-1].kind == "/fail" or at_s - notified[-1].at_s > period_s + grace_s
 
     def application(self) -> web.Application:
-        """Takes any check's pings."""
+        """Return the routes, which accept the pings of any check."""
         app = web.Application()
         app.router.add_post("/{tail:.*}", self._take)
         return app

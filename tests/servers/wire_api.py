@@ -1,9 +1,9 @@
-"""A chat page that shows less than it was sent: sources travel on the wire only, by a way that the path names.
+"""A chat page that shows less than it received: sources are only on the wire, by the transport in the path.
 
-``/json``, ``/lines``, ``/text``: one reply to a fetch. ``/stream``: server-sent events read by fetch. ``/source``: an
-EventSource for each question. ``/named``: the same with named events. ``/standing``: an EventSource that was opened
-with the page. ``/socket``: a WebSocket for each question. ``/open``: a WebSocket opened with the page, which brings
-other news too. ``/binary``: the same with binary frames. ``/framed``: the page ``/open`` in a frame.
+``/json``, ``/lines``, ``/text``: one reply to a fetch. ``/stream``: server-sent events read by fetch. ``/source``:
+an EventSource for each question. ``/named``: the same with named events. ``/standing``: an EventSource that was
+opened with the page. ``/socket``: a WebSocket for each question. ``/open``: a WebSocket opened with the page, which
+also receives other messages. ``/binary``: the same with binary frames. ``/framed``: the page ``/open`` in a frame.
 """
 
 from __future__ import annotations
@@ -66,24 +66,24 @@ PAGE = """<!doctype html><title>Wired</title><h1>Ask Suraj</h1>
 
 
 def sent(question: str) -> str:
-    """What the app sends."""
+    """Return the text that the app sends."""
     return f"For {question.upper()} the limit is ₹15,000 a year. [Source: P-7 §{len(question)}]"
 
 
 def shown(question: str) -> str:
-    """What the page shows of it."""
+    """Return the part of the text that the page shows."""
     return f"For {question.upper()} the limit is ₹15,000 a year."
 
 
 def pieces(question: str) -> list[dict[str, Any]]:
-    """The reply as events: tokens, with the source as one of them, then what it rests on."""
+    """Return the reply as events: tokens, with the source as the last one, then an event with sources and model."""
     *words, source = re.findall(r"\[Source: .*\]|\S+\s*", sent(question))
     tokens = [{"token": word} for word in (*words, source)]
     return [*tokens, {"sources": [f"P-7 §{len(question)}"], "model": "fallback", "ms": 321}]
 
 
 class Wired(ThreadedServer):
-    """The page and its backends, on a free port of loopback."""
+    """The page and its backends on a free port of the loopback interface."""
 
     def __init__(self) -> None:
         super().__init__()

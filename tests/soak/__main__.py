@@ -17,7 +17,7 @@ PARTS = sorted(path.stem.removeprefix("soak_") for path in Path(__file__).parent
 
 
 def main() -> int:
-    """Run the parts; the exit code is the number of those that failed."""
+    """Run the parts, and return the number of failed parts as exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.soak",
         description=__doc__,

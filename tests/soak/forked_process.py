@@ -15,7 +15,7 @@ Say = Callable[[str], None]
 
 @dataclass
 class Child:
-    """Its process id, and the pipe that it talks through."""
+    """A child process with its process id and the pipe from it."""
 
     process: int
     pipe: int
@@ -24,7 +24,10 @@ class Child:
     reaped: bool = field(default=False)
 
     def line(self, wait_s: float) -> str | None:
-        """The next whole line; ``None`` when there will be none. Raises `TimeoutError` when none came in time."""
+        """Return the next whole line, or ``None`` if there are no more lines.
+
+        Raises `TimeoutError` if no line came within ``wait_s`` seconds.
+        """
         end = time.monotonic() + wait_s
         while b"\n" not in self.heard and not self.ended:
             left_s = max(0.0, end - time.monotonic())
@@ -40,7 +43,7 @@ class Child:
         return line.decode()
 
     def rest(self) -> list[str]:
-        """Everything that is still to come, and the child's end."""
+        """Return all remaining lines, and wait for the end of the child."""
         lines: list[str] = []
         while (line := self.line(3600.0)) is not None:
             lines.append(line)
@@ -52,7 +55,7 @@ class Child:
 
 
 def forked(job: Callable[[Say], None]) -> Child:
-    """Run ``job`` in a child. When it fails, its last line is ``broken`` and the traceback as JSON."""
+    """Run ``job`` in a child process. If it fails, its last line is ``broken`` and the traceback as JSON."""
     out, into = os.pipe()
     process = os.fork()
     if process:

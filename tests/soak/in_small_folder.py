@@ -1,9 +1,10 @@
-"""Run a command on a small file system that gets full, then run it again with enough space.
+"""Run a command on a small file system that becomes full, then run it again with enough space.
 
 python -m tests.soak.in_small_folder FOLDER SPARE_KB WORDS…
 
-``FOLDER`` is the data folder, copied onto a file system with ``SPARE_KB`` more than it needs. Prints a JSON list with
-a record for each of two tries: exit code and what was printed; then the exit code of the check and the results.
+``FOLDER`` is the data folder, which is copied to a file system with ``SPARE_KB`` more than it needs. Prints a JSON
+list with one record for each of the two runs: exit code and output. The list then has the exit code of the check
+and the results.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ ROOM_KB = 400_000
 
 
 def main() -> None:
-    """Mount, run, make room, run again."""
+    """Mount the file system, run the command, free space, and run the command again."""
     folder, spare_kb, words = Path(sys.argv[1]).resolve(), int(sys.argv[2]), sys.argv[3:]
     with tempfile.TemporaryDirectory() as place:
         whole = Path(place) / "whole"
@@ -43,7 +44,7 @@ def main() -> None:
 
 
 def run(words: list[str]) -> dict[str, object]:
-    """Run a command to its end."""
+    """Run a command and return its result."""
     done = subprocess.run(
         [sys.executable, "-m", "deployments.cli.app", *words], capture_output=True, text=True, check=False
     )

@@ -25,17 +25,17 @@ from warehouse.journal.rows import ResultRow
 
 ROOT = Path(__file__).parents[2]
 MAX_OUTAGE_S = 6.0
-"""An orchestrator starts a fallen app again within seconds."""
+"""The maximum outage in seconds; an orchestrator restarts a failed app within seconds."""
 
 MAX_FAILURES = 5
-"""A Lookout that ends by itself before the run is done is started again, as a scheduler would, but not for ever."""
+"""How often a Lookout that ends before the run is done is restarted, as a scheduler does."""
 
 WATCHING_S = 0.02
 PATIENCE_S = 2400.0
 
 
 class Victim(StrEnum):
-    """Who is killed."""
+    """The process that is killed."""
 
     BROWSER = "chromium"
     APP = "app"
@@ -44,7 +44,7 @@ class Victim(StrEnum):
 
 @dataclass(frozen=True)
 class Kill:
-    """Due ``delay_s`` after so many answers have been acknowledged (and after the kill before it)."""
+    """A kill that is due ``delay_s`` after ``after_answers`` acknowledged answers and after the kill before it."""
 
     victim: Victim
     after_answers: int
@@ -53,9 +53,9 @@ class Kill:
 
 @dataclass
 class Story:
-    """What is killed when, and what happened. Everything random comes from ``chance``.
+    """The planned kills of a run, and what happened. ``chance`` is the only source of randomness.
 
-    ``closing_kills`` come besides the planned ones: Lookout is killed while it weighs, records and tells.
+    ``closing_kills`` are additional kills of Lookout while it evaluates, records and notifies.
     """
 
     folder: Path
@@ -74,17 +74,17 @@ class Story:
 
     @property
     def journal(self) -> Path:
-        """Where acknowledged answers are."""
+        """Return the folder of the acknowledged answers."""
         return self.folder / "data" / "journal"
 
     @property
     def asked_file(self) -> Path:
-        """What the app received."""
+        """Return the file of the questions that the app received."""
         return self.folder / "asked.jsonl"
 
 
 def planned(cases: int, kills: int, chance: random.Random) -> list[Kill]:
-    """So many kills, each kind about as often, spread over the run."""
+    """Return ``kills`` kills, each kind about equally often, distributed over the run."""
     kinds = [list(Victim)[number % len(Victim)] for number in range(kills)]
     chance.shuffle(kinds)
     at = sorted(chance.randrange(cases - 4) for _ in range(kills))
@@ -92,13 +92,13 @@ def planned(cases: int, kills: int, chance: random.Random) -> list[Kill]:
 
 
 def _delay(kind: Victim, chance: random.Random) -> float:
-    """Lookout also dies while it starts and while it takes up where it was."""
+    """Return a delay with which Lookout is also killed while it starts and while it resumes a run."""
     long = kind is Victim.LOOKOUT and chance.random() < 1 / 3
     return chance.uniform(0, 8 if long else 1.5)
 
 
 def write_configuration(story: Story) -> None:
-    """The suite and the target."""
+    """Write the suite and the configuration of the target."""
     write_suite(story.folder / "plans.jsonl", story.cases)
     (story.folder / "lookout.toml").write_text(
         'data_folder = "data"\n'
@@ -109,7 +109,7 @@ def write_configuration(story: Story) -> None:
 
 
 class App:
-    """The app and the process that restarts it."""
+    """The app, and the code that restarts it."""
 
     def __init__(self, story: Story) -> None:
         self._story = story
@@ -117,13 +117,13 @@ class App:
         self._down_until = 0.0
 
     def look_after(self) -> None:
-        """Start it when it is time."""
+        """Start the app when it is due."""
         if self._process is None and time.monotonic() >= self._down_until:
             command = [sys.executable, "-m", "tests.soak.mortal_app", "--port", str(self._story.port)]
             self._process = subprocess.Popen([*command, "--asked", str(self._story.asked_file)], cwd=ROOT)
 
     def kill(self) -> bool:
-        """Whether there was something to kill."""
+        """Kill the app, and return whether it was running."""
         if self._process is None:
             return False
         self._process.kill()
@@ -134,7 +134,7 @@ class App:
 
 
 def live_through(story: Story) -> None:
-    """Start Lookout as often as it takes; afterwards the run is at its end or ``PATIENCE_S`` over."""
+    """Start Lookout until the run ends or ``PATIENCE_S`` is over."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         story.port = free.getsockname()[1]
     write_configuration(story)
@@ -155,7 +155,7 @@ def _is_done(story: Story) -> bool:
 
 
 def _one_process(story: Story, app: App) -> bool:
-    """Lookout from its start to its end; whether it was killed."""
+    """Run one Lookout process to its end, and return whether it was killed."""
     said = (story.folder / "lookout.log").open("ab")
     with said:
         process = subprocess.Popen(
@@ -198,7 +198,7 @@ def _due(story: Story, answers: Acknowledged) -> Kill | None:
 
 
 def _kill(story: Story, app: App, process: subprocess.Popen[bytes], victim: Victim) -> bool:
-    """Whether there was a process to kill."""
+    """Kill the victim, and return whether its process was running."""
     match victim:
         case Victim.APP:
             hit = app.kill()
@@ -218,7 +218,7 @@ def _kill(story: Story, app: App, process: subprocess.Popen[bytes], victim: Vict
 
 
 def _kill_browser(story: Story, lookout: int) -> bool:
-    """Kill one of the browser's processes: the browser itself, a page, its network service."""
+    """Kill one process of the browser: the browser itself, a page or its network service."""
     mine = [one.pid for one in descendants(lookout) if one.is_browser]
     if not mine:
         return False
@@ -228,7 +228,7 @@ def _kill_browser(story: Story, lookout: int) -> bool:
 
 
 def _outliving(pids: Sequence[int], patience_s: float = 20.0) -> int:
-    """How many processes of a killed Lookout are still there after a while; they are then ended."""
+    """Return how many processes of a killed Lookout remain after ``patience_s`` seconds, and end them."""
     until = time.monotonic() + patience_s
     left = list(pids)
     while left and time.monotonic() < until:
@@ -242,7 +242,7 @@ def _outliving(pids: Sequence[int], patience_s: float = 20.0) -> int:
 
 
 class Acknowledged:
-    """Answers that the journal has, read as they come."""
+    """The answers in the journal, read as they are written."""
 
     def __init__(self, story: Story) -> None:
         self._journal = open_store_in(story.folder / "data").journal
@@ -250,7 +250,7 @@ class Acknowledged:
         self._answered: Counter[str] = Counter()
 
     def count(self) -> int:
-        """How many cases have an answer."""
+        """Return the number of cases with an answer."""
         runs = [name for name in self._journal.segments.list_segments() if not name.startswith("_")]
         for name in runs:
             if name not in self._known:

@@ -19,14 +19,14 @@ from warehouse.journal.rows import ResultRow
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is wrong (nothing, it is hoped), and the figures."""
+    """The faults that were found (ideally none), and the figures."""
 
     faults: Sequence[str]
     figures: Sequence[str]
 
 
 def judged(story: Story) -> Verdict:
-    """Compare app, journal, warehouse and results.json with what was to be asked."""
+    """Compare app, journal, warehouse and results.json with the planned questions."""
     runs = sorted(path.name for path in (story.folder / "data" / "runs").iterdir())
     if len(runs) != 1:
         return Verdict([f"one run was to be finished, there are {len(runs)}: {runs}"], _figures(story, 0, 0, 0))
@@ -55,7 +55,7 @@ def _figures(story: Story, asked: int, different: int, failed: int) -> list[str]
 
 
 class Received(Record):
-    """What the app noted before it answered; ``at`` is in seconds since 1970."""
+    """A question that the app recorded before it answered; ``at`` is in seconds since 1970."""
 
     question: str
     at: float
@@ -74,7 +74,10 @@ def _expected(story: Story) -> set[str]:
 
 
 def _of_journal(story: Story, run: str) -> Iterator[str]:
-    """Every case has one answer, its own, and was not asked once more after that answer was durable."""
+    """Return the faults of the journal.
+
+    Every case must have one answer, its own, and must not be asked again after that answer was durable.
+    """
     journal = open_store_in(story.folder / "data").journal
     answers: Counter[str] = Counter()
     received = _asked(story)

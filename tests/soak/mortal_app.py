@@ -2,8 +2,8 @@
 
 python -m tests.soak.mortal_app --port 8123 --asked asked.jsonl
 
-The page is careless, as many are: when its stream breaks, it keeps what it has and lets the user type again, without
-a word of the break. A cut answer looks whole there.
+Like many pages, it ignores errors: when its stream breaks, it shows the partial answer and enables the box without
+a notice, so that a cut answer looks complete.
 """
 
 from __future__ import annotations
@@ -43,19 +43,22 @@ form.addEventListener("submit", async (event) => {
 
 
 def answer_to(question: str, *, wrong: bool = False) -> str:
-    """What the app says: the plan that was asked about and a number that only this plan has."""
+    """Return the answer: the plan of the question, and a number that only this plan has."""
     plan = question.rsplit(maxsplit=1)[-1].rstrip("?")
     months = months_of(plan) + wrong
     return f"The waiting period under {plan} is {months} months of continuous cover. [Source: {plan}, clause 4]"
 
 
 def months_of(plan: str) -> int:
-    """Plan-7 has a number of its own: mixed-up answers are wrong answers."""
+    """Return the number of months of a plan.
+
+    Each plan, such as Plan-7, has its own number, so that mixed-up answers are wrong.
+    """
     return 100 + int(plan.rsplit("-", 1)[1])
 
 
 class Handler(BaseHTTPRequestHandler):
-    """The page, and a stream of words for each question."""
+    """The handler of the page, and of a stream of words for each question."""
 
     protocol_version = "HTTP/1.1"
     asked: int
@@ -64,10 +67,10 @@ class Handler(BaseHTTPRequestHandler):
     wrong: str
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
-        """Keeps quiet."""
+        """Suppress the request log."""
 
     def do_GET(self) -> None:
-        """The page."""
+        """Send the page."""
         body = PAGE.encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html; charset=utf-8")
@@ -76,7 +79,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_POST(self) -> None:
-        """Notes the question, then answers it word by word."""
+        """Record the question, then answer it word by word."""
         question = self.rfile.read(int(self.headers["Content-Length"])).decode()
         _note(self.asked, question)
         self.send_response(200)
@@ -93,7 +96,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _note(file: int, question: str) -> None:
-    """One write to a file that was opened for appending: the line is there or it is not."""
+    """Append the question with one write, so that a line is never partial."""
     os.write(file, f"{json.dumps({'question': question, 'at': time.time()})}\n".encode())
 
 

@@ -2,9 +2,10 @@
 
     python -m tests.soak.soak_alerts --schedules 1000
 
-Each visit is a process that sees the fault and tells it, as a run does; it is killed with SIGKILL at a random moment,
-or when Slack has its request, while Slack refuses, hangs, limits, drops connections and loses replies. Quiet visits
-follow until nothing waits. Then there must be the page, at most twice, and always with the same visible id.
+Each visit is a process that finds the fault and notifies, as a run does. It is killed with SIGKILL at a random
+moment, or when Slack has received its request, while Slack refuses, hangs, rate-limits, drops connections and loses
+replies. Visits without faults follow until no message waits. Then Slack must have the page at least once and at
+most twice, always with the same visible id.
 """
 
 from __future__ import annotations
@@ -42,15 +43,18 @@ from warehouse.database.store import Store
 FAULTS = ("ok", "ok", "ok", "429:0", "429:3600", "500", "503", "502", "lost", "slow", "hang", "reset", "html",
           "internal_error")  # fmt: skip
 MAX_LIFE_S = 0.6
-"""A visit takes about 0.3 s on an idle machine: most kills fall into it."""
+"""The maximum life in seconds; a visit takes about 0.3 s on an idle machine, so most kills occur during it."""
 SEND_TIMEOUT_S = 1.0
 GIVE_UP_AFTER = 12
-"""Quiet visits; two are usual."""
+"""The maximum number of visits without faults; two are usual."""
 BEGAN = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 
 
 class Visit(NamedTuple):
-    """One process: what Slack does meanwhile, when it is killed (``None``: not), and how much later the next comes."""
+    """One process: Slack's behaviour during it, the time of its kill, and the delay until the next process.
+
+    Without a kill, the time is ``None``.
+    """
 
     faults: tuple[str, ...]
     killed_after_s: float | None
@@ -59,7 +63,11 @@ class Visit(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one schedule came to: messages of the page, different ids, kills that hit, whether something still waits."""
+    """The result of one schedule.
+
+    It has the number of messages of the page, of different ids, and of effective kills, and whether a message still
+    waits.
+    """
 
     posted: int
     ids: int
@@ -68,7 +76,7 @@ class Outcome(NamedTuple):
 
 
 def schedule(seed: int) -> tuple[Visit, ...]:
-    """The visits of one seed."""
+    """Return the visits of one seed."""
     chance = random.Random(seed)
     return tuple(
         Visit(
@@ -82,7 +90,7 @@ def schedule(seed: int) -> tuple[Visit, ...]:
 
 
 def play(seed: int, slack: SlackServer, folder: Path) -> Outcome:
-    """Let one schedule happen, then quiet visits until nothing waits."""
+    """Run one schedule, then visits without faults until no message waits."""
     (folder / "warehouse.duckdb").write_bytes(empty_warehouse())
     write_ledger(folder / "warehouse.duckdb", Ledger(segments=0, as_of=BEGAN))
     before, now, kills = len(slack.messages), BEGAN, 0
@@ -105,7 +113,7 @@ def play(seed: int, slack: SlackServer, folder: Path) -> Outcome:
 
 
 def _visited(visit: Visit, slack: SlackServer, job: Callable[[], int]) -> bool:
-    """Whether the visit was killed."""
+    """Run one visit, and return whether it was killed."""
     asked = len(slack.requests)
 
     def has_asked() -> bool:
@@ -116,7 +124,10 @@ def _visited(visit: Visit, slack: SlackServer, job: Callable[[], int]) -> bool:
 
 
 def _forked(job: Callable[[], int], life_s: float | None, until: Callable[[], bool] | None) -> int:
-    """Run ``job`` in a child, killed when its time is over or ``until`` holds; its exit code, negative when killed."""
+    """Run ``job`` in a child, which is killed after ``life_s`` seconds or when ``until`` is true.
+
+    Returns its exit code, which is negative if it was killed.
+    """
     child = os.fork()
     if not child:
         code = 99
@@ -135,7 +146,7 @@ def _forked(job: Callable[[], int], life_s: float | None, until: Callable[[], bo
 
 
 def _work(seed: int, folder: Path, slack: SlackServer, began: datetime, run_id: str) -> int:
-    """One visit; how many messages still wait."""
+    """Run one visit, and return how many messages still wait."""
     ticking = time.monotonic()
 
     def now() -> datetime:
@@ -165,7 +176,7 @@ def _nowhere() -> Console:
 
 
 def soak(schedules: int, first_seed: int) -> Counter[str]:
-    """Play that many; counts by what they came to."""
+    """Run ``schedules`` schedules, and return the counts by result."""
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as place, SlackServer() as slack:
         for seed in range(first_seed, first_seed + schedules):
@@ -189,7 +200,7 @@ def soak(schedules: int, first_seed: int) -> Counter[str]:
 
 
 def main() -> int:
-    """Play them and print the figures."""
+    """Run the schedules and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--schedules", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)

@@ -1,11 +1,12 @@
-"""Kill each command that writes at a random moment, then repeat it: the result is as without the kill.
+"""Kill each command that writes at a random moment, then repeat it: the result is the same as without the kill.
 
     python -m tests.soak.soak_command_kills --minutes 10 --seed 1 [--command compact]
 
-A copy of a filled data folder for each kill (SIGKILL, up to a fifth later than the command usually takes). Then the
-same command runs to its end. What it brings about must be the same as without a kill, the check must find the
-warehouse sound, and nothing may be "a fault of Lookout itself". Kills of a verification, of its browser and of the
-browser's driver are in `tests.soak.soak_probe`, those of the site and of Slack's alerts in files of their own.
+For each kill, a filled data folder is copied, and the command is killed (SIGKILL) at a moment of up to 1.2 times
+its usual duration. Then the same command runs to its end. Its result must be the same as without a kill, the check
+must find no fault in the warehouse, and no message may say "a fault of Lookout itself". Kills of a verification, of
+its browser and of the browser's driver are in `tests.soak.soak_probe`; kills of the site and of Slack's alerts are
+in separate files.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from tests.soak.writing_commands import (
 
 
 def kill_once(name: str, folder: Path, life_s: float) -> bool:
-    """Start the command and kill it after ``life_s`` seconds; return whether it still ran."""
+    """Start the command and kill it after ``life_s`` seconds; return whether it was still running."""
     process = fork_server.start(
         *build_arguments(name), cwd=folder, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -45,7 +46,7 @@ def kill_once(name: str, folder: Path, life_s: float) -> bool:
 
 
 def find_faults(name: str, folder: Path, wanted: object) -> Iterator[str]:
-    """Repeat the killed command, and find what is not as it must be."""
+    """Repeat the killed command, and return the faults."""
     again = run_command(name, folder)
     if again.returncode != 0 or "fault of Lookout itself" in again.stderr:
         yield f"the command again ends with {again.returncode}: {again.stderr[-300:]}"
@@ -57,7 +58,7 @@ def find_faults(name: str, folder: Path, wanted: object) -> Iterator[str]:
 
 
 def main() -> int:
-    """Kill until the time is over, and print the counts."""
+    """Kill commands until the time is over, and print the counts."""
     options = parse_options(__doc__)
     chance, end = random.Random(options.seed), time.monotonic() + options.minutes * 60
     names = [options.command] if options.command else list(COMMANDS)

@@ -1,8 +1,8 @@
-"""Five processes append to a warehouse for a minute while others load it, read it, or hold its file open.
+"""Five processes append to a warehouse for a minute while others load it, read it, or keep its file open.
 
     python -m tests.soak.soak_contention --seconds 60 [--write docs/warehouse.md]
 
-Nobody may fail, no writer may wait above a second for any append, and at the end every row must be there once.
+No process may fail, no append may take longer than a second, and at the end every row must exist once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def contend(folder: Path, seconds: int) -> tuple[bool, list[str]]:
-    """Run them all; whether it was as it must be, and the figures."""
+    """Run all processes, and return whether the result is correct, and the figures."""
     open_store(Plan(folder, 1)).load_pending(10)
     parts = [("write_for", seconds)] * WRITERS + [("load_for", seconds), ("read", 0), ("read", 0), ("hold", 0)]
     saw = run_together(folder, parts)

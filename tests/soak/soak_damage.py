@@ -2,10 +2,11 @@
 
     python -m tests.soak.soak_damage --rounds 400 [--write docs/warehouse.md]
 
-Each round loads something, kills the loader before it closes the file (so that rows are in the log alone), and does
-one of these: tears the log, flips one of its bytes, deletes it, overwrites a block of the file, or aborts a checkpoint
-at one of its three steps and is killed there. What a bare DuckDB then finds in a copy says whether rows are missing or
-changed; the check must say so too. Loading, or a rebuild where the file cannot be loaded into, must restore everything.
+Each round loads data and kills the loader before it closes the file, so that some rows are only in the log. Then
+the round does one of these: it tears the log, flips one of its bytes, deletes it, overwrites a block of the file,
+or aborts a checkpoint at one of its three steps and is killed there. A plain DuckDB reads a copy to find out
+whether rows are missing or changed; the check must report this too. Loading, or a rebuild if the file cannot be
+loaded into, must restore everything.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ BLOCK_BYTES = 4096
 
 
 def _leave(store: Store, _: random.Random) -> None:
-    """Nothing but the kill: the log is whole."""
+    """Do nothing besides the kill; the log is complete."""
 
 
 def _tear(store: Store, rng: random.Random) -> None:
@@ -80,7 +81,7 @@ DAMAGES: dict[str, Callable[[Store, random.Random], None]] = {
 
 @dataclass
 class Tally:
-    """Rounds by kind; in how many rows were missing or changed, and in how many of those it was detected."""
+    """Rounds by kind: how many lost or changed rows, and in how many of these the damage was detected."""
 
     rounds: Counter[str] = field(default_factory=Counter[str])
     harmed: Counter[str] = field(default_factory=Counter[str])
@@ -117,7 +118,7 @@ def append(store: Store, rng: random.Random, word: str) -> set[str]:
 
 
 def killed_while_loading(store: Store, kind: str) -> object:
-    """Load and be killed before the file is closed; what the tables held just then."""
+    """Load in a process that is killed before it closes the file; return the content of the tables at that moment."""
     step = kind.removeprefix("checkpoint aborted ") if kind.startswith("checkpoint") else None
 
     def job(say: Callable[[str], None]) -> None:
@@ -140,7 +141,7 @@ def killed_while_loading(store: Store, kind: str) -> object:
 
 
 def as_duckdb_finds_it(store: Store, copy: Path) -> object:
-    """What a bare DuckDB reads from a copy of file and log; a copy that it cannot read is harmed."""
+    """Return what a plain DuckDB reads from a copy of file and log; an unreadable copy counts as damaged."""
     copy.mkdir()
     for path in (store.database.file, log_of(store)):
         if path.exists():
@@ -165,7 +166,7 @@ def _prints(connection: duckdb.DuckDBPyConnection) -> list[object]:
 
 
 def restore(store: Store, *, is_detected: bool) -> str:
-    """As the documentation says: load; where that is refused, rebuild."""
+    """Restore as the documentation says: load, and rebuild if loading is refused."""
     try:
         report = store.load_pending(30)
     except WarehouseDamaged:
@@ -217,7 +218,7 @@ def main() -> int:
 
 
 def figures_of(tally: Tally) -> list[str]:
-    """A table: what was done, how often it harmed rows, how often it was detected, how everything was restored."""
+    """Return a table of each damage: how often it affected rows, was detected, and how everything was restored."""
     rows: list[tuple[object, ...]] = []
     for kind, rounds in tally.rounds.items():
         ways = [(way.removeprefix(f"{kind}: "), n) for way, n in tally.restored_by.items() if way.startswith(kind)]

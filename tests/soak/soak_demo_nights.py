@@ -3,8 +3,9 @@
     python -m tests.soak.soak_demo_nights --nights 100
 
 Each night the demo's `TurnLog` writes 2,000 conversations, 1 % of them with a planted disclosure (severity 3). They
-are read by the file source, sampled, protected, graded by rule and estimated with the parts of a nightly run.
-Of 100 nights at least 93 must hold the truth, and the mean planned width must be within 20 % of the mean width.
+are read by the file source, sampled, protected, graded by rule and estimated with the parts of a nightly run. In at
+least 93 of 100 nights the interval must contain the true rate, and the mean planned width must be within 20 % of
+the mean width.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tests.monitors.sources.night_traffic import simple, stratified
 MIN_COVERED = 0.93
 MAX_OFF = 0.20
 WARM = 5
-"""Nights whose plan knows next to nothing of the rates yet: they count for the cover, not for the width."""
+"""Nights whose plan has little information about the rates; they count for the coverage, not for the width."""
 DESIGNS = {
     "simple 200": simple(number=200),
     "stratified 200": stratified(number=200, minimum_per_stratum=5, primary_path="retrieval"),

@@ -2,9 +2,9 @@
 
     python -m tests.soak.soak_doors --minutes 5 --seed 1 [--door site]
 
-Each door is a process of its own, with 1,024 files allowed. A round opens hundreds of connections that say nothing,
-begin a head, begin a body, announce a large one, drip, or send unsigned bodies of half a megabyte. While they last,
-another client must be answered within five seconds; afterwards too.
+Each server is a separate process with a limit of 1,024 open files. A round opens hundreds of connections that send
+nothing, begin a head, begin a body, announce a large body, send byte by byte, or send unsigned bodies of half a
+megabyte. During the round and after it, another client must be answered within five seconds.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ FILES = 1_024
 CROWD = 1_100
 ANSWER_S = 5.0
 HELD_S = 8.0
-"""Longer than the deadline of a body."""
+"""How long connections are held, in seconds; longer than the deadline for a body."""
 MAX_GROWTH_MB = 150.0
 MAX_LOG_BYTES = 1_000_000
 
 
 class Door(NamedTuple):
-    """A command that listens, its address for a form or delivery, and the page that others ask for."""
+    """A command that listens, its address for a form or delivery, and the page that other clients request."""
 
     words: Sequence[str]
     form: str
@@ -74,7 +74,7 @@ CROWDS: dict[str, Callable[[str], bytes]] = {
 
 @contextmanager
 def open_door(name: str, folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes], Path]]:
-    """Start the process behind a door; its address and its log."""
+    """Start the process of a server; return its address and its log."""
     (folder / "lookout.toml").write_text(
         'data_folder = "data"\n[alerts]\nslack_channel = "C0ALERTS"\nslack_buttons = true\n'
         '[targets.demo]\nurl = "http://127.0.0.1:9/"\nsuite = "suite.jsonl"\n'
@@ -111,7 +111,10 @@ def open_door(name: str, folder: Path) -> Iterator[tuple[str, subprocess.Popen[b
 
 
 def is_answering(address: str, name: str, process: subprocess.Popen[bytes], log: Path) -> bool:
-    """Whether the door answers; raises if its process has ended."""
+    """Return whether the server answers.
+
+    Raises an error if its process has ended.
+    """
     if process.poll() is not None:
         raise SystemExit(f"{name} ended: {log.read_text(encoding='utf-8')[-1_000:]}")
     with suppress(httpx.HTTPError):
@@ -120,7 +123,7 @@ def is_answering(address: str, name: str, process: subprocess.Popen[bytes], log:
 
 
 async def crowd_once(address: str, name: str, kind: str, count: int) -> tuple[float, int]:
-    """Hold a crowd at the door; return the slowest answer to others in seconds, and the failed ones."""
+    """Hold ``count`` connections open, and return the slowest response to others in seconds and their failures."""
     port, opening = int(address.rpartition(":")[2]), CROWDS[kind](DOORS[name].form)
     writers: list[asyncio.StreamWriter] = []
 
@@ -151,7 +154,7 @@ async def crowd_once(address: str, name: str, kind: str, count: int) -> tuple[fl
 
 
 def main() -> int:
-    """Let crowds come to the doors until the time is over, and print the counts."""
+    """Test the servers until the time is over, and print the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=6)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))

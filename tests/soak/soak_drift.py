@@ -2,9 +2,9 @@
 
     python -m tests.soak.soak_drift --streams 2000
 
-Without a change the share of streams that ever raise an alarm must stay below alpha, for rare and common failures,
-for nights that differ in size, and for nights whose strata were sampled unequally. With one, the table says how many
-of the changes were detected, after how many nights, and how far off their date was.
+Without a change, the share of streams that ever raise an alarm must stay below alpha: for rare and common failures,
+for nights of different size, and for nights whose strata were sampled unequally. With a change, the table shows how
+many changes were detected, after how many nights, and the error of their date.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ CHANGES = (
 """Rate before, rate after, conversations a night; the change is after thirty nights, and sixty nights follow."""
 BEFORE, AFTER = 30, 60
 AT_ONCE = 250
-"""Streams reckoned together, for the sake of memory."""
+"""How many streams are computed together, to limit the memory."""
 
 
 def quiet(chance: np.random.Generator, streams: int) -> Iterator[tuple[str, Streams, Streams]]:
-    """Streams without a change: name, failures, graded."""
+    """Yield streams without a change: name, failures, graded."""
     shape = (streams, NIGHTS)
     for rate, graded in ((0.003, 200), (0.01, 50), (0.1, 10), (0.5, 25)):
         yield (
@@ -48,14 +48,14 @@ def quiet(chance: np.random.Generator, streams: int) -> Iterator[tuple[str, Stre
 
 
 def in_parts(failures: Streams, graded: Streams) -> np.ndarray:
-    """The night of each stream's alarm."""
+    """Return the night of each stream's alarm."""
     parts = range(0, len(failures), AT_ONCE)
     found = [drift_streams.alarms(failures[at : at + AT_ONCE], graded[at : at + AT_ONCE], ALPHA) for at in parts]
     return np.concatenate(found)
 
 
 def changed(chance: np.random.Generator, streams: int, before: float, after: float, graded: int) -> str:
-    """The line of one planted change."""
+    """Return the table row of one planted change."""
     rates = np.where(np.arange(BEFORE + AFTER) < BEFORE, before, after)
     failures = chance.binomial(graded, rates, (streams, BEFORE + AFTER)).astype(float)
     raised = in_parts(failures, np.full(failures.shape, float(graded)))

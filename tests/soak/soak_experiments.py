@@ -1,7 +1,7 @@
 """Kill writers of an experiment at random moments: in the end each run and each score exists once.
 
-A schedule is a few writers, each a new process for LangSmith: some end at a request that a seed chooses, between a run
-and its scores as well, some lose replies or meet a limit, the last is left alone. Run 1,000 of them with
+A schedule is several writers, each a new process for LangSmith. Some end at a seeded request, also between a run
+and its scores; some lose replies or meet a rate limit; the last one meets no fault. Run 1,000 schedules with
 ``python -m tests.soak.soak_experiments``.
 """
 
@@ -29,11 +29,11 @@ KEYS = ("lookout_correct", "lookout_factual", "lookout_severity")
 
 
 async def no_pause(_seconds: float) -> None:
-    """Tries again at once."""
+    """Return at once, so that a retry does not wait."""
 
 
 def rows_by(chance: random.Random, shape: Sequence[tuple[int, int]]) -> list[ExperimentRow]:
-    """Rows of the cases and repeats of ``shape``, with other answers and scores each time."""
+    """Return rows of the cases and repeats of ``shape``, with new answers and scores each time."""
     return [
         ExperimentRow(
             example_id=f"eeeeeeee-2222-4333-8444-{case:012}",
@@ -50,7 +50,7 @@ def rows_by(chance: random.Random, shape: Sequence[tuple[int, int]]) -> list[Exp
 
 
 async def written(server: LangSmithExperimentServer, rows: Sequence[ExperimentRow]) -> Experiment:
-    """The whole experiment, by a client of its own."""
+    """Write the whole experiment with a new client."""
     settings = LangSmithSettings(api_url=server.url)
     async with open_langsmith(settings, KEY, no_pause) as platform:
         experiment = await platform.experiments.start(GOLD, "run-1", {"commit": "a1b2c3d"})
@@ -60,7 +60,10 @@ async def written(server: LangSmithExperimentServer, rows: Sequence[ExperimentRo
 
 
 async def live_through(server: LangSmithExperimentServer, seed: int) -> int:
-    """One schedule from its seed; how many of its writers were killed. Raises `AssertionError` for what is wrong."""
+    """Run one seeded schedule, and return how many of its writers were killed.
+
+    Raises `AssertionError` if the result is wrong.
+    """
     chance = random.Random(seed)
     server.restart()
     shape = [(case, repeat) for case in range(chance.randint(1, 3)) for repeat in range(chance.randint(1, 2))]
@@ -82,7 +85,7 @@ async def live_through(server: LangSmithExperimentServer, seed: int) -> int:
 
 
 def check(server: LangSmithExperimentServer, experiment: Experiment, rows: Sequence[ExperimentRow]) -> None:
-    """Everything that the last writer wrote is there, once, and nothing else."""
+    """Check that everything from the last writer exists once, and nothing else."""
     assert list(server.projects) == [experiment.id]
     assert server.projects[experiment.id]["end_time"]
     by_id = {make_run_id(experiment.id, row.case_id, row.repeat): row for row in rows}
@@ -100,7 +103,7 @@ async def _all(seeds: range) -> int:
 
 
 def main() -> int:
-    """So many schedules from a seed; 0 where all hold."""
+    """Run the schedules, and return 0 if all pass."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--schedules", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=0)

@@ -2,9 +2,9 @@
 
     python -m tests.soak.soak_false_fails --suites 100
 
-Each suite's noise is sampled around a mean, its cases are asked twice against so many builds, and the rate that is
-estimated of that is held against the true one. Where nearly all noise is of a few cases (concentration 0.5) the
-interval is known to be somewhat too narrow.
+Each suite's noise is sampled around a mean, its cases are asked twice against several builds, and the estimated
+rate is compared with the true rate. If nearly all noise is in a few cases (concentration 0.5), the interval is
+known to be slightly too narrow.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ SUITES: tuple[tuple[dict[str, Any], float], ...] = (
     ({"severe": 10, "others": 14, "mean": 0.05, "concentration": 2, "builds": 7}, 0.85),
     ({"severe": 20, "others": 10, "mean": 0.01, "concentration": 2, "builds": 14}, 0.85),
 )
-"""What the suites are like, and the least share of them that the interval must hold."""
+"""Parameters of the suites, and the minimum share of suites whose interval contains the true rate."""
 MAX_BIAS = 0.05
-"""Of the rate, on average over the suites."""
+"""The maximum mean error of the rate over the suites."""
 
 
 def main() -> int:
-    """Print a line for each kind of suite; 1 when one of them is not held often enough."""
+    """Print a line for each kind of suite, and return 1 if the coverage or bias of one is out of its limit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suites", type=int, default=100)
     suites: int = parser.parse_args().suites

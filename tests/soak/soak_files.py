@@ -2,10 +2,11 @@
 
     python -m tests.soak.soak_files --minutes 10 --seed 1 [--kind outbox]
 
-A data folder with a run, an archive, five open incidents, deploys and the notes beside them is copied. In the copy one
-file of one kind is cut, emptied, flipped, deleted or replaced by a foreign one, and the warehouse stays or goes. Then a
-person asks: `alerts list`, `warehouse check`, `warehouse load`. Each answer is complete, or ends with 4 and a reason,
-and none is "a fault of Lookout itself". When the file is put back, a rebuild gives everything again.
+A data folder with a run, an archive, five open incidents, deploys and related files is copied. In the copy one file
+of one kind is cut, emptied, flipped, deleted or replaced by a foreign file, and the warehouse stays or is removed.
+Then `alerts list`, `warehouse check` and `warehouse load` run. Each answer must be complete, or end with exit code
+4 and a reason, and none may be "a fault of Lookout itself". After the file is restored, a rebuild must restore
+everything.
 """
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ KINDS = {
     "deploy's open run": "deploys/*/*.open",
     "foreign file": "notes.txt",
 }
-"""A kind of file, and where one is."""
+"""The kinds of files, with the path of an example."""
 
 
 def cut(file: Path, chance: random.Random) -> None:
-    """Cut the file off."""
+    """Truncate the file."""
     os.truncate(file, chance.randrange(max(1, file.stat().st_size)))
 
 
@@ -78,7 +79,7 @@ def delete(file: Path, _: random.Random) -> None:
 
 
 def replace_by_foreign(file: Path, chance: random.Random) -> None:
-    """Put a file of another program in its place."""
+    """Replace the file by a file of another program."""
     file.write_bytes(b"PK\x03\x04" + chance.randbytes(2_000))
 
 
@@ -117,14 +118,14 @@ def fill(folder: Path) -> None:
 
 
 def ask(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Ask a command about the data folder."""
+    """Run the read commands on the data folder, and return their answers."""
     return fork_server.run(
         *words, "--data-folder", folder.name, cwd=folder.parent, env=os.environ | fork_server.WARM
     )
 
 
 def find_faults(folder: Path) -> Iterator[str]:
-    """Find what is wrong in the answers about a damaged folder."""
+    """Return the faults in the answers about a damaged folder."""
     answers = {
         words: ask(folder, *words)
         for words in (
@@ -154,7 +155,7 @@ def find_faults(folder: Path) -> Iterator[str]:
 
 
 def list_losses(folder: Path) -> Iterator[str]:
-    """Find what a rebuild does not give again once the file is back."""
+    """Return what a rebuild does not restore after the file is restored."""
     rebuilt = ask(folder, "warehouse", "rebuild")
     store = open_store_in(folder)
     counts = {
@@ -168,7 +169,7 @@ def list_losses(folder: Path) -> Iterator[str]:
 def damage_once(
     source: Path, folder: Path, kind: str, damage: str, *, is_away: bool, chance: random.Random
 ) -> list[str]:
-    """Damage one file of a copy; return what is wrong."""
+    """Damage one file of a copy; return the faults."""
     shutil.copytree(source, folder)
     file = chance.choice(sorted(folder.glob(KINDS[kind])))
     whole = file.read_bytes()
@@ -186,7 +187,7 @@ def damage_once(
 
 
 def main() -> int:
-    """Go through all kinds and damages until the time is over, and print the counts."""
+    """Test all kinds and damages until the time is over, and print the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))

@@ -2,9 +2,9 @@
 
     python -m tests.soak.soak_follow_log --kills 100
 
-A process follows the log again and again and is killed with SIGKILL at random moments, while lines are appended and
-the log is rotated. Then one quiet look; every line must be stored once, stand in exactly one message, and the messages
-at Slack must be those of the warehouse, each id once.
+A process follows the log repeatedly and is killed with SIGKILL at random moments, while lines are appended and the
+log is rotated. After a last look without a kill, every line must be stored once and be in exactly one message. The
+messages at Slack must equal the messages of the warehouse, each id once.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from tests.flows.followed_logs import Followed, entry
 from tests.servers.slack import SlackServer
 
 LOOKS_LIVED = 1.5
-"""Kills fall between the start of a look and half as long again as one took, measured just before."""
+"""Kills occur within 1.5 times the duration of a look, which is measured just before."""
 
 
 class RealNight(AlertingTestbed):
-    """The real clock, as killed processes have it."""
+    """A testbed with the real clock, as in killed processes."""
 
     def __call__(self) -> datetime:
         return datetime.now(UTC)
 
 
 class Outcome(NamedTuple):
-    """What was written, stored and alerted; ``slack_messages`` are what people have in their channel."""
+    """The numbers of written, stored and alerted lines and of messages in the channel, with duplicates."""
 
     kills: int
     written: int
@@ -51,12 +51,12 @@ class Outcome(NamedTuple):
 
     @property
     def is_right(self) -> bool:
-        """Whether nothing is missing and nothing came twice."""
+        """Return whether nothing is missing or duplicated."""
         return self.written == self.stored == self.alerted and not self.alerted_twice and not self.messages_twice
 
 
 def play(kills: int, seed: int, folder: Path) -> Outcome:
-    """Append, rotate, follow, kill; then poll until nothing is left to alert."""
+    """Append, rotate, follow and kill; then poll until no line waits for its alert."""
     chance = random.Random(seed)
     with SlackServer() as slack:
         (folder / "data").mkdir()
@@ -88,7 +88,10 @@ def _timed(log: Followed) -> float:
 
 
 def _forked(log: Followed, life_s: float | None) -> int:
-    """One look in a process of its own, killed when its time is over; its exit code, negative when killed."""
+    """Run one look in a child, which is killed after ``life_s`` seconds.
+
+    Returns its exit code, which is negative if it was killed.
+    """
     child = os.fork()
     if not child:
         code = 99
@@ -131,7 +134,7 @@ def _outcome(log: Followed, slack: SlackServer, hit: int, written: int) -> Outco
 
 
 def main() -> int:
-    """Print the figures; 1 when anything was lost or came twice."""
+    """Print the figures; return 1 if a line was lost or duplicated."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=8)

@@ -2,10 +2,10 @@
 
     python -m tests.soak.soak_follow_schedule --kills 100 --side-by-side 3
 
-Each installation is a real ``lookout up``: Prefect's server, the runner with its schedules, nothing else. A line is
-appended; at a random moment within the next seconds the run that is to tell it is killed with SIGKILL, or the runner
-itself, or Prefect's server; then the clock runs until the line stands in Slack. At the end every line must be stored
-once and stand in exactly one message.
+Each installation is a real ``lookout up`` with Prefect's server and the runner with its schedules. A line is
+appended. At a random moment within the next seconds, the run that should send its alert is killed with SIGKILL, or
+the runner, or Prefect's server. The time until the line is in Slack is measured. At the end every line must be
+stored once and be in exactly one message.
 """
 
 from __future__ import annotations
@@ -35,9 +35,12 @@ from tests.servers.slack import TOKEN, SlackServer
 
 WITHIN_S: Final = 60.0
 LOST_S: Final = 300.0
-"""A line that does not alert by then counts as lost."""
+"""A line without an alert after this time in seconds counts as lost."""
 KILLED_WITHIN_S: Final = 16.0
-"""A look comes every 15 s: kills fall before the look that tells, into it, and just after it."""
+"""The maximum delay of a kill in seconds.
+
+A look happens every 15 s, so kills occur before, during and just after the look that sends the alert.
+"""
 VICTIMS: Final = {
     "run": "prefect.engine",
     "service": "deployments.up.service",
@@ -47,14 +50,14 @@ WEIGHTS: Final = (18, 1, 1)
 
 
 class Delivery(NamedTuple):
-    """One line: what was killed after it was appended, and how long it took to Slack, in seconds."""
+    """One line: the process that was killed after it was appended, and the seconds until its alert in Slack."""
 
     killed: str
     took_s: float
 
 
 class Installation:
-    """One ``lookout up`` with a followed log and a Slack of its own."""
+    """One ``lookout up`` with a followed log and its own Slack server."""
 
     def __init__(self, folder: Path, slack: SlackServer) -> None:
         self.folder, self.slack = folder, slack
@@ -75,7 +78,7 @@ class Installation:
         )
 
     def append(self) -> int:
-        """The number of a new line."""
+        """Append a line, and return its number."""
         number = self.written
         with self.log.open("a", encoding="utf-8") as log:
             log.write(entry(number))
@@ -83,24 +86,24 @@ class Installation:
         return number
 
     def messages_with(self, number: int) -> int:
-        """In how many messages the line stands."""
+        """Return how many messages contain the line."""
         return sum(f"Question {number}:" in str(message) for message in self.slack.messages)
 
     def wait_for_alert(self, number: int) -> float:
-        """The moment at which the line was first seen at Slack."""
+        """Return when the line was first seen at Slack."""
         end = time.monotonic() + LOST_S
         while not self.messages_with(number) and time.monotonic() < end:
             time.sleep(0.05)
         return time.monotonic()
 
     def count_stored(self) -> int:
-        """Entries in the warehouse."""
+        """Return the number of log entries in the warehouse."""
         return int(str(open_store_in(self.folder / "data").query("select count(*) from hallucinations").rows[0][0]))
 
 
 @contextmanager
 def started(folder: Path) -> Iterator[tuple[Installation, int]]:
-    """An installation and the process of its ``lookout up``, from its first look on."""
+    """Yield an installation and the process id of its ``lookout up`` after its first look."""
     with SlackServer() as slack:
         here = Installation(folder, slack)
         known = {k: v for k, v in os.environ.items() if not k.startswith(("LOOKOUT_", "PREFECT_API"))}
@@ -124,7 +127,7 @@ def started(folder: Path) -> Iterator[tuple[Installation, int]]:
 
 
 def play(folder: Path, kills: int, seed: int, say: Callable[[Delivery], None]) -> tuple[list[Delivery], bool]:
-    """``kills`` lines with a kill after each; whether each line was stored once and alerted once."""
+    """Append ``kills`` lines with a kill after each; return whether each line was stored once and alerted once."""
     chance = random.Random(seed)
     deliveries: list[Delivery] = []
     with started(folder) as (here, up):
@@ -143,7 +146,10 @@ def play(folder: Path, kills: int, seed: int, say: Callable[[Delivery], None]) -
 
 
 def _killed(up: int, victim: str) -> bool:
-    """Kill it where there is one; between two runs there is none for some seconds, and one is waited for."""
+    """Kill the victim's processes.
+
+    Between two runs no such process exists for some seconds, so the function waits.
+    """
     end = time.monotonic() + LOST_S
     while time.monotonic() < end:
         processes = all_processes()
@@ -168,7 +174,7 @@ def _wait(holds: Callable[[], bool], what: str) -> None:
 
 
 def figures(deliveries: Sequence[Delivery]) -> Iterator[str]:
-    """For each kind of victim: how many, the median and the longest time, and how many took too long."""
+    """Return a row for each kind of victim: the count, the median and the longest time, and how many took too long."""
     for victim in (*VICTIMS, "nothing"):
         times = sorted(one.took_s for one in deliveries if one.killed == victim)
         if times:
@@ -180,7 +186,7 @@ def figures(deliveries: Sequence[Delivery]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Print the figures; 1 when a line was late, lost or alerted twice."""
+    """Print the figures; return 1 if a line was late, lost or alerted twice."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--side-by-side", type=int, default=2, help="installations at once, each with its share")

@@ -1,12 +1,12 @@
 """Run gates on one repository in random order: each commit's status and comment show its newest run.
 
-A sequence has heads that work and heads that do not, two targets, two runners with a data folder each, and events:
-pull request, push, merge queue, a comment, a fork. Gates are stopped with Ctrl-C and run again; two gates of one
-commit overlap, and the older one ends last. What an application answers depends on its build alone, and only some
-applications name their build. The gate's own command runs, against servers that speak GitHub's protocol and the
-application's; only Prefect is left out, so that a gate takes a fraction of a second.
+A sequence has good and bad heads, two targets, two runners with a data folder each, and events: pull request, push,
+merge queue, a comment, a fork. Gates are stopped with Ctrl-C and run again; two gates of one commit overlap, and
+the older one ends last. An application's answers depend only on its build, and only some applications state their
+build. The gate's own command runs, against servers with GitHub's protocol and the application's; Prefect is
+omitted, so that a gate takes a fraction of a second.
 
-Run 300 of them with ``python -m tests.soak.soak_gates``; ``--seed`` and ``--sequences 1`` repeat one.
+Run 300 sequences with ``python -m tests.soak.soak_gates``; ``--seed`` and ``--sequences 1`` repeat one.
 """
 
 from __future__ import annotations
@@ -59,12 +59,15 @@ MAIN, QUEUED, FORKED = "a" * 40, "b" * 40, "c" * 40
 
 
 READ_AUTHORITIES = cache(ssl.create_default_context)
-"""Reading the certificates of 140 authorities takes 0.1 s for each HTTP client, and all speak to loopback."""
+"""A cached SSL context: reading 140 certificate authorities takes 0.1 s for each HTTP client.
+
+All clients connect to the loopback interface only.
+"""
 
 
 @dataclass
 class Step:
-    """One gate: where it runs, what it checks, and after how many answers it is stopped (``None``: never)."""
+    """One gate: its runner, what it checks, and after how many answers it is stopped (``None``: never)."""
 
     runner: str
     target: str
@@ -78,14 +81,14 @@ class Step:
 
 @dataclass
 class Finished:
-    """A gate that came to its end."""
+    """A gate that was completed."""
 
     step: Step
     report: RunReport
 
 
 class Repository:
-    """GitHub, two runners, and the applications that each of them reaches."""
+    """GitHub, two runners, and the applications that each runner reaches."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -105,7 +108,7 @@ class Repository:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Start the servers, write the configurations, and let the gate run here."""
+        """Start the servers, write the configurations, and run the gate's flow in this process."""
         with ExitStack() as stack:
             stack.enter_context(self.github)
             for chat in self.chats.values():
@@ -142,7 +145,7 @@ class Repository:
         (folder / "suite.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in suite), encoding="utf-8")
 
     def run_gate(self, step: Step) -> None:
-        """Deploy the step's build where its runner looks, and run the gate's command there."""
+        """Deploy the step's build to the app of its runner, and run the gate's command there."""
         chat = self.chats[step.runner, step.target]
         wrong = self.wrong[step.head, step.build]
         chat.by_question = {_question(number): WRONG if number in wrong else RIGHT for number in range(CASES)}
@@ -225,7 +228,7 @@ class Repository:
                 self._go_on_after_stop(step)
 
     def _go_on_after_stop(self, stopped: Step) -> None:
-        """Run the same gate again, or one of another head where the stopped one ran, or neither."""
+        """Run the same gate again, or a gate of another head on the same runner, or neither."""
         choice = self.chance.random()
         build = self.chance.randrange(2) if self.has_source_of_commit else stopped.build
         if choice < 0.4:
@@ -243,7 +246,7 @@ class Repository:
         return Step(self.chance.choice(RUNNERS), self.chance.choice(TARGETS), kind, head, build)
 
     def _overlap(self, older: Step) -> None:
-        """Two runners check the same commit of one target: the one that began first ends last."""
+        """Check the same commit of one target on two runners; the gate that began first ends last."""
         self.counts["overlapping"] += 1
         older.runner, older.held = RUNNERS[0], threading.Event()
         newer = Step(RUNNERS[1], older.target, older.kind, older.head, older.build)
@@ -259,7 +262,7 @@ class Repository:
         thread.join()
 
     def check(self) -> None:
-        """Raise `AssertionError` where a status or a comment is not what the newest run of its commit says."""
+        """Raise `AssertionError` if a status or comment does not match the newest run of its commit."""
         newest: dict[tuple[str, str], Finished] = {}
         commented: dict[str, Finished] = {}
         for finished in sorted(self.finished, key=lambda end: end.report.run_id):
@@ -299,7 +302,7 @@ def live_through(seed: int) -> Counter[str]:
 
 
 def main() -> int:
-    """Run so many sequences from a seed on; the exit code is 1 where one does not hold."""
+    """Run the sequences; return 1 if one fails."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sequences", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)

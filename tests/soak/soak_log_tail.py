@@ -1,4 +1,4 @@
-"""Run the test of a followed log for at least ten thousand steps, which takes too long for the suite.
+"""Run the test of a followed log for at least ten thousand steps, which takes too long for the test suite.
 
 python -m tests.soak.soak_log_tail --examples 1000
 """
@@ -17,7 +17,7 @@ COUNTED: Counter[str] = Counter()
 
 
 class CountedStory(LogStory):
-    """The same story, with its steps and losses counted."""
+    """The state machine of the test, with its steps and losses counted."""
 
     def teardown(self) -> None:
         COUNTED["stories"] += 1

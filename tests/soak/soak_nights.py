@@ -2,10 +2,11 @@
 
     python -m tests.soak.soak_nights --nights 1000
 
-Each night has 2,000 conversations with planted severity-3 failures, everywhere or in the strata of risk or hidden
-where nothing is suspected. They are sampled, graded (or judged by a judge that passes 10 % of what is wrong and fails
-5 % of what is right, with a calibration set of 400 answers), and estimated as in the night shift. In every design at
-least 93 % of the nights must hold the truth, and the mean width must be within 20 % of what the plan said.
+Each night has 2,000 conversations with planted severity-3 failures: everywhere, in the risk strata, or hidden in
+the remaining stratum. They are sampled, graded and estimated as in the nightly run. A judge, if used, passes 10 %
+of wrong answers, fails 5 % of right answers, and has a calibration set of 400 answers. In every design the interval
+must contain the true rate in at least 93 % of the nights, and the mean width must be within 20 % of the planned
+width.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from tests.monitors.sources.simulated_nightly_runs import DESIGNS, PLANTED, Desi
 MIN_COVERED = 0.93
 MAX_OFF = 0.20
 PLANS = 12
-"""Plans that a design's width is averaged over: a draw by rate has another size, a judge another record, each night."""
+"""Number of plans over which a design's width is averaged.
+
+Each night, a sample by rate has another size, and a judge has another calibration.
+"""
 
 
 def designs() -> Iterator[tuple[str, str, Design]]:
-    """Every design on every planted truth, graded for sure, by a judge that errs, and with a tenth ungraded."""
+    """Yield every design on every planted truth: graded without errors, by a judge with errors, 10 % ungraded."""
     for planted, failures in PLANTED.items():
         for name, facts in DESIGNS.items():
             yield planted, name, Design(facts, failures)
@@ -35,7 +39,7 @@ def designs() -> Iterator[tuple[str, str, Design]]:
 
 
 def report(design: Design, nights: int, seed: int) -> tuple[bool, str]:
-    """Return whether a design met its target, and its line of the table."""
+    """Return whether a design met its target, and its row of the table."""
     found = simulate(design, nights, seed)
     covered = fmean(each.covered for each in found)
     width = fmean(each.estimate.width for each in found)

@@ -1,16 +1,16 @@
-"""Ninety days of an installation in three time zones, over both clock changes, in minutes.
+"""Simulate ninety days of an installation in three time zones, over both clock changes, in minutes.
 
     python -m tests.soak.soak_ninety_days
     python -m tests.soak.soak_ninety_days --days 12 --zones Europe/Berlin
 
-Each zone has two installations: 45 days around the clock change of spring, and 45 around that of autumn. Prefect's own
-scheduler and its service for late runs are called step by step under a moved clock, and each run that is due is
+Each zone has two installations: 45 days around the spring clock change, and 45 around the autumn one. Prefect's own
+scheduler and its service for late runs are called step by step under a simulated clock, and each due run is
 executed by Prefect's engine. The application, its logs and Slack are local servers and files; there is no browser.
 
-In these days answers become wrong and right again, Slack fails for a night, the worker is gone for three days, the
-machine is off for two, a person pauses the digest, the data folder is copied, and a deploy is rolled back. At the end
-every conversation must be graded once and every due time must have been run once, or skipped because a newer run
-stands for it; every digest must be sent once, and no alert lost or doubled.
+In these days answers become wrong and right again, Slack fails for a night, the worker is missing for three days,
+the machine is off for two, a person pauses the digest, the data folder is copied, and a deploy is rolled back. At
+the end every conversation must be graded once. Every due run must have run once, or been skipped because a newer
+run replaces it. Every digest must be sent once, and no alert lost or duplicated.
 """
 
 from __future__ import annotations
@@ -48,21 +48,24 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[2]
 ZONES: Final = ("Europe/Berlin", "America/New_York", "Australia/Sydney")
 SPRING, AUTUMN = datetime(2027, 3, 1, 12, tzinfo=UTC), datetime(2027, 9, 27, 12, tzinfo=UTC)
-"""Both periods hold a clock change of each zone: 14 and 28 March, 4 April; 3 October, 31 October, 7 November."""
+"""The start of both periods, each with a clock change of each zone.
+
+The changes are on 14 and 28 March and 4 April; on 3 October, 31 October and 7 November.
+"""
 DAYS: Final = 45
 SERVICES: Final = (
     *("CANCELLATION_CLEANUP", "EVENT_PERSISTER", "EVENT_LOGGER", "FOREMAN", "LATE_RUNS", "PAUSE_EXPIRATIONS"),
     *("REPOSSESSOR", "SCHEDULER", "TASK_RUN_RECORDER", "TRIGGERS"),
 )
-"""Prefect's services, which would run by themselves beside the steps."""
+"""Prefect's services, which would otherwise run in addition to the steps."""
 CASES: Final = 2
 DIGEST: Final = "digest/digest"
 OPENING: Final = ("first_seen", "regressed")
-"""The reasons of an alert about something new; others remind of it, or end it."""
+"""The reasons of an alert about a new problem; other reasons are reminders or the end of an incident."""
 SIGN_OF_LIFE_S: Final = 6 * 3600.0
-"""The logs are followed every six hours, not every hour: these runs would take most of the time of a simulated day."""
+"""The interval of log follows in seconds: six hours instead of one, to save most of the simulation time."""
 DELAY: Final = timedelta(seconds=5)
-"""A worker starts a run some seconds after its time."""
+"""The delay with which a worker starts a run."""
 RUN_AT: Final = """import sys, time_machine
 from deployments.start import main
 
@@ -71,7 +74,7 @@ sys.argv[0] = "lookout"
 with time_machine.travel(at, tick=True):
     sys.exit(main())
 """
-"""A program that runs the command ``lookout`` at another time."""
+"""A program that runs the command ``lookout`` at a simulated time."""
 CONVERSATIONS_EVERY: Final = timedelta(hours=3)
 WRONG: Final = "The waiting period is 36 months. [Source: Gold, clause 4.2]"
 CONFIGURATION: Final = """
@@ -95,7 +98,7 @@ enabled = false
 
 
 class SoakReport(NamedTuple):
-    """What one installation did. Each list of faults is for people, and empty if all is well."""
+    """The result of one installation. Each list of faults is human-readable and empty if there is no fault."""
 
     zone: str
     begin: str
@@ -111,7 +114,7 @@ class SoakReport(NamedTuple):
 
 
 class PrefectServer:
-    """Prefect's API in a thread of this process, so that it goes by the same moved clock; its services stand still."""
+    """Prefect's API in a thread of this process, which uses the simulated clock; its services do not run."""
 
     def __init__(self, folder: Path) -> None:
         self._home = with_tables(folder / "prefect")
@@ -145,14 +148,14 @@ class PrefectServer:
 
 
 class Installation:
-    """One data folder with its configuration, application, logs and Slack, that lives through a number of days."""
+    """One data folder with its configuration, application, logs and Slack, for a number of days."""
 
     def __init__(self, folder: Path, zone: str, begin: datetime, days: int) -> None:
         self.folder, self.zone, self.begin, self.end = folder, zone, begin, begin + timedelta(days=days)
         self.slack, self.chat = SlackServer(), Chat()
         self.has_worker = self.is_on = True
         self.due: list[tuple[str, datetime]] = []
-        """Name and due time of each run of a schedule, while the machine was on."""
+        """Name and due time of each scheduled run while the machine was on."""
         self.talks = self.entries = self.entry_times = self.deploy_count = self.wrong_periods = 0
         self.faults: list[str] = []
 
@@ -165,7 +168,7 @@ class Installation:
         return path
 
     async def live(self) -> SoakReport:
-        """Go from due time to due time until the end, and check what was run, graded and sent."""
+        """Advance from due time to due time until the end, and check what was run, graded and sent."""
         from prefect.client.orchestration import get_client
         from prefect.server.services.scheduler import schedule_deployments
 
@@ -194,7 +197,7 @@ class Installation:
                 return await self._check(time.monotonic() - began_s)
 
     async def _register(self) -> None:
-        """Register the deployments as the runner does when it starts; what a person paused stays paused."""
+        """Register the deployments as the runner does at its start; paused deployments stay paused."""
         from flows.server.registered import delete_unplanned_deployments, read_pauses
         from flows.server.registration import build_runner_deployment
         from flows.server.schedules import NOT_PAUSED, plan_deployments
@@ -209,7 +212,7 @@ class Installation:
         self.names = {deployment.id: deployment.name for deployment in await self.client.read_deployments()}
 
     async def _list_waiting(self) -> list[FlowRun]:
-        """List the runs that did not begin, the earliest first."""
+        """List the runs that have not begun, earliest first."""
         from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, FlowRunFilterStateType
         from prefect.client.schemas.objects import StateType
         from prefect.client.schemas.sorting import FlowRunSort
@@ -220,13 +223,13 @@ class Installation:
         )
 
     async def _find_next_due_time(self) -> datetime:
-        """Return when the next run is due; runs that were due while nobody could run them are left out."""
+        """Return when the next run is due, without runs that were due while no worker was running."""
         now = datetime.now(UTC)
         times = [run.expected_start_time for run in await self._list_waiting()]
         return min((at for at in times if at is not None and at > now), default=self.end)
 
     async def _execute_due_runs(self, now: datetime) -> None:
-        """Mark late runs as Prefect's service does, then execute the due ones as a worker does, oldest first."""
+        """Mark late runs as Prefect's service does, then execute the due runs as a worker does, oldest first."""
         from prefect.server.database import provide_database_interface
         from prefect.server.services.late_runs import mark_flow_run_late
 
@@ -259,7 +262,7 @@ class Installation:
             self.faults.append(f"{plan.name} of {run.expected_start_time}: {ended.state}")
 
     def _write_conversations(self, until: datetime) -> None:
-        """Append the conversations that users had until then, one every three hours."""
+        """Append the conversations until ``until``, one every three hours."""
         with (self.folder / "talks.jsonl").open("a", encoding="utf-8") as log:
             while (at := self.begin + (self.talks + 0.5) * CONVERSATIONS_EVERY) < until:
                 self.talks += 1
@@ -267,12 +270,12 @@ class Installation:
                 log.write(json.dumps({**row, "answer": "You have thirty days to renew the policy."}) + "\n")
 
     async def answer_wrong(self) -> None:
-        """Let all answers be wrong from now on."""
+        """Make all following answers wrong."""
         self.chat.answers = (WRONG,)
         self.wrong_periods += 1
 
     async def answer_right(self) -> None:
-        """Let all answers be right from now on."""
+        """Make all following answers right."""
         self.chat.answers = (RIGHT,)
 
     async def log_hallucinations(self) -> None:
@@ -282,32 +285,32 @@ class Installation:
         self.entry_times += 1
 
     async def end_worker(self) -> None:
-        """Let Prefect's server go on without anybody who runs what is due."""
+        """End the worker; Prefect's server continues."""
         self.has_worker = False
 
     async def start_worker(self) -> None:
-        """Register the deployments again, and run what is due from now on."""
+        """Register the deployments again, and execute due runs again."""
         self.has_worker = True
         await self._register()
 
     async def break_slack(self) -> None:
-        """Let Slack refuse everything."""
+        """Make Slack reject every message."""
         self.slack.always = "internal_error"
 
     async def repair_slack(self) -> None:
-        """Let Slack take messages again."""
+        """Make Slack accept messages again."""
         self.slack.always = None
 
     async def pause_digest(self) -> None:
-        """Pause the digest at Prefect, as a person does on its page."""
+        """Pause the digest in Prefect, as a person does in its UI."""
         await self.client.pause_deployment((await self.client.read_deployment_by_name(DIGEST)).id)
 
     async def resume_digest(self) -> None:
-        """Resume the digest at Prefect."""
+        """Resume the digest in Prefect."""
         await self.client.resume_deployment((await self.client.read_deployment_by_name(DIGEST)).id)
 
     async def turn_off(self) -> None:
-        """Turn the machine off: Prefect's server is gone as well."""
+        """Turn the machine off, including Prefect's server."""
         self.is_on = False
 
     async def turn_on(self) -> None:
@@ -320,11 +323,11 @@ class Installation:
         await self._deploy("aaaaaaa")
 
     async def deploy_b(self) -> None:
-        """Deploy the commit after it."""
+        """Deploy the next commit."""
         await self._deploy("bbbbbbb")
 
     async def _deploy(self, commit: str) -> None:
-        """Report a deploy twice, as a sender that delivers again does, and create its run as the receiver does."""
+        """Report a deploy twice, like a sender that retries, and create its run as the receiver does."""
         from flows.data_folder import open_store_in
         from flows.deploys.queue import DeployQueue, QueuedDeploy
         from flows.deploys.runs import RunPlan, create_runs_of_waiting_deploys
@@ -345,7 +348,10 @@ class Installation:
             )
 
     async def copy_folder(self) -> None:
-        """Copy the folder; the copy must refuse to run, and send nothing of the original's once it is separated."""
+        """Copy the folder.
+
+        The copy must refuse to run, and after its separation it must not send the messages of the original.
+        """
         copy = self.folder.with_name("copy")
         await asyncio.to_thread(shutil.copytree, self.folder, copy)
         before = len(self.slack.messages)
@@ -461,12 +467,12 @@ class Installation:
 
 
 def _get_id(message: Posted) -> str | None:
-    """Return the id of the alert or digest that a message carries."""
+    """Return the id of the alert or digest in a message."""
     return message.metadata.get("event_payload", {}).get("id")
 
 
 class Happening(NamedTuple):
-    """What happens ``day`` days and ``hour`` hours after the beginning, which is noon UTC."""
+    """An event ``day`` days and ``hour`` hours after the start, which is noon UTC."""
 
     day: int
     hour: int
@@ -474,7 +480,7 @@ class Happening(NamedTuple):
 
     @property
     def after(self) -> timedelta:
-        """The time since the beginning."""
+        """Return the time since the start."""
         return timedelta(days=self.day, hours=self.hour)
 
 
@@ -502,7 +508,7 @@ HAPPENINGS: Final = (
 
 
 def live_in_process(folder: Path, zone: str, begin: datetime, days: int) -> SoakReport:
-    """Let an installation live in this process."""
+    """Simulate an installation in this process."""
     os.environ |= {"SLACK_BOT_TOKEN": TOKEN}
     server = PrefectServer(folder)
     (folder / "original").mkdir()
@@ -518,7 +524,7 @@ def live_in_process(folder: Path, zone: str, begin: datetime, days: int) -> Soak
 
 
 def live_in_processes(zones: Sequence[str], days: int, folder: Path) -> Iterator[SoakReport]:
-    """Let all installations live, two at the same time; yield each report when it is complete."""
+    """Simulate all installations, two at the same time; yield each report when it is complete."""
 
     def live(number: int, zone: str, begin: datetime) -> SoakReport:
         place = folder / str(number)
@@ -548,7 +554,7 @@ def format_row(report: SoakReport) -> str:
 
 
 def main() -> int:
-    """Live through the days and print the table; the exit code is 1 if there was a fault."""
+    """Simulate the days and print the table; return 1 if there was a fault."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--zones", nargs="+", default=ZONES)
     options.add_argument("--days", type=int, default=DAYS, help="days of each installation")

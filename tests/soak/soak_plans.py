@@ -9,7 +9,7 @@ from tests.soak.mortal_app import months_of
 
 
 def write_suite(path: Path, count: int, *, severe_every: int = 10) -> None:
-    """So many cases; every tenth (or so) is of severity 3."""
+    """Write ``count`` cases; every ``severe_every``-th case has severity 3."""
     lines = (json.dumps(_line(number, severe_every)) for number in range(count))
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
@@ -29,5 +29,5 @@ def _line(number: int, severe_every: int) -> dict[str, object]:
 
 
 def question_on(plan: str) -> str:
-    """What is asked about a plan."""
+    """Return the question about a plan."""
     return f"What is the waiting period for pre-existing diseases under {plan}?"

@@ -2,11 +2,11 @@
 
     python -m tests.soak.soak_probe --cases 100 --kills 50 --seed 1
 
-A real `lookout verify` with a Prefect server, real Chromium and a page in a process of its own. Kills are SIGKILL, at
-random moments of the seed: one of Chromium's processes, the app (started again after up to six seconds), or Lookout
-(started again at once, when it takes up the run where it was). The last kills fall while Lookout weighs, records and
-tells. Afterwards journal, warehouse and results.json are compared with what was to be asked and with what the app
-noted before it answered.
+A real `lookout verify` runs with a Prefect server, real Chromium and a page in its own process. Kills are SIGKILL
+at random, seeded moments: of one of Chromium's processes, the app (restarted after up to six seconds), or Lookout
+(restarted at once, when it resumes the run). The last kills happen while Lookout evaluates, records and notifies.
+At the end, journal, warehouse and results.json are compared with the planned questions and with what the app
+recorded before it answered.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.soak.kill_verdict import judged
 
 
 def main() -> int:
-    """One story; the exit code is 1 when something was lost, doubled or mixed up."""
+    """Run one story; return 1 if an answer was lost, duplicated or mixed up."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--cases", type=int, default=100)
     options.add_argument("--kills", type=int, default=50)
@@ -46,13 +46,13 @@ def main() -> int:
 
 
 def story_of(folder: Path, cases: int, kills: int, seed: int, environment: dict[str, str]) -> Story:
-    """A story that the seed decides."""
+    """Return the story of a seed."""
     chance = random.Random(seed)
     return Story(folder, cases, environment, chance, planned(cases, kills, chance))
 
 
 def report_story(story: Story) -> int:
-    """Live through it, print the figures and what is wrong."""
+    """Run the story, and print the figures and the faults."""
     live_through(story)
     verdict = judged(story)
     for line in verdict.figures:

@@ -1,6 +1,6 @@
 """Render 10,000 random Markdown answers with real libraries, and compare every character read from the page.
 
-Prints what was read wrong; ends with 1 when anything was. `make renderers` first.
+Prints the answers that were read wrongly, and ends with exit code 1 if there are any. Run `make renderers` first.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from monitors.probes.browser.chromium import find_browser
 from tests.zoo.rendered import Reading, open_page, read_many
 
 BATCH = 200
-"""Answers on one page: the next batch has a new one."""
+"""Answers on one page; each batch has a new page."""
 
 
 async def run(first: int, count: int) -> Reading:
-    """What ``count`` answers from seed ``first`` on were read as."""
+    """Return how ``count`` answers from seed ``first`` on were read."""
     from playwright.async_api import async_playwright
 
     total = Reading([], unsure=0, nothing=0)
@@ -39,7 +39,7 @@ async def run(first: int, count: int) -> Reading:
 
 
 def main() -> int:
-    """Run; the exit code is 1 when an answer was read wrong."""
+    """Run the soak; return 1 if an answer was read wrongly."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--count", type=int, default=10_000)
     options.add_argument("--first", type=int, default=0)

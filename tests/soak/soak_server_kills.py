@@ -1,4 +1,4 @@
-"""Kill a starting Prefect server twenty times: there is never more than one, and the last start finds it."""
+"""Kill a starting Prefect server twenty times: there is never more than one server, and the last start finds it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KILLS = 20
 
 
 def main() -> int:
-    """Print how many servers there were after each kill."""
+    """Print the number of servers after each kill."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
         counts = [len(servers) for servers in kill_while_it_starts(home, KILLS, seed=20)]

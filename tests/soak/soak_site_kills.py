@@ -1,4 +1,4 @@
-"""Kill the site a hundred times while people decide: each decision that was sent is stored once."""
+"""Kill the site a hundred times while people decide: each submitted decision is stored once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SEEDS = range(5)
 
 
 def main() -> int:
-    """Print what became of the presses of each seed."""
+    """Print the result of the clicks for each seed."""
     bad = 0
     for seed in SEEDS:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,10 +1,10 @@
-"""For an hour, Slack limits, fails or hangs: every alert arrives later, once and in order.
+"""For an hour, Slack rate-limits, fails or hangs: every alert arrives later, once and in order.
 
     python -m tests.soak.soak_slack_outage --minutes 60
 
-Every minute of a clock that is moved, a run sees a fault of its own and notifies, through the flow's own parts, a
-real warehouse and real HTTP. Slack then answers again. What is printed: alerts, requests during the outage, how long
-the slowest run waited for Slack in real seconds beside one send's deadline, and what the process grew by.
+Every minute of a simulated clock, a run finds a new fault and notifies, through the flow's own code, a real
+warehouse and real HTTP. Then Slack answers again. Printed are the alerts, the requests during the outage, the
+longest wait of a run for Slack in real seconds beside the deadline of one message, and the growth of the process.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LEAK = re.compile(r"leak-(\d+)")
 
 
 class OutageResult(NamedTuple):
-    """What one hour came to. ``numbers`` are the alerts as they arrived; ``grown_mb`` is from its tenth minute on."""
+    """The result of one hour; ``numbers`` are the alerts as they arrived, ``grown_mb`` starts at the tenth minute."""
 
     numbers: tuple[int, ...]
     requests: int
@@ -42,7 +42,7 @@ class OutageResult(NamedTuple):
 
 
 def live_through(outage: str, minutes: int, folder: Path) -> OutageResult:
-    """Let ``outage`` last so long, an alert a minute, then visits of a follower until nothing waits."""
+    """Simulate ``outage`` with one alert a minute, then let a follower send until no alert waits."""
     with SlackServer() as slack:
         testbed = AlertingTestbed(folder, slack, send_timeout_s=SEND_TIMEOUT_S, send_retries=2)
         slack.always, slowest_s, before_mb = outage, 0.0, 0.0
@@ -69,7 +69,7 @@ def _rss_mb() -> float:
 
 
 def faults_in(result: OutageResult, minutes: int) -> Sequence[str]:
-    """What is not as it must be."""
+    """Return the faults of the result."""
     wrong = {
         f"waiting: {result.waiting}": result.waiting,
         f"arrived as {result.numbers}": result.numbers != tuple(range(minutes)),
@@ -79,7 +79,7 @@ def faults_in(result: OutageResult, minutes: int) -> Sequence[str]:
 
 
 def main() -> int:
-    """Live through each kind of outage and print the figures."""
+    """Simulate each kind of outage and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=int, default=60)
     minutes: int = parser.parse_args().minutes

@@ -1,10 +1,11 @@
-"""Fill the disk during each command that writes: it names the fault, loses nothing, and can be repeated.
+"""Fill the disk during each command that writes: it reports the fault, loses nothing, and can be repeated.
 
     python -m tests.soak.soak_small_disk --minutes 10 --seed 1 [--command rebuild]
 
-The data folder is on a file system with a random number of spare kilobytes. The command ends well, or with 4 and a
-sentence that names the disk. With room again the same command ends well, the check finds the warehouse sound, and no
-result is lost. A disk that fills under a verification and a night is in `tests/flows/test_disk_faults.py`.
+The data folder is on a file system with a random number of spare kilobytes. The command succeeds, or ends with exit
+code 4 and a message that names the disk. With enough space the same command succeeds, the check finds no fault in
+the warehouse, and no result is lost. A disk that becomes full during a verification and a night is tested in
+`tests/flows/test_disk_faults.py`.
 """
 
 from __future__ import annotations
@@ -35,12 +36,15 @@ from tests.soak.writing_commands import (
 )
 
 MAX_SPARE_KB = 6_000
-"""A rebuild needs about that much, most commands a few blocks: half of the disks have less than 80 kB to spare."""
+"""The maximum spare space in kB; a rebuild needs about this much, most commands need a few blocks.
+
+Half of the disks have less than 80 kB to spare.
+"""
 DISK_WORDS = ("full", "space", "disk", "free")
 
 
 def run_on_small_disk(name: str, folder: Path, spare_kb: int) -> list[dict[str, Any]]:
-    """Run the command with so much spare room, then with much more; return the answers."""
+    """Run the command with ``spare_kb`` kilobytes to spare, then with much more; return the answers."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.soak.in_small_folder", "data", str(spare_kb), *build_arguments(name)],
         cwd=folder,
@@ -56,7 +60,7 @@ def run_on_small_disk(name: str, folder: Path, spare_kb: int) -> list[dict[str, 
 
 
 def find_faults(answers: list[dict[str, Any]]) -> Iterator[str]:
-    """Find what is not as it must be."""
+    """Return the faults in the answers."""
     first, again, check, counts = answers
     if first["code"] not in {0, int(ExitCode.MONITOR)} or "fault of Lookout itself" in first["errors"]:
         yield f"with little room it ends with {first['code']}: {first['errors']}"

@@ -2,10 +2,11 @@
 
     python -m tests.soak.soak_streams --count 2000 --pages 8 --seed 44
 
-Pauses last up to 20 s. With a signal (the response to the question, polls, a stop button) no answer may be cut or mixed
-up. Without one none may be whose pause is below the patience. After a longer pause, nothing tells an answer that goes on
-from one that has ended: it is cut, and the page shows its rest under the next question. Lateness is from the server's last piece to the answer;
-`--pages 2 --count 200` measures it on a machine that is not busy with its own browser.
+Pauses last up to 20 s. With a signal (the response to the question, polls, a stop button) no answer may be cut or
+mixed up. Without a signal, no answer with pauses below the patience may be. After a longer pause, an answer that
+continues cannot be distinguished from one that has ended: it is cut, and the page shows its rest under the next
+question. The lateness is the time from the server's last piece to the answer; `--pages 2 --count 200` measures it
+on a machine that is not busy with its own browser.
 """
 
 from __future__ import annotations
@@ -30,12 +31,15 @@ from tests.zoo.server import Zoo
 from tests.zoo.streams import ENDED_AT, MAX_PAUSE_S, Plan, build_plans, reply
 
 MAX_LATENESS_S = 0.6
-"""The goal for the median: beyond the true end with a signal, beyond the patience without one."""
+"""The maximum median lateness in seconds: after the true end with a signal, after the patience without one."""
 INCOMPLETE, UNANSWERED = "incomplete", "no answer"
 
 
 class StreamResult(NamedTuple):
-    """How one plan was read. ``outcome`` is a `Reading`, or `INCOMPLETE` or `UNANSWERED`; ``detail`` is for people."""
+    """The result of one plan.
+
+    ``outcome`` is a `Reading`, `INCOMPLETE` or `UNANSWERED`; ``detail`` is a text for people.
+    """
 
     plan: Plan
     outcome: str
@@ -43,7 +47,7 @@ class StreamResult(NamedTuple):
     detail: str
 
     def is_fault(self, patience_s: float) -> bool:
-        """Whether the answer was to be read whole and was not."""
+        """Return whether the answer should have been read completely but was not."""
         return self.outcome != Reading.RIGHT and (self.plan.has_signal or self.plan.pause_s < patience_s)
 
 
@@ -70,7 +74,7 @@ async def ask_plan(driver: BrowserDriver, plan: Plan, key: str) -> StreamResult:
 
 
 async def run_plans(plans: list[Plan], pages: int, settings: ProbeSettings) -> list[StreamResult]:
-    """Ask all plans, ``pages`` at once; prints each fault as it happens."""
+    """Ask all plans, ``pages`` at once; print each fault when it occurs."""
     server, gate = Zoo(), asyncio.Semaphore(pages)
     keys = [100 + number % 900 for number in range(len(plans))]
     drivers: dict[str, BrowserDriver] = {}
@@ -94,7 +98,7 @@ async def run_plans(plans: list[Plan], pages: int, settings: ProbeSettings) -> l
 
 
 def print_figures(results: list[StreamResult], patience_s: float) -> int:
-    """Print what was read and how late; return the number of faults."""
+    """Print the readings and the lateness; return the number of faults."""
     for name, has_signal in (("with a signal", True), ("without a signal", False)):
         chosen = [reading for reading in results if reading.plan.has_signal is has_signal]
         late = [reading.lateness_s for reading in chosen if reading.outcome == Reading.RIGHT]
@@ -108,7 +112,7 @@ def print_figures(results: list[StreamResult], patience_s: float) -> int:
 
 
 def main() -> int:
-    """Run; the exit code is 1 when there was a fault."""
+    """Run the soak; return 1 if there was a fault."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--count", type=int, default=2000)
     options.add_argument("--pages", type=int, default=8)

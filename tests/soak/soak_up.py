@@ -2,13 +2,14 @@
 
     python -m tests.soak.soak_up --minutes 120
 
-A real ``lookout up`` over an app behind a chat API, its hallucination log and Slack, each a local server or file. Every
-schedule fires each minute, a line of the log comes every 20 s and a signed delivery every 5 minutes. In the course of it Slack
-is away for a sixth of the time (429, 500 and silence in turn), Prefect's server is killed, and the app gives wrong
-answers for a while. Printed for each tenth: processes, memory, open files, threads and the data folder.
+A real ``lookout up`` monitors an app behind a chat API, its hallucination log and Slack, each a local server or
+file. Every schedule fires each minute, the log gets a line every 20 s, and a signed delivery arrives every 5
+minutes. For a sixth of the time Slack fails (429, 500 and no answer in turn), Prefect's server is killed, and the
+app gives wrong answers for a while. Each tenth of the time, the numbers of processes, memory, open files, threads
+and the size of the data folder are printed.
 
-It fails when at the end processes are more than before, memory or files have grown without end, an entry of the log
-was not alerted or was alerted twice, or something runs on afterwards.
+The soak fails if at the end there are more processes than before, if memory or files have grown without limit, if a
+log entry was not alerted or was alerted twice, or if a process still runs afterwards.
 """
 
 from __future__ import annotations
@@ -53,14 +54,17 @@ slack_api_url = "{slack}"
 WRONG = "The waiting period is 99 months. [Source: Gold, clause 4.2]"
 SAMPLE_S, ENTRY_S, DELIVERY_S = 10.0, 20.0, 300.0
 GROWTH = 1.25
-"""Memory and files of the last quarter may be so many times those of the second: caches fill, and pages are stored."""
+"""The maximum ratio of memory and files in the last quarter to the second quarter.
+
+Caches fill, and pages are stored, so that some growth is normal.
+"""
 QUIET_S = 180.0
-"""After the last entry: a poll of the log, and an alert that waits for Slack."""
+"""The wait in seconds after the last entry, for a poll of the log and for an alert that waits for Slack."""
 
 
 @dataclass(frozen=True)
 class Use:
-    """What all of its processes use at one moment."""
+    """The resource usage of all processes of Lookout at one moment."""
 
     processes: int
     memory_mb: float
@@ -96,7 +100,7 @@ def _files(data: Path) -> Iterator[Path]:
 
 
 class Course:
-    """What happens when: each at a share of the whole time, and what repeats."""
+    """The times of the events, each as a share of the whole time, and the repeated events."""
 
     def __init__(self, running: Up, folder: Path, chat: Chat, slack: SlackServer, whole_s: float) -> None:
         self._running, self._folder, self._chat, self._slack = running, folder, chat, slack
@@ -116,7 +120,7 @@ class Course:
         ]
 
     def live_through(self) -> None:
-        """To the end of the time, and then until everything is alerted."""
+        """Run to the end of the time, and then until all alerts are sent."""
         while self._passed_s < self._whole_s:
             assert self._running.process.poll() is None, self._running.said()
             while self._left and self._passed_s >= self._left[0][0] * self._whole_s:
@@ -155,7 +159,7 @@ class Course:
 
 
 def faults_of(course: Course, folder: Path) -> Iterator[str]:
-    """What is wrong at the end."""
+    """Return the faults at the end."""
     quarter = max(1, len(course.uses) // 4)
     before, after = course.uses[quarter : 2 * quarter], course.uses[-quarter:]
     for name, most in (("processes", 1.0), ("memory_mb", GROWTH), ("files", GROWTH), ("threads", GROWTH)):
@@ -184,7 +188,7 @@ def faults_of(course: Course, folder: Path) -> Iterator[str]:
 
 
 def tenths(uses: list[Use]) -> Iterator[str]:
-    """A line each, medians."""
+    """Return a line of medians for each tenth of the time."""
     yield "  ".join(f"{one.name:>10}" for one in fields(Use))
     size = max(1, len(uses) // 10)
     for start in range(0, len(uses) - size + 1, size):
@@ -193,7 +197,7 @@ def tenths(uses: list[Use]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Live through it; the exit code is 1 when something is wrong."""
+    """Run the soak; return 1 if there is a fault."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--minutes", type=float, default=120)
     options.add_argument(

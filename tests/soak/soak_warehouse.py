@@ -2,9 +2,10 @@
 
     python -m tests.soak.soak_warehouse --kills 1000 [--write docs/warehouse.md]
 
-Each round forks a process that appends, loads, decides, checkpoints, compacts, exports, ages, checks, rebuilds and
-migrates in random order. It is killed with SIGKILL at a random moment of a step whose turn it is; then another process
-compares what was acknowledged with what is there. The figures count the kills by the step that they really hit.
+Each round forks a process that appends, loads, decides, checkpoints, compacts, exports, deletes old data, checks,
+rebuilds and migrates in random order. It is killed with SIGKILL at a random moment of the planned step; then
+another process compares the acknowledged rows with the stored rows. The figures count the kills by the step in
+which they occurred.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ from tests.warehouse.crash_worker import Plan, survivors, work
 
 KILLS_PER_FOLDER = 25
 KILLS_PER_CHECK = 3
-"""Acknowledged rows and decisions are counted after every kill; the tables are rebuilt and compared after every third."""
+"""How many kills pass between checks of the tables, which are rebuilt and compared.
+
+Acknowledged rows and decisions are counted after every kill.
+"""
 
 TURNS = ("append", "load", "checkpoint", "compact", "migrate", "export") * 2 + (
     "decide",
@@ -39,18 +43,18 @@ TURNS = ("append", "load", "checkpoint", "compact", "migrate", "export") * 2 + (
     "rebuild",
     "finish",
 )
-"""Whose turn it is to be killed: the steps that move what was acknowledged twice as often."""
+"""The steps in which a worker is killed; steps that move acknowledged rows occur twice as often."""
 
 FIRST_GUESS_S = 0.2
 MAX_WAIT_S = 60.0
-"""For the step to begin, on a machine that does much else."""
+"""How long to wait for the start of a step on a busy machine, in seconds."""
 
 BETWEEN_STEPS = "between steps"
 
 
 @dataclass
 class Tally:
-    """What was done so far, and how long each kind of step takes: kills are spread over the whole of it."""
+    """The counts so far, and the duration of each kind of step, over which kills are distributed."""
 
     kills: Counter[str] = field(default_factory=Counter[str])
     acknowledged: int = 0
@@ -58,16 +62,20 @@ class Tally:
     slowest_s: dict[str, float] = field(default_factory=dict[str, float])
 
     def took(self, step: str, seconds: float) -> None:
-        """Follow the longest, and forget it slowly: one slow moment must not send all later kills past the end."""
+        """Update the longest duration of ``step``.
+
+        The longest duration decays slowly, so that one slow moment does not move all later kills past the end of
+        the step.
+        """
         self.slowest_s[step] = max(seconds, 0.8 * self.slowest_s.get(step, 0.0) + 0.2 * seconds)
 
     def moment_s(self, step: str, rng: random.Random) -> float:
-        """When to kill, counted from the step's begin."""
+        """Return when to kill, in seconds from the start of the step."""
         return rng.uniform(0.0, 1.05) * self.slowest_s.get(step, FIRST_GUESS_S)
 
 
 def kill_once(plan: Plan, step: str, tally: Tally, rng: random.Random) -> set[str]:
-    """Let a worker live until somewhere in ``step``; what it acknowledged."""
+    """Kill a worker at a random moment in ``step``, and return what it acknowledged."""
     worker = forked(lambda say: work(plan, say, first=step))
     lines = list(_until_begun(worker, step))
     _outlive(worker, tally.moment_s(step, rng), lines)
@@ -107,14 +115,14 @@ def _under_way(lines: list[str]) -> str:
 
 
 def verdict(plan: Plan, acknowledged: set[str], *, thorough: bool) -> list[str]:
-    """What another process finds wrong."""
+    """Return the faults that another process finds."""
     examiner = forked(lambda say: say(json.dumps(survivors(plan, acknowledged, thorough=thorough))))
     heard = examiner.rest()
     return heard if heard[0].startswith("broken ") else json.loads(heard[0])
 
 
 def soak(kills: int, seed: int, root: Path, *, say_s: float = 30.0) -> Tally:
-    """Kill that many times; what was killed, what was acknowledged, and how often something was wrong."""
+    """Kill ``kills`` workers; return the kills by step, the acknowledged rows and the number of faults."""
     rng = random.Random(seed)
     tally = Tally()
     acknowledged: set[str] = set()

@@ -1,4 +1,4 @@
-"""The commands that write into a data folder, and what each must have written when it has ended."""
+"""The commands that write into a data folder, and what each must have written at its end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.warehouse.sample_rows import NOON, assessment, exchange
 from warehouse.journal.rows import AssessmentRow, ResultRow
 
 WAITING_RESULTS: Final = 10
-"""Results that wait in the journal to be loaded."""
+"""The number of results in the journal that are not loaded yet."""
 ENVIRONMENT: Final = os.environ | fork_server.WARM | {"LOOKOUT_AGE_KEY": "0123456789abcdef" * 2}
 _DAYS: Final = (
     "--since",
@@ -30,7 +30,7 @@ _DAYS: Final = (
 
 
 class WritingCommand(NamedTuple):
-    """A command, and the query whose rows are the same whether it was disturbed and repeated or not."""
+    """A command, and a query whose rows are the same with or without an interruption and a repetition."""
 
     words: tuple[str, ...]
     proof: str = "select fingerprint, state from incidents order by all"
@@ -54,7 +54,7 @@ COMMANDS: Final[dict[str, WritingCommand]] = {
 
 
 def parse_options(description: str | None) -> argparse.Namespace:
-    """Read the options of a soak: ``minutes``, ``seed`` and one ``command``, or ``None`` for all."""
+    """Read the options of a soak: ``minutes``, ``seed`` and one ``command`` (``None`` for all)."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))
@@ -63,7 +63,7 @@ def parse_options(description: str | None) -> argparse.Namespace:
 
 
 def prepare_folder(folder: Path) -> None:
-    """Fill a folder with a suite and a data folder in which results still wait to be loaded."""
+    """Fill a folder with a suite and with a data folder whose results are not loaded yet."""
     data = folder / "data"
     data.mkdir(parents=True)
     fill(data)
@@ -88,7 +88,7 @@ def run_command(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def read_proof(name: str, folder: Path) -> object:
-    """Read what a command must have brought about, after everything is loaded; with the number of incidents."""
+    """Load everything, and return the rows that a command must have written, with the number of incidents."""
     store = open_store_in(folder / "data")
     store.load_pending(30)
     incidents = store.query("select count(*) from incidents").rows[0][0]

@@ -58,7 +58,7 @@ LINKS: Final = (Link(label="report", href="https://lookout.example/runs/2026-03-
 
 
 class Example(NamedTuple):
-    """A message with its name in documents and a sentence on when it comes."""
+    """A message with its name in documents and a sentence that states when it is sent."""
 
     name: str
     when: str
@@ -66,7 +66,7 @@ class Example(NamedTuple):
 
 
 def examples() -> tuple[Example, ...]:
-    """All of them, in the order an engineer is likely to meet them."""
+    """Return all examples in the order in which an engineer is likely to receive them."""
     return (
         Example(
             "severity-3-failure",
@@ -162,7 +162,7 @@ def examples() -> tuple[Example, ...]:
 
 
 def digest_example() -> Digest:
-    """The message of a quiet morning after: what is still open, and the night's figures."""
+    """Return the digest of a quiet morning: open incidents and the figures of the night."""
     incidents, _ = _items((), (LEAK, GATE, DRIFT), NIGHT)
     return Digest(
         id="LK-NIGHT302",
@@ -484,7 +484,7 @@ def _items(
 def _composed(
     items: Sequence[AlertItem], at: datetime, *, run_id: str, commit: str | None, scored: bool = True
 ) -> Alert:
-    """With the links of its run, and the trace of the case that it is about."""
+    """Return an alert with the links of its run and the trace of its case."""
     scores: dict[str, Any] = {"flat": "0.924", "weighted": "0.871"} if scored else {}
     place = f"https://lookout.example/runs/{at:%Y-%m-%dT%H%M}"
     links = [Link(label="report", href=f"{place}/report.html"), Link(label="run", href=place)]
@@ -501,7 +501,7 @@ def _build_alert(*observations: Observation, scored: bool = False) -> Alert:
 
 
 def _early(alert: Alert) -> Alert:
-    """As it is sent while its run goes on: there is no report yet."""
+    """Return the alert as it is sent during its run, when no report exists."""
     evidence = (
         Link(label="Evidence", href=f"lookout alerts show {alert.id}"),
         Link(label="in", href="monitor-1:/srv/lookout/data"),
@@ -510,7 +510,7 @@ def _early(alert: Alert) -> Alert:
 
 
 def _gate_fail() -> Alert:
-    """With the alerts of its own that two of its cases have."""
+    """Return a gate alert that links the separate alerts of two of its cases."""
     own = (("leak-07", _build_alert(LEAK).id), ("sub-limit-03", "LK-SQ4Y7N2A"))
     ids = tuple(CaseAlert(case_id=case, alert_id=alert_id) for case, alert_id in own)
     changed = (
@@ -528,7 +528,7 @@ def _drilled(observation: Observation) -> Alert:
 
 
 def _on_issues(*observations: Observation, dimensions: str | None = None) -> Alert:
-    """A message about the agent; of a finished run where it says how the dimensions moved."""
+    """Return an alert about the agent; with ``dimensions``, the run is finished."""
     _, items = _items((), observations, NIGHT)
     scores: dict[str, Any] = {"flat": "0.833", "weighted": "0.833", "dimensions": dimensions} if dimensions else {}
     summary = RunSummary(commit=AT.commit, links=LINKS, **scores)
@@ -537,7 +537,7 @@ def _on_issues(*observations: Observation, dimensions: str | None = None) -> Ale
 
 
 def _acted_on() -> Alert:
-    """The grouped failures an hour later: all known, one of them a false alarm."""
+    """Return the grouped failures an hour later: all are acknowledged, and one is a false alarm."""
     alert = _build_alert(*_many(), scored=True)
     everything = tuple(item.incident.fingerprint for item in alert.items)
     fingerprints = tuple(
@@ -579,7 +579,7 @@ def _fixed() -> tuple[tuple[Incident, ...], tuple[AlertItem, ...]]:
 
 
 def _open_before() -> Alert:
-    """Two failures of a gate in CI, sent by the first nightly run that has Slack."""
+    """Return two failures of a gate in CI, sent by the first nightly run with a Slack connection."""
     incidents, first = _items((), (LEAK, GATE), NIGHT)
     previous = {incident.fingerprint: incident for incident in incidents}
     printed = group_items_into_alerts(first, target=TARGET, run_id="run-0301", now=NIGHT)
@@ -590,7 +590,10 @@ def _open_before() -> Alert:
 
 
 def _build_missed() -> Alert:
-    """Slack refused messages for a day: a rate still drifts, a leak was over before Slack worked."""
+    """Return the alert after Slack rejected messages for a day.
+
+    A rate still drifts, and a leak had ended before Slack worked again.
+    """
     opened, first = _items((), (LEAK, DRIFT), NIGHT)
     refused = {
         key: alert
@@ -608,7 +611,10 @@ def _build_missed() -> Alert:
 
 
 def _build_silenced() -> Alert:
-    """Within the Sunday's release window a leak was seen and was over again, and a rate began to drift."""
+    """Return the alert after a Sunday's release window.
+
+    Within the window a leak occurred and ended, and a rate began to drift.
+    """
     opened, _ = _items((), (LEAK, DRIFT), NIGHT)
     over = [
         incident.resolve(NIGHT + timedelta(minutes=20)) if incident.case_id else incident for incident in opened

@@ -1,8 +1,8 @@
 """List the product functions that run between a failed assessment and the request to Slack, for ``make shape``.
 
-A severe failure of a run goes the whole way, from the assessed answer to the request that `slack_sdk` is asked to
-make, on a real warehouse and a local Slack. It goes once to warm the store, the imports and the caches; the second
-time every function that is entered is noted, on every thread.
+A severe failure of a run is followed from the assessed answer to the request of `slack_sdk`, with a real warehouse
+and a local Slack. The first pass warms the store, the imports and the caches; in the second pass every entered
+function is recorded, on every thread.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.servers.slack import TOKEN, SlackServer
 from tests.tools.entered_functions import Function, name_function
 
 EXCLUDED: Final = ("monitors/alerts/redact.py", "monitors/facts/", "warehouse/", "monitors/storage.py")
-"""Leaves that are the same whatever the path to them looks like: redaction, facts, warehouse, storage."""
+"""Modules that are not counted because they do not belong to the path: redaction, facts, warehouse, storage."""
 RENDERING: Final = (
     "monitors/alerts/message.py",
     "monitors/alerts/wording.py",
@@ -40,21 +40,21 @@ RENDERING: Final = (
 )
 
 MAX_FUNCTIONS, MAX_RENDERING = 95, 27
-"""The goals: at most so many functions without the excluded modules, and of these so many that render."""
+"""The goals: the maximum number of functions without the excluded modules, and of these in rendering."""
 
 REQUEST: Final = "chat_postMessage"
 """The method of `slack_sdk` at which the path ends."""
 
 
 class Recorder:
-    """Notes each distinct product function that is entered, until Slack is asked to post."""
+    """A recorder of each distinct product function that is entered before the request to Slack."""
 
     def __init__(self) -> None:
         self.functions: set[Function] = set()
         self.is_over = False
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
-        """Note what is called; `sys.setprofile` calls this."""
+        """Record the called function; `sys.setprofile` calls this method."""
         if event != "call" or self.is_over:
             return
         if frame.f_code.co_name == REQUEST:
@@ -65,7 +65,7 @@ class Recorder:
 
 
 def record_alert_path() -> frozenset[Function]:
-    """The product functions that one alert enters from the failed assessment on, with the store warm."""
+    """Return the product functions that one alert enters after the failed assessment, with a warm store."""
     credentials = patch.dict(os.environ, {"SLACK_BOT_TOKEN": TOKEN})
     with tempfile.TemporaryDirectory() as folder, SlackServer() as slack, credentials:
         return frozenset(asyncio.run(_send_two_alerts(Path(folder), slack)))
@@ -95,7 +95,7 @@ async def _send_two_alerts(folder: Path, slack: SlackServer) -> set[Function]:
 async def _send_alert(
     case_id: str, request: VerifyRequest, slack: SlackServer, recorder: Recorder | None = None
 ) -> None:
-    """Send the alert of one failed assessment as a run does while it asks; ``recorder`` notes what is entered."""
+    """Send the alert of one failed assessment as a run does; ``recorder`` records the entered functions."""
     run = LiveRun(build_run_context(request))
     failure = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)
     result = case_result(gold_case(case_id, severity=Severity.CRITICAL), failure)
@@ -114,7 +114,7 @@ async def _send_alert(
 
 
 def count_functions(functions: Iterable[Function]) -> tuple[int, int, int]:
-    """How many there are; of these without the excluded modules; of these in rendering."""
+    """Return the number of functions, of those outside the excluded modules, and of these in rendering."""
     entered = list(functions)
     counted = [path for path, _ in entered if not path.startswith(EXCLUDED)]
     return len(entered), len(counted), sum(path in RENDERING for path in counted)

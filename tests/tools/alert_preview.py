@@ -1,6 +1,6 @@
 """Render a Slack message as HTML that looks like Slack's light theme.
 
-Block Kit → HTML that looks about as Slack shows it: for documents, for looking at a message before 3 a.m.
+The preview is for documents, and to check a message before it is sent at 3 a.m.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ MARKS: Final = {
 
 
 def preview_page(messages: Sequence[SlackText], *, title: str = "Alerts") -> str:
-    """One HTML page with ``said`` as posts of one channel; no script, nothing fetched."""
+    """Return one HTML page with ``messages`` as posts of one channel, without scripts or external resources."""
     posts = "\n".join(preview(message) for message in messages)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8">'
@@ -75,7 +75,7 @@ def preview_page(messages: Sequence[SlackText], *, title: str = "Alerts") -> str
 
 
 def preview(message: SlackText) -> str:
-    """One post as HTML. What a notification would show stands above it."""
+    """Return one post as HTML, with the text of its notification above it."""
     blocks = "\n".join(_block(block) for block in message.blocks)
     return (
         f'<article><p class="notice">{_plain(message.text)}</p>'
@@ -116,12 +116,12 @@ def _button(element: Block) -> str:
 
 
 def _plain(text: str) -> str:
-    """Escape for HTML; Slack's own three entities are shown as what they stand for."""
+    """Escape a text for HTML; Slack's own three entities are shown as their characters."""
     return _emoji(_ENTITY.sub(r"&\1;", html.escape(text, quote=False)))
 
 
 def _emoji(shown: str) -> str:
-    """Draw our own marks: not every machine that makes pictures has a font for them."""
+    """Draw Lookout's emoji as images, because not every machine has an emoji font."""
     for mark, name in MARKS.items():
         shown = shown.replace(mark, f'<i class="mark {name}" title="{mark}"></i>')
     return shown
@@ -138,7 +138,10 @@ def _mrkdwn(text: str) -> str:
 
 
 def _inline(text: str) -> str:
-    """Slack's marks within one line. Links are found before entities are resolved: only ours are live."""
+    """Convert Slack's markup within one line.
+
+    Links are found before entities are resolved, so that only Lookout's own links are active.
+    """
     shown = html.escape(text, quote=True)
     shown = _LINK.sub(r'<a href="\1">\2</a>', shown)
     shown = _PERSON.sub(r'<span class="person">@\1</span>', shown)

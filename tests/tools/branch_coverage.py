@@ -23,7 +23,7 @@ PRODUCT = ("monitors", "flows", "warehouse", "deployments")
 FOLDER = ROOT / ".cache" / "coverage"
 DATA, JUNIT, BRANCHES = FOLDER / "data", FOLDER / "junit.xml", FOLDER / "branches.json"
 NOTABLE_LOSS = 1.0
-"""Percentage points that a folder may lose before `main` ends with 1."""
+"""The loss of a folder in percentage points above which `main` returns 1."""
 
 # No patch=subprocess: it would hand the context of the first test on to every process. COVERAGE_PROCESS_START has each
 # process read this file itself, with the test of its own start.
@@ -42,7 +42,10 @@ disable_warnings = no-data-collected, module-not-measured, module-not-imported, 
 
 
 def measure(arguments: Sequence[str], root: Path = ROOT, folder: Path = FOLDER) -> int:
-    """Run pytest under coverage, with its processes; store data and durations in ``folder``; return pytest's exit code."""
+    """Run pytest and its child processes under coverage, and return pytest's exit code.
+
+    Data and durations are stored in ``folder``.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     parts = folder / "parts"
     parts.mkdir(parents=True)
@@ -60,7 +63,7 @@ def measure(arguments: Sequence[str], root: Path = ROOT, folder: Path = FOLDER) 
 
 
 def branches_by_folder(data: Path, root: Path = ROOT) -> dict[str, tuple[int, int]]:
-    """Branches and covered branches of each folder, two levels deep, and of the whole (``total``).
+    """Return branches and covered branches of each folder, two levels deep, and of all folders (``total``).
 
     Files that no test imported count too.
     """
@@ -88,13 +91,13 @@ def branches_by_folder(data: Path, root: Path = ROOT) -> dict[str, tuple[int, in
 
 
 def percent(counts: Sequence[int]) -> float:
-    """Covered branches in percent; 100 where there are none."""
+    """Return the covered branches in percent; 100 if there are no branches."""
     branches, covered = counts
     return 100 * covered / branches if branches else 100.0
 
 
 def format_table(now: Mapping[str, Sequence[int]], before: Mapping[str, Sequence[int]]) -> str:
-    """A line for each folder: branches, covered in percent, and the change since ``before`` where it is known."""
+    """Return a line for each folder: branches, coverage in percent, and the change since ``before`` if it is known."""
     lines = [f"{'folder':<34} {'branches':>8} {'covered':>8} {'percent':>8} {'before':>8} {'change':>7}"]
     for folder in dict.fromkeys([*now, *before]):
         counts, old = now.get(folder), before.get(folder)
@@ -111,12 +114,15 @@ def format_table(now: Mapping[str, Sequence[int]], before: Mapping[str, Sequence
 
 
 def losses(now: Mapping[str, Sequence[int]], before: Mapping[str, Sequence[int]]) -> list[str]:
-    """The folders that lost more than `NOTABLE_LOSS`."""
+    """Return the folders that lost more than `NOTABLE_LOSS`."""
     return [key for key in now if key in before and percent(before[key]) - percent(now[key]) > NOTABLE_LOSS]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the tests unless ``--data`` names measured data; print the table; 1 when tests failed or a folder lost too much."""
+    """Run the tests unless ``--data`` names measured data, and print the table.
+
+    Returns 1 if tests failed or a folder lost too much.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tree", type=Path, default=ROOT, help="the checkout that the data is about")
     parser.add_argument("--data", type=Path, help="data that was measured before, instead of a run of the tests")

@@ -1,8 +1,8 @@
 """Run the checks and tests that concern a change, in a minute or two: ``make check``.
 
-A change is everything since the branch left ``main``, committed or not; on ``main`` itself, since what was last pushed,
-or else the last commit. Its Python files are linted, formatted and typed, and the tests of its folders run, except those
-that start a browser or Prefect: these are counted, and left to ``make test-all``.
+A change is everything since the branch left ``main``, committed or not; on ``main``, it is everything since the
+last push, or else the last commit. The changed Python files are linted, formatted and type-checked, and the tests
+of their folders run. Tests that start a browser or Prefect are only counted, and left to ``make test-all``.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ ROOT = Path(__file__).resolve().parents[2]
 PRODUCT = ("flows", "monitors", "warehouse", "deployments", "examples")
 SLOW = "browser or prefect"
 NO_TESTS = 5
-"""What pytest ends with when it has selected nothing."""
+"""Pytest's exit code when no test was selected."""
 
 
 def git(*arguments: str, root: Path = ROOT) -> list[str]:
-    """The lines that git answers; none when it refuses, as it does for a branch that there is not."""
+    """Return the output lines of git, or an empty list if git fails, for example for a missing branch."""
     done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
     return done.stdout.splitlines() if done.returncode == 0 else []
 
 
 def base(root: Path = ROOT) -> str:
-    """The commit that the change starts from."""
+    """Return the commit from which the change starts."""
     (head, *_) = git("rev-parse", "HEAD", root=root)
     for branch in ("main", "origin/main", "HEAD~1"):
         for commit in git("merge-base", "HEAD", branch, root=root):
@@ -35,14 +35,14 @@ def base(root: Path = ROOT) -> str:
 
 
 def touched(root: Path = ROOT) -> list[str]:
-    """Files that the change adds or alters, relative to ``root``. What it deletes is no file any more."""
+    """Return the files that the change adds or alters, relative to ``root``, without deleted files."""
     changed = git("diff", "--name-only", "--diff-filter=d", base(root), root=root)
     new = git("ls-files", "--others", "--exclude-standard", root=root)
     return sorted({*changed, *new})
 
 
 def folders_to_test(files: list[str], root: Path = ROOT) -> list[str]:
-    """Test files that were touched, and the test folders of the product's folders that were; none twice."""
+    """Return the changed test files and the test folders of the changed product folders, without duplicates."""
     folders = set[str]()
     for file in files:
         path = Path(file)
@@ -54,14 +54,14 @@ def folders_to_test(files: list[str], root: Path = ROOT) -> list[str]:
 
 
 def _mirrored(folder: Path, root: Path) -> str:
-    """The nearest folder under ``tests`` for a folder of the product."""
+    """Return the nearest folder under ``tests`` for a folder of the product."""
     while not (root / "tests" / folder).is_dir():
         folder = folder.parent
     return str(Path("tests") / folder)
 
 
 def main() -> int:
-    """Run the four checks, all of them even if one fails; 1 when one did."""
+    """Run all four checks, even if one fails; return 1 if one failed."""
     files = touched()
     python = [file for file in files if file.endswith(".py")]
     tests = folders_to_test(files)

@@ -1,4 +1,4 @@
-"""Write the page of commands from the commands themselves: ``python -m tests.tools.command_reference``."""
+"""Generate the page of commands from the commands themselves: ``python -m tests.tools.command_reference``."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ GROUP_LINES = {**GROUPS, "site": GROUP_OF_SITE, "site token": GROUP_OF_TOKENS, "
 
 
 def reference() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "".join([INTRODUCTION, *_contents(), *_sections()])
 
 
 def paths_of(name: str) -> tuple[str, ...]:
-    """The commands of a name that stands behind ``lookout``: itself, or those of the group."""
+    """Return the commands of a name after ``lookout``: the command itself, or those of the group."""
     return tuple(path for path in EXAMPLES if path.split()[0] == name)
 
 
@@ -74,7 +74,7 @@ def _command(path: str, command: Any) -> Iterator[str]:
 
 
 def _usage(path: str, command: Any) -> str:
-    """The command with its arguments; brackets where one may be left out."""
+    """Return the command with its arguments; an optional argument is in brackets."""
     words = [
         parameter.name.upper() if parameter.required else f"[{parameter.name.upper()}]"
         for parameter in command.params
@@ -89,13 +89,13 @@ def _usage(path: str, command: Any) -> str:
 
 
 def _paragraphs(command: Any) -> list[str]:
-    """What its help says behind the first line."""
+    """Return the paragraphs of the help after its first line."""
     text: str = command.help or ""
     return text.replace("\\[", "[").split("\n\n")[1:]
 
 
 def _line(path: str) -> str:
-    """A command's one line; a group's, where the group itself does something."""
+    """Return the line of a command, or of a group that can run without a subcommand."""
     group, _, name = path.rpartition(" ")
     if path in GROUP_LINES:
         return GROUP_LINES[path]
@@ -119,7 +119,7 @@ def option_names(parameter: Any) -> str:
 
 
 def accepted_values(parameter: Any, command: Any) -> str:
-    """What is accepted, as the help names it; nothing for a switch."""
+    """Return the accepted values as the help names them, or an empty text for a switch."""
     if getattr(parameter, "is_flag", False):
         return ""
     described = parameter.display_type(command.context_class(command)).strip("<>")
@@ -162,7 +162,7 @@ def default_text(parameter: Any) -> str:
 
 
 def _variables(parameter: Any) -> str:
-    """The environment's variables that it is taken from when left out."""
+    """Return the environment variables from which an omitted parameter is read."""
     names: str | Sequence[str] = parameter.envvar or ()
     return ", ".join(f"`${name}`" for name in ([names] if isinstance(names, str) else names))
 

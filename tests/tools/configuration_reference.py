@@ -306,11 +306,11 @@ refusal must also decline: `must_say` alone is not enough. If a pattern is not v
 """
 
 QUESTION = FieldInfo(annotation=str, description="The user's message, if there is only one: short for `turns`.")
-"""A key of a line alone: a case that was read has `turns`."""
+"""A key that exists in a line of the file only: a loaded case has `turns`."""
 
 
 def suite_reference() -> str:
-    """The page of a suite's keys."""
+    """Return the page about the keys of a suite."""
     case = {"id": GoldCase.model_fields["id"], "question": QUESTION, **GoldCase.model_fields}
     issue = {
         **{f"issue_{name}": field for name, field in Issue.model_fields.items() if name != "repository_files"},
@@ -333,7 +333,7 @@ _LEFT_OUT: Final = {
     "language": "that of the question",
     **{key: f"`{json.dumps(value)}`" for key, value in DEFAULT_FIELDS.items()},
 }
-"""What a case has whose line leaves a key out, where the record itself does not say it."""
+"""The default of a key that a line omits, if the record does not state it."""
 
 
 def _keys(heading: str, place: str, fields: Mapping[str, FieldInfo]) -> Iterator[str]:
@@ -351,14 +351,17 @@ def _pipelines() -> Iterator[str]:
 
 
 def reference() -> str:
-    """The page of the configuration's keys."""
+    """Return the page about the keys of the configuration."""
     return INTRODUCTION + "".join(_table("", Config, set()))
 
 
 def _table(
     place: str, model: type[BaseModel], shown: set[tuple[str, type[BaseModel]]], note: str = ""
 ) -> Iterator[str]:
-    """A settings class and those within it; one that stands at its place for several kinds is shown once."""
+    """Yield the tables of a settings class and its inner classes.
+
+    A class that several kinds share is shown once.
+    """
     if (place, model) in shown:
         return
     shown.add((place, model))
@@ -383,17 +386,17 @@ def _table(
 
 
 def branch_of(model: type[BaseModel]) -> str:
-    """What tells this table from others that may stand at its place."""
+    """Return the key and value that distinguish this table from other tables in the same place."""
     tags = ((name, field) for name, field in model.model_fields.items() if get_origin(field.annotation) is Literal)
     return next((f' with `{name} = "{get_args(field.annotation)[0]}"`' for name, field in tags), "")
 
 
 ONE, BY_NAME, IN_A_ROW = "{}", "{}.NAME", "[{}]"
-"""How a table is headed: by its key, by a name of the user's, or several in a row."""
+"""Headings of tables: by the key, by a name of the user's choice, or as an array of tables."""
 
 
 def inner_models(annotation: Any) -> tuple[tuple[type[BaseModel], ...], str]:
-    """The settings classes that a key may hold, and how its tables are headed."""
+    """Return the settings classes of a key, and the heading of their tables."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return (annotation,), ONE
     if get_origin(annotation) is Annotated:
@@ -430,7 +433,7 @@ BOUNDS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "excl
 
 
 def _schema_of(field: FieldInfo) -> dict[str, Any]:
-    """The field's JSON schema with its references followed."""
+    """Return the JSON schema of the field with its references resolved."""
     from pydantic import TypeAdapter
 
     annotated: Any = field.annotation

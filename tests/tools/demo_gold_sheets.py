@@ -1,6 +1,6 @@
 """Build the template part of the demo's suite from the demo's policies.
 
-``python -m tests.tools.demo_gold_sheets`` renews it in ``suraksha.jsonl``; a test holds the file against it.
+``python -m tests.tools.demo_gold_sheets`` renews it in ``suraksha.jsonl``; a test compares the file with it.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _UNITS = {FieldKind.MONEY: "inr", FieldKind.PERCENT: "percent"}
 
 
 def template_cases(book: PolicyBook) -> tuple[GoldCase, ...]:
-    """What the demo's templates ask of ``book``."""
+    """Return the cases that the demo's templates build from ``book``."""
     schema = load_fact_schema(PACK)
     return build_cases(sheets_of(book, schema), schema, load_templates(schema, PACK)).cases
 
 
 def sheets_of(book: PolicyBook, schema: FactSchema) -> tuple[FactSheet, ...]:
-    """One sheet a policy, with the facts that the schema has a field for."""
+    """Return one sheet for each policy, with the facts for which the schema has a field."""
     return tuple(_sheet(policy, book.insurer, schema) for policy in book.policies)
 
 
@@ -52,7 +52,10 @@ def _sheet(policy: Policy, insurer: str, schema: FactSchema) -> FactSheet:
 
 
 def _fact(fact: PolicyFact, field: FactField) -> GivenFact | None:
-    """``None`` for an amount in another unit than the field's: a limit in percent among limits in rupees."""
+    """Convert a fact of the demo's policies.
+
+    Returns ``None`` for an amount in another unit than the field's, such as a percent limit among limits in rupees.
+    """
     wanted = _UNITS.get(field.kind)
     if fact.amount is not None and wanted is not None and fact.unit != wanted:
         return None
@@ -67,7 +70,7 @@ def _fact(fact: PolicyFact, field: FactField) -> GivenFact | None:
 
 
 def _amount(fact: PolicyFact) -> str | None:
-    """What is not there at all is nothing of it: no co-payment is a co-payment of zero."""
+    """Return the amount of a fact, "0" for an excluded item (no co-payment is a co-payment of zero), else ``None``."""
     if fact.amount is not None:
         return str(fact.amount)
     return "0" if fact.covered is False else None

@@ -1,8 +1,8 @@
 """Write the list of packages that a user installs, with their licences: ``python -m tests.tools.dependencies``.
 
-`make lock` makes both from ``requirements/runtime.lock``: ``requirements/sbom.cdx.json`` in CycloneDX 1.6, and
-``docs/dependencies.md`` for people. Licences are what each package says of itself, so they are read from this
-environment; one that this machine does not install (Windows, an older Python) is named as such.
+`make lock` generates both files from ``requirements/runtime.lock``: ``requirements/sbom.cdx.json`` in CycloneDX
+1.6, and ``docs/dependencies.md`` for people. Licences are read from the package metadata in this environment; a
+package that this machine does not install (for Windows or an older Python) is listed as such.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAGE = ROOT / "docs" / "dependencies.md"
 
 NOT_HERE = "not installed where this list was made"
 FOR_PREFECT = frozenset({"fastapi", "sqlalchemy"})
-"""Named in pyproject.toml only to hold Prefect's server to versions that it works with."""
+"""Dependencies in pyproject.toml that only pin versions with which Prefect's server works."""
 
 SPDX = {
     "MIT License": "MIT",
@@ -43,7 +43,7 @@ _PARENT = re.compile(r"^    #\s+(?:via )?([a-z0-9][a-z0-9._-]*)(?:\s|$)")
 
 @dataclass
 class Package:
-    """One package of the lock. ``parents`` are those that need it; ``direct``: the project does itself."""
+    """One package of the lock; ``parents`` are the packages that need it, ``direct`` means a direct dependency."""
 
     name: str
     version: str
@@ -74,7 +74,7 @@ class Package:
 
 
 def locked(text: str) -> dict[str, Package]:
-    """The packages of a lock, by name."""
+    """Return the packages of a lock, by name."""
     packages: dict[str, Package] = {}
     current: Package | None = None
     for line in text.splitlines():
@@ -89,7 +89,7 @@ def locked(text: str) -> dict[str, Package]:
 
 
 def reached(packages: dict[str, Package], roots: Iterable[str]) -> set[str]:
-    """What the roots need, and what that needs."""
+    """Return the packages that the roots need, directly or indirectly."""
     names: set[str] = set()
     waiting = list(roots)
     while waiting:
@@ -101,14 +101,17 @@ def reached(packages: dict[str, Package], roots: Iterable[str]) -> set[str]:
 
 
 def shares(packages: dict[str, Package]) -> tuple[set[str], set[str]]:
-    """What Lookout needs without Prefect, and what Prefect needs."""
+    """Return the packages that Lookout needs without Prefect, and those that Prefect needs."""
     roots = {package.name for package in packages.values() if package.direct}
     prefects = {"prefect", *FOR_PREFECT} & packages.keys()
     return reached(packages, roots - prefects), reached(packages, prefects)
 
 
 def sbom(packages: dict[str, Package], lock: bytes) -> dict[str, Any]:
-    """CycloneDX 1.6. The same lock gives the same document: its serial number is made from it, and no time is in it."""
+    """Return the bill of materials in CycloneDX 1.6.
+
+    The same lock gives the same document: its serial number is derived from the lock, and it contains no time.
+    """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     root = f"pkg:pypi/{project['name']}@{project['version']}"
     needs = {
@@ -197,7 +200,7 @@ def page(packages: dict[str, Package]) -> str:
 
 
 def main() -> None:
-    """Write both."""
+    """Write both files."""
     lock = LOCK.read_bytes()
     packages = locked(lock.decode("utf-8"))
     SBOM.write_text(json.dumps(sbom(packages, lock), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Name the product functions in a profile. Also starts a census worker that records the functions that it calls.
+"""Name the product functions in a profile, and start a census worker that records the functions that it calls.
 
-It imports next to nothing, as the worker does.
+The module imports almost nothing, as the worker does.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ COMPREHENSIONS: Final = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<ge
 
 WORKER: Final = "tests.tools.entered_functions"
 RECORD_VARIABLE: Final = "LOOKOUT_TEST_ENTERED_FUNCTIONS"
-"""The file to which a worker adds each function that it enters: it is killed at the end."""
+"""The variable with the file to which a worker appends each entered function, because the worker is killed."""
 
 Function = tuple[str, str]
 """A module's path relative to the root, and the qualified name of a function in it."""
 
 
 def name_function(code: CodeType) -> Function | None:
-    """Name a function of the product; ``None`` for other code.
+    """Return the module path and qualified name of a product function; ``None`` for other code.
 
-    Comprehensions and generator expressions are part of the function that they stand in.
+    Comprehensions and generator expressions are part of the function that contains them.
     """
     path = code.co_filename.removeprefix(f"{ROOT}/")
     is_product = path.partition("/")[0] in PACKAGES and code.co_name not in COMPREHENSIONS

@@ -8,7 +8,10 @@ _FENCE_LINE = re.compile(r"<<<(?P<edge>BEGIN|END) (?P<part>[A-Z ]+) (?P<nonce>[0
 
 
 def unfenced(prompt: str, nonce: str) -> str:
-    """What of a prompt stands outside all fences of this nonce. `ValueError` when a fence is open or out of order."""
+    """Return the parts of a prompt outside all fences of this nonce.
+
+    Raises `ValueError` if a fence is not closed or out of order.
+    """
     outside: list[str] = []
     open_part: str | None = None
     for line in prompt.split("\n"):

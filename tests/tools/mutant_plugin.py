@@ -1,6 +1,6 @@
 """A pytest plugin for `mutants`: run the named tests in order until the time is over, and report each result.
 
-It is copied into the tree whose tests run, so it imports nothing of the project.
+It is copied into the tree under test, so it imports nothing from the project.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ BEGUN: list[float] = []
 
 
 def record(event: str, test: str) -> None:
-    """Append an event to the report, which the program reads even if this process is killed."""
+    """Append an event to the report, which can be read even if this process is killed."""
     with REPORT.open("a", encoding="utf-8") as report:
         report.write(json.dumps({"event": event, "test": test}) + "\n")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select and order, after every other plugin."""
+    """Select and order the tests after all other plugins."""
     wanted = [item for item in items if item.nodeid in ORDER]
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in ORDER])
     items[:] = sorted(wanted, key=lambda item: ORDER[item.nodeid])
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
-    """A test begins."""
+    """Record the start of a test."""
     BEGUN.append(time.monotonic())
     record("begin", nodeid)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """A phase of a test failed."""
+    """Record a failed phase of a test."""
     if report.failed:
         record("failed", report.nodeid)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_logfinish(nodeid: str) -> None:
-    """A test ended."""
+    """Record the end of a test."""
     record("end", nodeid)
 
 

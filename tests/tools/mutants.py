@@ -1,8 +1,9 @@
 """Test the tests: make a small fault (a mutant) in product code, and check that a test fails.
 
-``make mutants`` draws some with a fixed seed, runs each in a copy of the tree against the tests that cover its line, fastest
-first, for at most a minute, and prints what was caught. It needs the data of ``make coverage``. The list is written to a
-file; with ``--mutants FILE`` the same mutants are found in a later tree by file, function and source text.
+``make mutants`` selects mutants with a fixed seed and runs each in a copy of the tree against the tests that cover
+its line, fastest first, for at most a minute. It prints which mutants were caught. It needs the data of ``make
+coverage``. The list is written to a file; with ``--mutants FILE`` the same mutants are found in a later tree by
+file, function and source text.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ DEFAULT_SEED = 39
 DEFAULT_SECONDS = 60.0
 AT_ONCE = 2
 MAX_FILES = 20
-"""Test files that one mutant is run against: importing more takes longer than the minute."""
+"""The maximum number of test files for one mutant: importing more takes longer than a minute."""
 START_S = 120.0
-"""How long pytest may take beyond the minute: to start, to collect, to end."""
+"""The additional time in seconds for pytest to start, collect and end."""
 UNKNOWN_S = 1.0
-"""The duration of a test that the junit file does not have."""
+"""The duration in seconds of a test that is not in the junit file."""
 PLUGIN = Path(__file__).with_name("mutant_plugin.py")
 
 COMPARISONS: Mapping[type[ast.cmpop], tuple[tuple[str, str], ...]] = {
@@ -57,7 +58,7 @@ COMPARISONS: Mapping[type[ast.cmpop], tuple[tuple[str, str], ...]] = {
     ast.In: (("membership", "not in"),),
     ast.NotIn: (("membership", "in"),),
 }
-"""What a comparison becomes, by operator."""
+"""The replacement of each comparison operator."""
 ARITHMETIC: Mapping[type[ast.operator], tuple[str, str]] = {ast.Add: ("+", "-"), ast.Sub: ("-", "+")}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -67,8 +68,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 class Mutant:
     """A change of one place in a function.
 
-    ``lines`` are the source lines around it without their indentation; ``nth`` counts the same lines in that function.
-    ``start`` and ``end`` are a line of these and a column in it.
+    ``lines`` are the source lines of the change without their indentation; ``nth`` counts repetitions of these
+    lines in the function. ``start`` and ``end`` are an index into ``lines`` and a column.
     """
 
     file: str
@@ -82,7 +83,7 @@ class Mutant:
 
     @property
     def description(self) -> str:
-        """What becomes what, in which line."""
+        """Return the old and the new code and their line."""
         first, last = self.lines[self.start[0]], self.lines[self.end[0]]
         old = (
             first[self.start[1] : self.end[1]]
@@ -94,7 +95,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a mutant is in a tree: the file and its first line there, counted from 0."""
+    """The place of a mutant in a tree: the file and its first line in the file, counted from 0."""
 
     file: str
     line: int
@@ -102,10 +103,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a mutant; ``caught_by`` is a test's id.
+    """The result of a mutant; ``caught_by`` is a test id.
 
-    ``status`` is ``caught``, ``timeout`` (a test did not end, which counts as caught), ``survived``, or ``not found``
-    where the tree does not have that source any more.
+    ``status`` is ``caught``, ``timeout`` (a test did not end, which counts as caught), ``survived``, or ``not
+    found`` if the tree no longer contains that source.
     """
 
     mutant: Mutant
@@ -117,12 +118,12 @@ class Outcome:
 
     @property
     def is_caught(self) -> bool:
-        """Whether a test failed, or did not end."""
+        """Return whether a test failed or did not end."""
         return self.status in {"caught", "timeout"}
 
 
 def mutants_of(file: str, source: str) -> Iterator[Mutant]:
-    """Every mutant of a file's functions."""
+    """Yield every mutant of a file's functions."""
     lines = source.splitlines()
     for name, function in _functions(ast.parse(source)):
         body = function.body[1:] if ast.get_docstring(function) is not None else function.body
@@ -133,7 +134,7 @@ def mutants_of(file: str, source: str) -> Iterator[Mutant]:
 
 
 def _functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
-    """Functions by their qualified name; what is defined inside of one is a function of its own."""
+    """Yield the functions with their qualified name; an inner function is a separate function."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield f"{prefix}{node.name}", node
@@ -144,7 +145,10 @@ def _functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]
 
 
 def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a statement, without inner functions, annotations and f-strings (whose places Python 3.11 gets wrong)."""
+    """Yield the nodes of a statement, without inner functions, annotations and f-strings.
+
+    Python 3.11 reports wrong positions for f-strings.
+    """
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.JoinedStr):
         return
     yield node
@@ -160,7 +164,7 @@ Position = tuple[int, int]
 
 
 def _changes(node: ast.AST, source: str, lines: Sequence[str]) -> Iterator[tuple[str, Position, Position, str]]:
-    """The operator, the stretch that is replaced, and what replaces it."""
+    """Yield the operator, the replaced range, and its replacement."""
     match node:
         case ast.Compare(ops=[operator], left=left, comparators=[right]):
             span = _between(left, right, lines)
@@ -190,7 +194,7 @@ def _span(node: ast.AST, lines: Sequence[str]) -> tuple[Position, Position]:
 
 
 def _between(left: ast.expr, right: ast.expr, lines: Sequence[str]) -> tuple[Position, Position]:
-    """The stretch with the operator: brackets that close the left side or open the right one stay outside."""
+    """Return the range of the operator, without brackets that close the left side or open the right side."""
     start, end = _span(left, lines)[1], _span(right, lines)[0]
     if start[0] == end[0]:
         text = lines[start[0]][start[1] : end[1]]
@@ -202,7 +206,7 @@ def _between(left: ast.expr, right: ast.expr, lines: Sequence[str]) -> tuple[Pos
 
 
 def _position(line: int, offset: int, lines: Sequence[str]) -> Position:
-    """The columns of ``ast`` count bytes of UTF-8."""
+    """Convert a position of ``ast``, whose columns count UTF-8 bytes, to characters."""
     return line - 1, len(lines[line - 1].encode()[:offset].decode())
 
 
@@ -228,7 +232,7 @@ def _indent(line: str) -> int:
 
 
 def _occurrences(text: Sequence[str], lines: Sequence[str], function: Function) -> list[int]:
-    """Where these lines stand in the function, as line numbers counted from 0."""
+    """Return the occurrences of these lines in the function, as line numbers counted from 0."""
     last = (function.end_lineno or function.lineno) - len(text)
     return [
         at
@@ -238,9 +242,10 @@ def _occurrences(text: Sequence[str], lines: Sequence[str], function: Function) 
 
 
 def draw(tree: Path, count: int, seed: int, only: str = "*", exclude: Sequence[str] = ()) -> list[Mutant]:
-    """``count`` mutants of the product's code, the same for a seed: at most one in a function, no operator above a fifth.
+    """Return ``count`` mutants of the product's code, the same for a seed.
 
-    Of the files that match the pattern ``only`` and none of ``exclude``.
+    At most one mutant is in a function, and no operator has more than a fifth of the mutants. The files match the
+    pattern ``only`` and none of ``exclude``.
     """
     every = [
         mutant
@@ -265,10 +270,10 @@ def draw(tree: Path, count: int, seed: int, only: str = "*", exclude: Sequence[s
 
 
 def find(mutant: Mutant, tree: Path) -> Place | None:
-    """Where the mutant's source is in a tree; ``None`` where it is gone.
+    """Return the place of the mutant's source in a tree, or ``None`` if it no longer exists.
 
-    In its own file and function, else in a function of that name anywhere, else in its own file, else where the
-    product has these lines only once.
+    The search order is: the mutant's own file and function, a function of that name in any file, the mutant's own
+    file, and the whole product if these lines occur only once.
     """
     path = tree / mutant.file
     product = [each for name in PRODUCT for each in sorted((tree / name).rglob("*.py"))]
@@ -293,7 +298,7 @@ def find(mutant: Mutant, tree: Path) -> Place | None:
 
 
 def _places(mutant: Mutant, path: Path) -> list[tuple[str, int]]:
-    """The functions of a file that have the mutant's lines, with the line number of each occurrence."""
+    """Yield the functions of a file that contain the mutant's lines, with the line number of each occurrence."""
     source = path.read_text(encoding="utf-8")
     if any(line not in source for line in mutant.lines):
         return []
@@ -306,7 +311,7 @@ def _places(mutant: Mutant, path: Path) -> list[tuple[str, int]]:
 
 
 def apply(mutant: Mutant, place: Place, source: str) -> str:
-    """The source with the mutant in it."""
+    """Return the source with the mutant applied."""
     lines = source.splitlines(keepends=True)
     first, last = place.line + mutant.start[0], place.line + mutant.end[0]
     before = lines[first][: _indent(lines[first]) + mutant.start[1]]
@@ -316,7 +321,7 @@ def apply(mutant: Mutant, place: Place, source: str) -> str:
 
 @dataclass
 class CoveringTests:
-    """Which tests run a line, and how long each takes."""
+    """The tests that run each line, and their durations."""
 
     tree: Path
     data: coverage.CoverageData
@@ -325,14 +330,14 @@ class CoveringTests:
 
     @classmethod
     def read(cls, tree: Path, data: Path, junit: Path) -> CoveringTests:
-        """From coverage's data with a context for each test, and pytest's junit file."""
+        """Read coverage's data, with a context for each test, and pytest's junit file."""
         measured = coverage.CoverageData(str(data))
         measured.read()
         durations = {_key(case): float(case.get("time", 0)) for case in ET.parse(junit).iter("testcase")}
         return cls(tree, measured, durations)
 
     def covering(self, place: Place, lines: int) -> list[str]:
-        """The tests that ran one of the ``lines`` from a place on; else those of the statement that they belong to."""
+        """Return the tests that ran one of ``lines`` lines from a place, else those of the enclosing statement."""
         paths = [path for path in self.data.measured_files() if Path(path).as_posix().endswith(f"/{place.file}")]
         tests = set[str]()
         for path in paths:
@@ -346,7 +351,7 @@ class CoveringTests:
         return self.fastest([test for test in tests if (self.tree / test.partition("::")[0]).is_file()])
 
     def beside(self, file: str) -> list[str]:
-        """The tests of the folder under ``tests`` that mirrors the file's, or of the nearest one above it."""
+        """Return the tests in the mirrored folder under ``tests``, or in the nearest folder above it."""
         folder = Path(file).parent
         while not (self.tree / "tests" / folder).is_dir():
             folder = folder.parent
@@ -354,11 +359,11 @@ class CoveringTests:
         return self.fastest([test for key, test in self._ids().items() if key.startswith(own)])
 
     def fastest(self, tests: Iterable[str]) -> list[str]:
-        """The tests, shortest first."""
+        """Return the tests, shortest first."""
         return sorted(tests, key=lambda test: (self.duration(test), test))
 
     def duration(self, test: str) -> float:
-        """How long a test took; of an unknown row, what the rows of its function take."""
+        """Return how long a test took in seconds; for an unknown row, the duration of other rows of its function."""
         duration = self.durations.get(_key_of_id(test))
         if duration is not None:
             return duration
@@ -370,7 +375,7 @@ class CoveringTests:
         return self._families.get(_key_of_id(test).partition("[")[0], UNKNOWN_S)
 
     def _ids(self) -> dict[str, str]:
-        """The ids of the tests in the junit file."""
+        """Return the ids of the tests in the junit file."""
         return {key: identifier for key in self.durations if (identifier := self._id_of(key)) is not None}
 
     def _id_of(self, key: str) -> str | None:
@@ -384,7 +389,7 @@ class CoveringTests:
 
 
 def _statement_line(path: Path, line: int) -> int:
-    """The first line of the smallest statement that contains a line."""
+    """Return the first line of the smallest statement that contains a line."""
     statements = (
         node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.stmt)
     )
@@ -397,14 +402,14 @@ def _key(case: ET.Element) -> str:
 
 
 def _key_of_id(test: str) -> str:
-    """As the junit file names it: tests/a/test_b.py::test_c[1] is tests.a.test_b.test_c[1]."""
+    """Return the name of a test in the junit file: tests/a/test_b.py::test_c[1] is tests.a.test_b.test_c[1]."""
     path, _, rest = test.partition("::")
     head, bracket, row = rest.partition("[")
     return f"{path.removesuffix('.py').replace('/', '.')}.{head.replace('::', '.')}{bracket}{row}"
 
 
 class Copies:
-    """Copies of the tree in which mutants are planted, one for each run at a time."""
+    """Copies of the tree in which mutants are applied, one for each parallel run."""
 
     def __init__(self, tree: Path, folder: Path, count: int) -> None:
         self._free: Queue[Path] = Queue()
@@ -424,17 +429,17 @@ class Copies:
             self._free.put(copy)
 
     def take(self) -> Path:
-        """A copy that nobody uses; waits for one."""
+        """Wait for a free copy and return it."""
         return self._free.get()
 
     def give(self, copy: Path) -> None:
-        """The copy is as it was."""
+        """Return a restored copy to the free copies."""
         self._free.put(copy)
 
 
 @dataclass
 class Runner:
-    """Runs mutants in copies of a tree."""
+    """A runner of mutants in copies of a tree."""
 
     tree: Path
     tests: CoveringTests
@@ -442,7 +447,7 @@ class Runner:
     python: str
     seconds: float = DEFAULT_SECONDS
     failing: set[str] = field(default_factory=set)
-    """CoveringTests that fail without any mutant: in a copy, on this machine. They catch nothing."""
+    """Tests that fail without a mutant in a copy on this machine; they cannot catch a mutant."""
 
     def outcome(self, mutant: Mutant) -> Outcome:
         """Run a mutant against its tests."""
@@ -479,7 +484,7 @@ class Runner:
             return Outcome(mutant, status, caught_by, count, is_covered=is_covered, seconds=took)
 
     def _chosen(self, tests: Sequence[str]) -> list[str]:
-        """The fastest tests that fit into the time, in few enough files; always the first."""
+        """Return the fastest tests that fit into the time and into `MAX_FILES` files; always the first test."""
         chosen: list[str] = []
         files = set[str]()
         spent = 0.0
@@ -497,7 +502,11 @@ class Runner:
         return self._run(copy, [test])[0] in {"caught", "timeout"}
 
     def _run(self, copy: Path, tests: Sequence[str]) -> tuple[str, str, int]:
-        """``caught``, ``timeout`` or ``survived``; the test that failed or did not end; how many tests ran."""
+        """Run the tests in a copy, and return a status, a test and a count.
+
+        The status is ``caught``, ``timeout`` or ``survived``; the test is the one that failed or did not end; the
+        count is the number of tests that ran.
+        """
         with tempfile.TemporaryDirectory() as folder:
             wanted, report = Path(folder) / "tests.json", Path(folder) / "report.jsonl"
             wanted.write_text(json.dumps(list(tests)), encoding="utf-8")
@@ -541,14 +550,14 @@ class Runner:
 
 
 def _end_session(process: subprocess.Popen[bytes]) -> None:
-    """End what the tests left running."""
+    """End the processes that the tests left running."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """Each mutant that was not caught, then counts by folder and by operator, then the score."""
+    """Return each mutant that was not caught, then counts by folder and by operator, then the score."""
     lines = ["Not caught:"]
     lines += [
         f"  {each.mutant.file} {each.mutant.function}: {each.mutant.description}"
@@ -576,14 +585,14 @@ def table(outcomes: Sequence[Outcome]) -> str:
 
 
 def write(outcomes: Sequence[Outcome | Mutant], path: Path) -> None:
-    """The mutants, one JSON object a line, with what became of each where they were run."""
+    """Write the mutants, one JSON object a line, with their results if they were run."""
     text = "".join(json.dumps(asdict(each), ensure_ascii=False) + "\n" for each in outcomes)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
 
 def read(path: Path) -> list[Mutant]:
-    """The mutants of a file that `write` wrote."""
+    """Return the mutants of a file that `write` wrote."""
     mutants = []
     for line in path.read_text(encoding="utf-8").splitlines():
         fields = json.loads(line)
@@ -594,7 +603,7 @@ def read(path: Path) -> list[Mutant]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Draw or read mutants, run them, print the table."""
+    """Select or read mutants, run them, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tree", type=Path, default=ROOT, help="the checkout whose code is mutated")
     parser.add_argument("--coverage", type=Path, default=DATA, help="coverage's data of that checkout")

@@ -1,9 +1,9 @@
 """List the product functions that run between an item of live traffic and its stored grade, for ``make shape``.
 
 A night reads conversations from a file, checks all of them by rule in this process and in workers, samples them,
-grades them by rule, has a local provider judge them by their passages, and stores the grades. It goes once to warm
-the store, the imports and the caches; in the second night every function that is entered is noted, on every thread
-and in every worker, from the first line that is read until the judge's grades are in the journal.
+grades them by rule, has a local provider judge them by their passages, and stores the grades. The first night warms
+the store, the imports and the caches. In the second night every entered function is recorded, on every thread and
+in every worker, from the first line that is read until the judge's grades are in the journal.
 """
 
 from __future__ import annotations
@@ -33,15 +33,18 @@ from tests.tools.entered_functions import RECORD_VARIABLE, ROOT, WORKER, Functio
 from warehouse.journal.rows import AssessmentRow
 
 EXCLUDED: Final = ("monitors/graders/", "monitors/facts/", "monitors/judge/")
-"""What grades a reply, whatever the path to it looks like: graders, facts, judge."""
+"""Modules that grade a reply and do not belong to the path: graders, facts, judge."""
 
 MAX_FUNCTIONS: Final = 249
-"""At most so many functions without the excluded modules. It was 302 before the way was shortened, and 200 after; reading
-the forms in which loggers write conversations took 48 of them back, and telling languages from each other one."""
+"""The maximum number of functions without the excluded modules.
+
+It was 302 before the path was shortened, and 200 after. Reading the formats of many loggers added 48 functions, and
+detecting languages added one.
+"""
 
 START: Final = ("monitors/sources/traffic/files.py", "FileTrafficSource.read_conversations")
 END: Final = ("warehouse/journal/journal.py", "Journal.append")
-"""The path ends when this has stored the last grades."""
+"""The function that stores the last grades and ends the path."""
 
 NIGHT: Final = datetime(2026, 3, 1, 1, tzinfo=UTC)
 CONVERSATIONS: Final = 4
@@ -50,7 +53,7 @@ REPLY: Final = "You have thirty days to renew the policy."
 
 
 class Recorder:
-    """Notes each distinct product function that is entered between the first item and the last stored grade."""
+    """A recorder of each distinct product function between the first item and the last stored grade."""
 
     def __init__(self) -> None:
         self.stored: frozenset[Function] = frozenset()
@@ -58,7 +61,7 @@ class Recorder:
         self._is_on = False
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
-        """Note what is called; `sys.setprofile` calls this."""
+        """Record the called function; `sys.setprofile` calls this method."""
         if event not in ("call", "return"):
             return
         function = name_function(frame.f_code)
@@ -73,7 +76,7 @@ class Recorder:
 
 
 def record_nightly_path() -> frozenset[Function]:
-    """The product functions that a night enters from its first item to the stored grades, with the store warm."""
+    """Return the product functions that a night enters from its first item to the stored grades, with a warm store."""
     with tempfile.TemporaryDirectory() as folder, AnthropicServer() as provider:
         worker_functions = Path(folder) / "worker_functions"
         worker_functions.touch()
@@ -123,7 +126,7 @@ async def _grade_two_nights(folder: Path, provider: AnthropicServer) -> frozense
 
 
 async def _grade_night(config: Config, ended: datetime, log: Path, recorder: Recorder | None = None) -> None:
-    """Grade the conversations of one night, which are added to ``log``; ``recorder`` notes what is entered."""
+    """Grade the conversations of one night, which are added to ``log``; ``recorder`` records the entered functions."""
     with log.open("a", encoding="utf-8") as lines:
         lines.writelines(_build_line(ended, number) for number in range(CONVERSATIONS))
     run = NightlyRun(build_nightly_context(config, "demo", ended + timedelta(minutes=5), due_at=ended))
@@ -146,7 +149,7 @@ def _build_line(ended: datetime, number: int) -> str:
 
 
 def count_functions(functions: Iterable[Function]) -> tuple[int, int]:
-    """How many there are; of these without the excluded modules."""
+    """Return the number of functions, and the number without the excluded modules."""
     entered = list(functions)
     return len(entered), sum(not path.startswith(EXCLUDED) for path, _ in entered)
 

@@ -1,7 +1,7 @@
-"""Write the page of exit codes, failure kinds and reasons: ``python -m tests.tools.outcome_reference``.
+"""Generate the page of exit codes, failure kinds and reasons: ``python -m tests.tools.outcome_reference``.
 
-The names, words, severities and whose fault each is come from the code; what each means and what to do stands here,
-and a kind without its row stops the page from being made.
+The names, texts, severities and the blame of each come from the code. The meaning and the action of each are in
+this module; a kind without its row is an error.
 """
 
 from __future__ import annotations
@@ -159,7 +159,10 @@ BLAMED: Final = {
 
 
 def reference() -> str:
-    """The whole page. Raises `KeyError` for a kind that nobody has described."""
+    """Return the whole page.
+
+    Raises `KeyError` for a kind without a description.
+    """
     return "".join([INTRODUCTION, *_of_a_run(), *_of_a_case(), *_of_an_alert()])
 
 
@@ -232,13 +235,13 @@ def _code(value: str) -> str:
 
 
 def _least(kind: FailureKind) -> str:
-    """The kind's floor with its reason; nothing where the case alone decides."""
+    """Return the severity floor of the kind with its reason, or "the case's" if it has no floor."""
     row = next((row for row in FLOORS if row.kind is kind), None)
     return f"{get_severity_floor(kind).value}: {format_policy_row(row.id)}" if row else "the case's"
 
 
 def _blamed(reason: NoAnswerReason) -> str:
-    """Whose fault the errors with this reason are."""
+    """Return the blame of the errors with this reason."""
     blames = {error.blame for error in _errors(ProbeError) if error.reason is reason}
     return " or ".join(sorted(BLAME_WORDS[blame] for blame in blames)) or "that of the answers before it"
 

@@ -2,8 +2,9 @@
 
     python -m tests.tools.pool_templates   rewrites deployments/prefect/pools/docker.json and kubernetes.json
 
-A run needs the configuration, the data folder, room in ``/dev/shm`` for Chromium's pages, and the secrets. They
-are named here and not held: by Secret blocks of Prefect's for Docker, by a Secret of the cluster's for Kubernetes.
+A run needs the configuration, the data folder, space in ``/dev/shm`` for Chromium's pages, and the secrets. The
+templates name the secrets but do not contain them: for Docker in Prefect's Secret blocks, for Kubernetes in a
+Secret of the cluster.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ IMAGE: Final = "lookout"
 CONFIG_FOLDER: Final = "/etc/lookout"
 DATA_FOLDER: Final = "/var/lib/lookout"
 SECRETS: Final = ("SLACK_BOT_TOKEN", "ANTHROPIC_API_KEY", "HF_TOKEN", "LOOKOUT_HEARTBEAT_URL")
-"""Variables that runs read; remove from the template those for which there is no block, add those that you use."""
+"""Variables that runs read; remove variables without a block from the template, and add others that you use."""
 PACKAGES: Final = {"docker": "prefect-docker", "kubernetes": "prefect-kubernetes"}
 
 Template = dict[str, Any]
 
 
 def shipped(kind: str) -> Template:
-    """The template of Prefect's own collection, as the installed Prefect knows it. ``kind``: docker, kubernetes."""
+    """Return the template of the installed Prefect for ``kind``: docker or kubernetes."""
     views = resources.files("prefect.server.api") / "collections_data" / "views"
     metadata = json.loads((views / "aggregate-worker-metadata.json").read_text(encoding="utf-8"))
     template: Template = metadata[PACKAGES[kind]][kind]["default_base_job_configuration"]
@@ -37,7 +38,10 @@ def shipped(kind: str) -> Template:
 
 
 def docker_template(default: Template) -> Template:
-    """Containers of one Docker host: they share its data volume, its ``/dev/shm``, and its configuration."""
+    """Return the template for containers of one Docker host.
+
+    The containers share its data volume, its ``/dev/shm`` and its configuration.
+    """
     made = copy.deepcopy(default)
     variables = made["variables"]["properties"]
     variables["image"]["default"] = IMAGE
@@ -52,7 +56,7 @@ def docker_template(default: Template) -> Template:
 
 
 def kubernetes_template(default: Template) -> Template:
-    """Jobs of a cluster: one claim of data, a config map, a secret whose keys are the variables."""
+    """Return the template for jobs of a cluster: a data claim, a config map, and a secret with the variables."""
     made = copy.deepcopy(default)
     variables = made["variables"]["properties"]
     variables["image"]["default"] = IMAGE
@@ -73,7 +77,7 @@ def kubernetes_template(default: Template) -> Template:
 
 
 def block_of(variable: str) -> str:
-    """The name of the Secret block for a variable: blocks have no capitals and no ``_``."""
+    """Return the name of the Secret block for a variable: lower case, with ``-`` for ``_``."""
     return variable.lower().replace("_", "-")
 
 
@@ -81,12 +85,12 @@ MAKERS: Final = {"docker": docker_template, "kubernetes": kubernetes_template}
 
 
 def text_of(kind: str) -> str:
-    """A template as its file has it."""
+    """Return the text of a template file."""
     return json.dumps(MAKERS[kind](shipped(kind)), indent=2, ensure_ascii=False) + "\n"
 
 
 def main() -> int:
-    """Write them all."""
+    """Write all templates."""
     FOLDER.mkdir(exist_ok=True)
     for kind in MAKERS:
         path = FOLDER / f"{kind}.json"

@@ -1,7 +1,7 @@
 """Find exceptions to a rule that have no reason in a comment.
 
-An exception is a broad ``except``, a ``suppress``, a ``sleep``, a ``noqa`` or a type-ignore. Its reason is a comment
-on its line, or one directly above the statement.
+An exception is a broad ``except``, a ``suppress``, a ``sleep``, a ``noqa`` or a type-ignore. Its reason is a
+comment on its line, or directly above the statement.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 MARK = re.compile(
     r"#\s*(?:noqa(?::\s*[A-Z]+\d+(?:[,\s]+[A-Z]+\d+)*)?|type:\s*ignore(?:\[[^\]]*\])?|pyright:\s*ignore(?:\[[^\]]*\])?)"
 )
-"""A comment that silences a tool."""
+"""A comment that suppresses a check of a tool."""
 
 NO_REASON = re.compile(r"#\s*(?:fmt:|ruff:|pragma:).*")
 """A comment that only a tool reads."""
@@ -24,7 +24,7 @@ NO_REASON = re.compile(r"#\s*(?:fmt:|ruff:|pragma:).*")
 
 @dataclass(frozen=True)
 class Unexplained:
-    """An exception without a reason, with its place."""
+    """An exception without a reason, with its location."""
 
     path: str
     line: int
@@ -35,7 +35,7 @@ class Unexplained:
 
 
 def find_unexplained(path: str, source: str) -> list[Unexplained]:
-    """Every exception of one file that gives no reason, in the order of the lines."""
+    """Return every exception of one file without a reason, in line order."""
     comments = {
         token.start[0]: token
         for token in tokenize.generate_tokens(io.StringIO(source).readline)
@@ -66,12 +66,12 @@ def find_unexplained(path: str, source: str) -> list[Unexplained]:
 
 
 def _read_reason(comment: str) -> str:
-    """The words of a comment without what only tools read."""
+    """Return the words of a comment without the parts that only tools read."""
     return NO_REASON.sub("", MARK.sub("", comment)).strip(" #-")
 
 
 def _statement_starts(tree: ast.Module) -> dict[int, int]:
-    """The first line of the innermost statement for each line; a compound statement ends with its header."""
+    """Return the first line of the innermost statement for each line; a compound statement ends with its header."""
     starts: dict[int, int] = {}
     for node in ast.walk(tree):
         if not isinstance(node, ast.stmt | ast.ExceptHandler):

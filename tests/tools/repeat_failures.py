@@ -1,7 +1,7 @@
 """Run the tests that failed in the last run once more, one by one, as `.ci/run` does before it fails.
 
-A fault of the change fails alone too. A test that only fails beside others is printed as not steady: it is to be
-fixed, and `docs/decisions/two-test-tiers.md` says why it does not hold up a change that has nothing to do with it.
+A fault of the change also fails alone. A test that only fails beside others is printed as flaky and must be fixed;
+`docs/decisions/two-test-tiers.md` says why it does not block an unrelated change.
 
     python -m tests.tools.repeat_failures
 """
@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Final
 
 MAX_REPEATED: Final = 10
-"""Tests; load alone does not make more of them fail."""
+"""The maximum number of repeated tests; load alone does not make more tests fail."""
 
 
 def read_failed(cache: Path) -> list[str]:
-    """Return the node ids of the tests that failed in the last run, from pytest's cache; none before the first run."""
+    """Return the node ids of the failed tests of the last run from pytest's cache; empty before the first run."""
     try:
         failed = json.loads((cache / "v" / "cache" / "lastfailed").read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -28,7 +28,7 @@ def read_failed(cache: Path) -> list[str]:
 
 
 def repeat_failures(root: Path) -> int:
-    """Run the failed tests alone. Returns 0 if all passed, else 1; it prints what was not steady."""
+    """Run each failed test alone, and print the flaky ones. Returns 0 if all passed, else 1."""
     failed = read_failed(root / ".pytest_cache")
     if not 0 < len(failed) <= MAX_REPEATED:
         print(f"{len(failed)} tests failed; one to {MAX_REPEATED} of them would be run once more, alone.")

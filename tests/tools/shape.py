@@ -1,7 +1,7 @@
 """Print figures about the size and structure of the product: ``make shape``.
 
-Counts what lies in the four product packages: files of every kind, physical lines of Python, folders with many files
-beside each other, class names that are defined more than once, small modules, lengths of functions.
+It counts in the four product packages: files of every kind, physical lines of Python, folders with many files,
+class names that are defined more than once, small modules, and lengths of functions.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ from tests.tools.plain_names import PRODUCT, TESTS, count_names, count_texts
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("flows", "monitors", "warehouse", "deployments")
 FILES, LINES, FOLDER, SMALL_MODULES, MEDIAN = 420, 57_000, 20, 60, 8
-"""The goals: at most so many files, lines, files in one folder, small modules, lines of the median function.
+"""The goals: the maximum number of files, lines, files in one folder, small modules, and lines of the median
+function.
 
-The longest function has none: it is as long as its story."""
+The longest function has no goal, because a function is as long as its story.
+"""
 SMALL = 60
-"""A module with fewer physical lines than this is small."""
+"""A module with fewer physical lines is small."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What was counted. Lines are physical; ``functions`` maps ``path::name`` to the lines of a function's whole text."""
+    """The counts. Lines are physical; ``functions`` maps ``path::name`` to the number of lines of a function."""
 
     files: int
     lines: int
@@ -40,17 +42,17 @@ class Shape:
 
     @property
     def crowded(self) -> dict[str, int]:
-        """Folders with more files beside each other than the goal allows, the fullest first."""
+        """Return the folders with more files than the goal allows, the fullest first."""
         return dict(Counter({name: count for name, count in self.folders.items() if count > FOLDER}).most_common())
 
     @property
     def repeated(self) -> dict[str, int]:
-        """Class names that are defined more than once."""
+        """Return the class names that are defined more than once."""
         return {name: count for name, count in sorted(self.classes.items()) if count > 1}
 
 
 def product_files(root: Path = ROOT) -> list[str]:
-    """The files of the product that git knows or would take, relative to ``root``."""
+    """Return the product files that git tracks or does not ignore, relative to ``root``."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PACKAGES],
         cwd=root, check=True, capture_output=True, text=True,
@@ -62,7 +64,7 @@ def measure(root: Path = ROOT) -> Shape:
     """Count the product under ``root``.
 
     Raises:
-        subprocess.CalledProcessError: ``root`` is no git checkout.
+        subprocess.CalledProcessError: ``root`` is not a git checkout.
     """
     files = product_files(root)
     modules = {path: (root / path).read_text(encoding="utf-8") for path in files if path.endswith(".py")}
@@ -91,7 +93,7 @@ def _functions(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def rows(shape: Shape) -> Iterator[tuple[str, str, str, bool]]:
-    """What is printed: figure, value, goal, whether it is met."""
+    """Return the printed rows: figure, value, goal, and whether the goal is met."""
     middle = median_high(shape.functions.values())
     yield "product files", f"{shape.files:,}", f"{FILES:,}", shape.files <= FILES
     yield "lines of Python", f"{shape.lines:,}", f"{LINES:,}", shape.lines <= LINES
@@ -103,7 +105,7 @@ def rows(shape: Shape) -> Iterator[tuple[str, str, str, bool]]:
 
 
 def path_rows() -> Iterator[tuple[str, str, str, bool]]:
-    """The same for the functions from a failed assessment to the Slack request, and from an item to its grade."""
+    """Return the rows for two paths: from a failed assessment to the Slack request, and from an item to its grade."""
     total, counted, rendering = alert_path.count_functions(alert_path.record_alert_path())
     path = "functions from a failed assessment to Slack"
     yield f"{path}, all", f"{total}", "", True
@@ -120,7 +122,7 @@ def _goal(count: int, goal: int) -> tuple[str, bool]:
 
 
 def main() -> None:
-    """Print the figures, and what stands behind those that miss their goal."""
+    """Print the figures, and the details of those that miss their goal."""
     shape = measure()
     for name, value, goal, met in [*rows(shape), *path_rows()]:
         print(f"{value:>8}  at most {goal:>6}  {'met   ' if met else 'missed'}  {name}")

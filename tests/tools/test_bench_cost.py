@@ -1,4 +1,4 @@
-"""Test the cost benchmark: its results equal sums of tokens and prices that were computed by hand."""
+"""The cost benchmark equals sums of tokens and prices that were computed by hand."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ def spent(model: str, work: str, cost_usd: str, uncached_usd: str) -> Spent:
 
 
 def test_a_row_has_a_cell_for_each_piece_of_work_with_money_baseline_and_share(snapshot):
-    """0.0432 of 0.0666 is 64.9 %; 7.35 of 13.40 is 54.9 %; 3.94 of 2.49 is 158.2 %."""
+    """Each row has its work, cost, baseline and share.
+
+    0.0432 of 0.0666 is 64.9 %; 7.35 of 13.40 is 54.9 %; 3.94 of 2.49 is 158.2 %.
+    """
     table = build_money_table(
         [
             spent("a", "night of 10", "0.0432", "0.0666"),
@@ -66,7 +69,10 @@ def test_replies_that_come_again_cost_what_they_cost_before():
 
 @pytest.mark.whole_only
 def test_a_night_of_ten_by_batches_costs_half_of_its_tokens_price():
-    """Haiku: 0.10 in, 0.50 out, half in a batch, and nothing cached, as its prefix is too short; two known answers."""
+    """A night of ten answers in batches costs half of the price of its tokens.
+
+    Haiku: 0.10 in, 0.50 out, half in a batch; nothing is cached because the prefix is too short; two known answers.
+    """
     said = asyncio.run(measure_night(HAIKU, 10))
     assert (said.judged, said.calls, said.cached_tokens) == (10, 12, 0)
     by_hand = (said.input_tokens * Decimal("0.10") + said.output_tokens * Decimal("0.50")) / 1_000_000 / 2
@@ -74,7 +80,10 @@ def test_a_night_of_ten_by_batches_costs_half_of_its_tokens_price():
 
 
 def test_a_night_of_ten_at_another_makers_endpoint_costs_the_full_price_less_what_was_cached():
-    """2 in, 0.20 from the cache, 10 out, and no batches there."""
+    """At another provider's endpoint, a night of ten costs the full price, except for cached tokens.
+
+    2 in, 0.20 from the cache, 10 out, and no batches.
+    """
     said = asyncio.run(measure_night(OTHER, 10))
     assert (said.judged, said.calls) == (10, 12)
     by_hand = (said.input_tokens * 2 + said.cached_tokens * Decimal("0.20") + said.output_tokens * 10) / 1_000_000
@@ -82,7 +91,10 @@ def test_a_night_of_ten_at_another_makers_endpoint_costs_the_full_price_less_wha
 
 
 def test_the_baseline_pays_the_full_price_for_every_token():
-    """Sonnet: 2 in, 10 out, though its prefix is long enough to be cached."""
+    """The baseline pays the full price for every token, even if the prefix is long enough to be cached.
+
+    Sonnet: 2 in, 10 out.
+    """
     cases = bench_cost.build_cases(bench_cost.build_conversations(3))
     for one in asyncio.run(bench_cost.compute_uncached_cost(SONNET, cases)):
         assert (one.calls, one.cached_tokens) == (1, 0)

@@ -1,4 +1,4 @@
-"""Test that a benchmark's figure is compared with its goal correctly."""
+"""A benchmark's figure is compared with its goal correctly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test the table of `make bench`: each figure, also a missing one, has a row, in the order of the requirements."""
+"""Each figure has a row in the table of `make bench`, also if it is missing, in the order of the requirements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def ran(name: str = "bench_grading", *figures: Figure, **changed: object) -> Ben
 
 
 def rows(*runs: BenchRun) -> list[dict[str, str]]:
-    """The table read back: a row is what stands under each heading."""
+    """Return the parsed table: for each row, the cell under each heading."""
     lines = [line for line in build_summary(runs, budget_min=40) if line.startswith("|")]
     cells = [[cell.strip() for cell in line.strip("|").replace("\\|", "/").split("|")] for line in lines]
     assert cells[0] == list(HEAD)
@@ -128,7 +128,7 @@ def test_a_bar_in_a_text_does_not_end_its_cell():
 
 @pytest.fixture
 def planted(tmp_path, monkeypatch):
-    """A bench made of a few lines, as a module of its own."""
+    """Return a function that runs a benchmark from its source, as a separate module."""
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setitem(BENCHES, "planted", ("P3",))
 

@@ -1,4 +1,4 @@
-"""Test that ``docs/coverage.md`` has a line for each requirement, and that the names in it exist."""
+"""``docs/coverage.md`` has a line for each requirement, and the names in it exist."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ REQUIREMENTS = {
     "V": 16, "G": 14, "J": 11, "S": 11, "T": 14, "H": 5, "W": 9, "A": 13, "D": 8, "Q": 11,
     "E": 4, "L": 6, "Y": 6, "Z": 2, "C": 2, "R": 2, "X": 4, "P": 14,
 }  # fmt: skip
-"""How many requirements there are of each letter, counted from 1."""
+"""The number of requirements of each letter, counted from 1."""
 IDS = [f"{letter}{number}" for letter, count in REQUIREMENTS.items() for number in range(1, count + 1)]
 LINE = re.compile(r"^\| ([A-Z]\d+) \| (.+?) \| (.+?) \| (.*?) ?\|$", re.MULTILINE)
 REFERENCE = re.compile(r"`([^`]+)`|\[[^\]]*\]\(([^)]+)\)")
 
 
 def lines() -> dict[str, tuple[str, list[str]]]:
-    """The state and the references of each id."""
+    """Return the state and the references of each id."""
     rows = LINE.findall(PAGE.read_text(encoding="utf-8"))
     assert len({row[0] for row in rows}) == len(rows)
     return {
@@ -34,7 +34,7 @@ def lines() -> dict[str, tuple[str, list[str]]]:
 
 
 def exists(reference: str) -> bool:
-    """Whether the test, the command, the target of make or the page with its heading is there."""
+    """Return whether the test, the command, the target of make or the page with its heading exists."""
     if reference.startswith("tests/"):
         path, _, function = reference.partition("::")
         return (ROOT / path).is_file() and (not function or function in functions(ROOT / path))
@@ -51,7 +51,7 @@ def exists(reference: str) -> bool:
 
 @cache
 def functions(path: Path) -> set[str]:
-    """The test functions of a file."""
+    """Return the test functions of a file."""
     return {
         node.name
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
@@ -61,7 +61,7 @@ def functions(path: Path) -> set[str]:
 
 @cache
 def commands() -> dict[str, set[str]]:
-    """The options of each command."""
+    """Return the options of each command."""
     return {
         path: {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
         for path, command in every_command().items()
@@ -70,7 +70,7 @@ def commands() -> dict[str, set[str]]:
 
 @cache
 def headings(page: Path) -> set[str]:
-    """The anchors of a page, as GitHub makes them."""
+    """Return the anchors of a page, as GitHub makes them."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 

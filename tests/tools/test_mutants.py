@@ -1,4 +1,4 @@
-"""Test that mutants are found again in a later version of the code, and that failing tests catch them."""
+"""Mutants are found again in a later version of the code, and failing tests catch them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_too_little():
 
 
 def tree_with(folder: Path, **sources: str) -> Path:
-    """A checkout with these files below ``monitors``."""
+    """Return a checkout with these files below ``monitors``."""
     for name, source in sources.items():
         path = folder / "monitors" / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,10 @@ def line_of(mutant) -> int:
 
 
 def test_code_outside_functions_is_not_mutated():
-    """Module constants, annotations, docstrings and f-strings, whose places Python 3.11 gets wrong."""
+    """Module constants, annotations, docstrings and f-strings are not mutated.
+
+    Python 3.11 reports wrong positions for f-strings.
+    """
     source = 'N = 1 + 2\n\n\ndef f(x: "A | B" = None) -> int:\n    """1 + 2."""\n    y: "list[1]" = f"{1 + 2}"\n'
     assert list(mutants_of("monitors/f.py", source)) == []
 
@@ -159,7 +162,10 @@ def test_a_folder_that_loses_more_than_a_point_is_named():
 
 @pytest.mark.whole_only
 def test_tests_of_a_small_tree_catch_a_mutant_and_miss_another(tmp_path, monkeypatch):
-    """Coverage is measured with a context for each test, in a process that a test starts too; then mutants are run."""
+    """The tests of a small tree catch one mutant and miss another.
+
+    Coverage is measured with a context for each test, also in a process that a test starts; then mutants are run.
+    """
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     passes = "def passes(score):\n    return score >= 2\n"
     tree = tree_with(tmp_path / "tree", gate=passes, unused="def unused(x):\n    return x + 1\n", __init__="")

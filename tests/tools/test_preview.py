@@ -1,4 +1,4 @@
-"""Test the HTML preview of a message: the text of an answer is escaped."""
+"""The HTML preview of a message escapes the text of an answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.tools.alert_preview import preview_page
 
 
 class Seen(HTMLParser):
-    """Tags and links of a page."""
+    """The tags and links of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -1,4 +1,7 @@
-"""``docs/warehouse.md`` says what the database says. To renew it: ``python -m tests.tools.test_warehouse_reference``."""
+"""``docs/warehouse.md`` equals the page that is generated from the database.
+
+To renew it: ``python -m tests.tools.test_warehouse_reference``.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Find updates of records by a dictionary, which the type checker does not check.
 
-These are ``model_copy(update=…)``, ``model_construct`` and ``**record.model_dump()``. The type of what is copied is
-inferred from annotations: of parameters, fields, properties, functions and methods of the product.
+These are ``model_copy(update=…)``, ``model_construct`` and ``**record.model_dump()``. The type of the copied record
+is inferred from annotations: of parameters, fields, properties, functions and methods of the product.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _WRAPPERS |= {"Iterator", "Collection", "frozenset", "set", "Generator", "AsyncI
 
 @dataclass(frozen=True)
 class UntypedUpdate:
-    """An update of a record that no type checker sees."""
+    """An update of a record that the type checker does not check."""
 
     path: str
     line: int
     kind: str
     record: str | None
-    """Its class; ``None`` where it is unknown."""
+    """The class of the record; ``None`` if it is unknown."""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.kind} of {self.record or 'an unknown type'}: use a named method"
@@ -30,7 +30,7 @@ class UntypedUpdate:
 
 @dataclass
 class TypeIndex:
-    """The annotations of a product: by class and attribute, and by the names of functions."""
+    """The annotations of a product, by class and attribute and by function name."""
 
     attributes: dict[str, dict[str, str]] = field(default_factory=dict)
     bases: dict[str, list[str]] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class TypeIndex:
                 self.methods.setdefault(key, set()).add(name)
 
     def attribute_of(self, owner: str, name: str) -> str | None:
-        """The class of an attribute, of a class or of what it inherits from."""
+        """Return the class of an attribute that a class defines or inherits."""
         if name in self.attributes.get(owner, {}):
             return self.attributes[owner][name]
         types = (self.attribute_of(base, name) for base in self.bases.get(owner, ()))
@@ -70,7 +70,7 @@ class TypeIndex:
 
 
 def _attributes_set_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Mapping[str, str]:
-    """What a method sets on itself, from annotations and from parameters that it stores as they are."""
+    """Return the attributes that a method sets on ``self``, by annotation or from an unchanged parameter."""
     parameters = _parameters(function)
     attributes: dict[str, str] = {}
     for node in ast.walk(function):
@@ -94,7 +94,7 @@ def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, s
 
 
 def class_of(annotation: ast.expr | None) -> str | None:
-    """The class that an annotation names: that of the items for a sequence, of the present value for ``X | None``."""
+    """Return the class in an annotation: for a sequence the class of its items, for ``X | None`` the class ``X``."""
     match annotation:
         case ast.Name(id=name):
             return name
@@ -120,14 +120,14 @@ def _is_none(annotation: ast.expr) -> bool:
 
 
 def find_untyped_updates(path: str, source: str, index: TypeIndex) -> list[UntypedUpdate]:
-    """Every untyped update of one file, with the class of what is updated."""
+    """Return every untyped update of one file, with the class of the updated record."""
     updates: list[UntypedUpdate] = []
     _Scope(index, path, updates).visit(ast.parse(source))
     return updates
 
 
 class _Scope(ast.NodeVisitor):
-    """Walks a file with the types of its names."""
+    """A visitor that walks a file with the types of its names."""
 
     def __init__(self, index: TypeIndex, path: str, updates: list[UntypedUpdate]) -> None:
         self._index, self._path, self._found = index, path, updates
@@ -194,7 +194,10 @@ class _Scope(ast.NodeVisitor):
     def type_of(  # noqa: C901, PLR0912 - a row for each kind of expression
         self, value: ast.expr
     ) -> str | None:
-        """The class of an expression, of its items where it is a sequence; ``None`` where no annotation says it."""
+        """Return the class of an expression, or of its items if it is a sequence.
+
+        Returns ``None`` if no annotation states the class.
+        """
         match value:
             case ast.Name(id=name):
                 return self._names.get(name) or (name if name in self._index.attributes else None)
@@ -238,7 +241,7 @@ class _Scope(ast.NodeVisitor):
 
 
 def _in_order(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AST]:
-    """The nodes that bind names, in the order of the lines; comprehensions last, as they shadow nothing."""
+    """Yield the nodes that bind names in line order, and comprehensions last, because they shadow nothing."""
     nodes = [node for node in ast.walk(function) if isinstance(node, ast.stmt | ast.NamedExpr)]
     yield from sorted(nodes, key=lambda node: (node.lineno, node.col_offset))
     yield from (node for node in ast.walk(function) if isinstance(node, ast.comprehension))

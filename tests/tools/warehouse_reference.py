@@ -20,7 +20,7 @@ where table_name = ? and not internal order by column_index
 
 
 def describe(connection: duckdb.DuckDBPyConnection) -> str:
-    """Markdown: views first, since they are what people ask, then tables with every column explained."""
+    """Return Markdown: first the views, which people query, then the tables with a description of every column."""
     table_rows = connection.execute(_TABLES).fetchall()
     views = [_view(connection, str(name), str(comment)) for name, comment, kind in table_rows if kind == "view"]
     tables = [_table(connection, str(name), str(comment)) for name, comment, kind in table_rows if kind == "table"]

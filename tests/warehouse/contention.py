@@ -1,8 +1,8 @@
-"""Many processes at one warehouse: writers, deciders, readers, a loader, and a process that just locks the file.
+"""Many processes use one warehouse: writers, deciders, readers, a loader, and a process that only locks the file.
 
-Each is a process of its own: ``python -m tests.warehouse.contention ROLE FOLDER NAME AMOUNT``. A role says on its last
-line what it saw, as JSON. Writers, deciders and loaders end by themselves, after so many rounds or (``write_for``,
-``load_for``) seconds; readers and holders when their input ends.
+Each is a separate process: ``python -m tests.warehouse.contention ROLE FOLDER NAME AMOUNT``. The last line of a
+role's output is its result as JSON. Writers, deciders and loaders end by themselves, after a number of rounds or
+(``write_for``, ``load_for``) seconds; readers and holders end when their input ends.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from warehouse.queries.outbox import claim_alerts, record_receipt
 
 @dataclass(frozen=True)
 class Role:
-    """One process's part."""
+    """The role of one process."""
 
     name: str
     amount: int
     store: Store
 
     def over(self) -> bool:
-        """Whether the parent has closed our input."""
+        """Return whether the parent has closed the input."""
         return bool(select.select([sys.stdin], [], [], 0)[0])
 
 
 def write(role: Role) -> dict[str, object]:
-    """Append so many times; how long each append took."""
+    """Append ``amount`` times, and return how long the appends took."""
     return _written([_append(role, number) for number in range(role.amount)])
 
 
 def write_for(role: Role) -> dict[str, object]:
-    """Append for so many seconds without a pause."""
+    """Append for ``amount`` seconds without a pause."""
     end = time.monotonic() + role.amount
     waits: list[float] = []
     while time.monotonic() < end:
@@ -71,14 +71,14 @@ def _written(waits: list[float]) -> dict[str, object]:
 
 
 def make_decisions(role: Role) -> dict[str, object]:
-    """Count the same incident up, in competition with everybody else."""
+    """Increase the count of one incident, in competition with all other deciders."""
     for _ in range(role.amount):
         decide(role.store, role.store.journal, "helpdesk", lambda known: once_more(known, "leak"), wait_s=60)
     return {"decided": role.amount}
 
 
 def send(role: Role) -> dict[str, object]:
-    """Claim and "send" messages until none is left; which ones."""
+    """Claim and "send" messages until none is left, and return them."""
     from tests.warehouse.sample_rows import receipt
 
     sent: list[str] = []
@@ -93,7 +93,7 @@ def send(role: Role) -> dict[str, object]:
 
 
 def load(role: Role) -> dict[str, object]:
-    """Load again and again; a lock of another process is not a failure."""
+    """Load repeatedly; a lock of another process is not a failure."""
     busy = 0
     for _ in range(role.amount):
         try:
@@ -104,7 +104,7 @@ def load(role: Role) -> dict[str, object]:
 
 
 def load_for(role: Role) -> dict[str, object]:
-    """Load for so many seconds, then once for good."""
+    """Load for ``amount`` seconds, then once more at the end."""
     end = time.monotonic() + role.amount
     loads = busy = 0
     while time.monotonic() < end:
@@ -118,7 +118,7 @@ def load_for(role: Role) -> dict[str, object]:
 
 
 def read(role: Role) -> dict[str, object]:
-    """Ask until the parent has heard enough."""
+    """Query until the parent closes the input."""
     asked = 0
     longest_ms = 0.0
     while not role.over():
@@ -130,7 +130,7 @@ def read(role: Role) -> dict[str, object]:
 
 
 def hold(role: Role) -> dict[str, object]:
-    """Have the file open for reading half of the time, as a person with a database browser."""
+    """Keep the file open for reading half of the time, as a person with a database browser does."""
     held = 0
     while not role.over():
         try:
@@ -156,7 +156,10 @@ ROLES: dict[str, Callable[[Role], dict[str, object]]] = {
 
 
 def run_together(folder: Path, parts: Sequence[tuple[str, int]]) -> list[tuple[str, dict[str, object]]]:
-    """Start all parts, wait for those that end, tell the others to; what each saw. Raises when one fails."""
+    """Start all parts, wait for those that end, end the others, and return the result of each.
+
+    Raises an error if one fails.
+    """
     started = [
         (
             role,

@@ -1,7 +1,7 @@
-"""A process that uses a warehouse until it is killed, and one that finds out what is left.
+"""A process that uses a warehouse until it is killed, and a check of what remains.
 
-Everything that is acknowledged is reported through a pipe after it was promised durable. `survivors` then proves that it
-is all there, once.
+Everything acknowledged is reported through a pipe after it is durable. `survivors` then proves that all of it
+exists, once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WAIT_S = 30.0
 
 @dataclass(frozen=True)
 class Plan:
-    """Where and how a worker works. ``extra_migrations`` makes it meet a file of an older schema."""
+    """The folder and the parameters of a worker; with ``extra_migrations``, it finds a file of an older schema."""
 
     folder: Path
     seed: int
@@ -53,7 +53,7 @@ def open_store(plan: Plan) -> Store:
 
 
 def longer_schema(extra: int) -> Schema:
-    """The bundled schema with further steps, each large enough to be killed in."""
+    """Return the bundled schema with further migrations, each large enough for a kill during it."""
     schema = load_bundled_schema()
     further = [
         Migration(
@@ -68,11 +68,14 @@ def longer_schema(extra: int) -> Schema:
 
 
 _TO_BEGIN_WITH = ("append", "append", "append", "finish")
-"""Something to load, and a finished run, without which nothing is compacted."""
+"""The first steps: rows to load, and a finished run, without which nothing is compacted."""
 
 
 def work(plan: Plan, say: Callable[[str], None], *, first: str) -> None:
-    """A few steps in random order, then ``first``, then more, until killed. Begin and end of each step are reported."""
+    """Run a few steps in random order, then ``first``, then more, until killed.
+
+    The start and the end of each step are reported.
+    """
     store = open_store(plan)
     rng = random.Random(plan.seed)
     before = 0 if first == "migrate" else rng.randrange(8)
@@ -88,7 +91,7 @@ def work(plan: Plan, say: Callable[[str], None], *, first: str) -> None:
 
 @dataclass(frozen=True)
 class Turn:
-    """What a step may need to know."""
+    """The input of a step."""
 
     store: Store
     seed: int
@@ -110,7 +113,7 @@ def _decide(turn: Turn) -> str:
 
 
 def _checkpoint(turn: Turn) -> None:
-    """Load what is pending and write the log into the file, twice: once asked for, once by closing."""
+    """Load what is pending, and checkpoint the log into the file twice: explicitly and by closing."""
     store = turn.store
     _append(turn)
     with store.database.open_for_writing(WAIT_S) as connection:
@@ -148,11 +151,11 @@ STEPS: Mapping[str, Callable[[Turn], str | None]] = {
         lambda store: remove_personal_data(store, before=store.clock(), key=b"sixteen byte key", wait_s=WAIT_S)
     ),
 }
-"""What a worker can do; a step that acknowledges something returns it in words."""
+"""The steps of a worker; a step that acknowledges something returns it as text."""
 
 
 def once_more(known: Mapping[str, Incident], name: str) -> OutboxDecision:
-    """Count one more occurrence, with a message that carries the count."""
+    """Count one more occurrence, with a message that contains the count."""
     fresh = incident(name)
     before = known[fresh.fingerprint].occurrences if fresh.fingerprint in known else 0
     changed = fresh.model_copy(update={"occurrences": before + 1})
@@ -160,9 +163,9 @@ def once_more(known: Mapping[str, Incident], name: str) -> OutboxDecision:
 
 
 def survivors(plan: Plan, acknowledged: set[str], *, thorough: bool = True) -> list[str]:
-    """What is wrong after a kill, in words; empty when everything acknowledged is there once.
+    """Return the faults after a kill, as text; empty if everything acknowledged exists once.
 
-    When ``thorough``, the check must be content before and after loading. Loading twice must change nothing.
+    If ``thorough``, the check must find no fault before and after loading, and a second load must change nothing.
     """
     store = open_store(plan)
     before = check_database(store, wait_s=WAIT_S).problems if thorough else ()

@@ -1,4 +1,4 @@
-"""Fire drills as tests need them."""
+"""Fire drills for tests."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ BEGAN = datetime(2026, 11, 23, 3, 12, tzinfo=UTC)
 def station(
     name: DrillStation, state: StationState = StationState.PASSED, found: str = "it works", to_do: str = ""
 ) -> StationResult:
-    """One station's result."""
+    """Return the result of one station."""
     return StationResult(station=name, state=state, took_s=0.5, found=redact(found), to_do=to_do)
 
 
 def drill(drill_id: str = "drill-1", **changes: Any) -> DrillReport:
-    """A drill that came through in 11 seconds."""
+    """Return a drill that passed in 11 seconds."""
     whole = DrillReport(
         drill_id=drill_id,
         started_at=BEGAN,

@@ -1,4 +1,4 @@
-"""Records of a night of live traffic, to fill a warehouse with."""
+"""Records of a night of live traffic, to fill a warehouse."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from warehouse.queries.traffic import list_recent_nightly_reports
 def seen(
     name: str = "talk-1", run_id: str = "night-1", *, sampled_in: str | None = None, minutes: float = 0
 ) -> SeenConversation:
-    """A conversation that a night counted; ``sampled_in`` is the text that is in every field of it that can hold one."""
+    """Return a conversation that a night counted; ``sampled_in`` is the text in each of its text fields."""
     moment = NOON + timedelta(minutes=minutes)
     sampled = None
     if sampled_in is not None:
@@ -46,7 +46,7 @@ def seen(
 
 
 def rate(value: float) -> RateEstimate:
-    """A share of a thousand conversations, 90 of 100 sampled were graded."""
+    """Return a rate over a thousand conversations, of which 100 were sampled and 90 graded."""
     return RateEstimate(
         rate=value,
         low=value / 2,

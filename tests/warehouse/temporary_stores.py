@@ -1,4 +1,4 @@
-"""A warehouse in a folder, with a clock that only the test moves, and real waiting."""
+"""A warehouse in a folder, with a clock that only the test advances, and real waiting."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REAL_PATIENCE = WaitPolicy(time.monotonic, time.sleep)
 
 
 class SteppingClock:
-    """Noon, and a second later at every look; `skip` moves it on."""
+    """A clock that starts at noon and advances one second at each call; `skip` advances it further."""
 
     def __init__(self, start: datetime = NOON) -> None:
         self._now = start
@@ -37,7 +37,7 @@ def seeded_entropy(seed: int):
 
 @cache
 def empty_warehouse() -> bytes:
-    """A new file's content, made once: making one for every test would be most of the suite's time."""
+    """Return the content of a new file, made once because it would take most of the test time."""
     with tempfile.TemporaryDirectory() as folder:
         store = bare_store_in(Path(folder))
         store.load_pending(1)
@@ -47,7 +47,7 @@ def empty_warehouse() -> bytes:
 def store_in(
     folder: Path, *, seed: int = 1, clock: SteppingClock | None = None, schema: Schema | None = None
 ) -> Store:
-    """A store on a new file (a copy of an empty one), or on the one that is there."""
+    """Return a store on the existing file, or on a copy of an empty file."""
     file = folder / "warehouse.duckdb"
     if schema is None and not file.exists() and not (folder / "journal").exists():
         file.write_bytes(empty_warehouse())
@@ -58,7 +58,7 @@ def store_in(
 def bare_store_in(
     folder: Path, *, seed: int = 1, clock: SteppingClock | None = None, schema: Schema | None = None
 ) -> Store:
-    """A store on whatever is there, nothing included."""
+    """Return a store on the folder as it is, also without a file."""
     return Store(
         folder,
         clock=clock or SteppingClock(),

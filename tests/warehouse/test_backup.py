@@ -1,4 +1,4 @@
-"""A backup is one moment of a data folder, also while processes write; a restore takes only a whole, plain one."""
+"""A backup contains one moment of a data folder, also during writes; only a complete plain backup is restored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ VERSION = "0.9.2"
 
 @pytest.fixture
 def store(tmp_path) -> Store:
-    """A data folder with an archived run, a run with two segments, a report, a key, and what no backup has."""
+    """Return a data folder with runs, a report, a key, and files that a backup omits.
+
+    One run is archived, and one has two segments.
+    """
     folder = tmp_path / "data"
     folder.mkdir()
     store = store_in(folder)
@@ -103,7 +106,11 @@ def test_a_restored_folder_has_the_same_records_files_and_keys(tmp_path, store):
 def test_a_backup_during_writes_has_everything_acknowledged_before_and_no_effect_without_its_cause(
     tmp_path, writers
 ):
-    """Processes append, decide, compact, age and rebuild; `survivors` compares incidents, alerts and tables."""
+    """A backup during writes contains everything acknowledged before it, and no effect without its cause.
+
+    Processes append, decide, compact, delete old data and rebuild; `survivors` compares incidents, alerts and
+    tables.
+    """
     folder = tmp_path / "data"
     folder.mkdir()
     workers = [
@@ -126,7 +133,7 @@ def test_a_backup_during_writes_has_everything_acknowledged_before_and_no_effect
 
 
 def read_acknowledged(worker, steps: int) -> set[str]:
-    """What a worker acknowledges within so many steps."""
+    """Return what a worker acknowledges within ``steps`` steps."""
     lines: list[str] = []
     while sum(line.startswith("done ") for line in lines) < steps:
         line = worker.line(60)
@@ -137,7 +144,7 @@ def read_acknowledged(worker, steps: int) -> set[str]:
 
 
 def test_rows_that_only_the_warehouse_file_has_are_in_the_backup(tmp_path, store):
-    """The journal lost a segment, and an archive is damaged: the file is the only place of their rows."""
+    """A backup contains the rows of a lost segment and a damaged archive, which only the warehouse file has."""
     store.load_pending(1)
     before = read_tables(store)
     journal = store.database.file.parent / "journal"
@@ -170,7 +177,7 @@ def test_a_backup_overwrites_nothing_and_is_not_in_the_data_folder(tmp_path, sto
 @given(data=st.data())
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_damaged_backup_is_refused_or_has_the_same_files(tmp_path, store, data):
-    """Any cut is refused; a changed byte is refused, unless it is in a field that no restore reads."""
+    """A truncated backup is rejected; so is a changed byte, unless a restore does not read its field."""
     file, damaged = tmp_path / "backup.tar.gz", tmp_path / "damaged.tar.gz"
     manifest = read_verified_manifest(file, version=VERSION) if file.exists() else back_up(store, file)
     content = bytearray(file.read_bytes())
@@ -198,7 +205,7 @@ def read_member(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 def rewrite(
     source: Path, goal: Path, change: Callable[[dict[str, object]], None] = lambda _: None, **extra
 ) -> Path:
-    """Write the backup again with a changed manifest, and one more member, which the manifest names."""
+    """Write the backup again with a changed manifest and one more member, which the manifest lists."""
     with tarfile.open(source) as old, tarfile.open(goal, "w:gz") as new:
         for member in old:
             content = read_member(old, member)

@@ -1,4 +1,4 @@
-"""The data folder is its owner's alone, files in it have the rights of the umask, and no link in it is followed."""
+"""Only the owner can access the data folder, its files follow the umask, and no link in it is followed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SECRET = "the data of another user"
 
 @pytest.fixture(params=[0o022, 0o077, 0o002], ids=oct)
 def umask(request) -> Iterator[int]:
-    """The umask of a user."""
+    """Set the umask of a user."""
     before = os.umask(request.param)
     yield request.param
     os.umask(before)
@@ -40,7 +40,7 @@ def mode(path: Path) -> int:
 
 
 def a_run(data: Path) -> None:
-    """What a run writes."""
+    """Write the files of a run."""
     store = open_store_in(data)
     case = gold_case("case-1", severity=Severity.MAJOR)
     store.journal.append((ResultRow(row=exchange(case)), AssessmentRow(row=assessment(case))), run_id="run-1")
@@ -123,7 +123,7 @@ def test_folders_are_made_once_and_twice_is_once(tmp_path):
 
 
 class Swapper(threading.Thread):
-    """Puts a link to ``outside`` in the place of a folder and the folder back, again and again."""
+    """A thread that repeatedly replaces a folder by a link to ``outside`` and restores it."""
 
     def __init__(self, place: Path, outside: Path, swaps: int) -> None:
         super().__init__()

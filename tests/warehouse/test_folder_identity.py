@@ -1,4 +1,4 @@
-"""A data folder is the same one after a rename, and a copy is recognised however it was made."""
+"""A renamed data folder keeps its identity, and a copy is detected however it was made."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_copy_is_refused_until_a_person_says_what_it_is(folder, tmp_path, copy
 
 
 def test_a_copy_back_in_the_place_of_the_original_is_a_copy(folder, tmp_path):
-    """As after a restored backup: the path is the old one."""
+    """A copy at the original's path, as after a restored backup, is a copy."""
     copy_all(folder, tmp_path / "backup")
     folder.rename(tmp_path / "away")
     copy_all(tmp_path / "backup", folder)
@@ -90,7 +90,7 @@ def test_a_separated_copy_has_an_identity_of_its_own(folder, tmp_path):
 
 
 def test_the_creation_time_tells_a_copy_that_got_the_same_inode(folder):
-    """Another file system may give the copy the original's number."""
+    """The creation time shows that a folder is a copy if it has the original's inode number."""
     born_ns = read_identity(folder).born_ns
     if born_ns is None:
         pytest.skip("this file system has no creation times")

@@ -1,8 +1,8 @@
-"""Drive the whole zoo, 20 questions an application, without any configuration: `make zoo`.
+"""Ask every application of the zoo 20 questions without any configuration: `make zoo`.
 
-Words as arguments run only the applications whose name holds one of them; `--questions` and `--seed` change what is
-asked. Prints a Markdown table, and beneath it every question that was not read right; `--write docs/zoo.md` puts the
-rows into the table of that page.
+Words as arguments select the applications whose name contains one of them; `--questions` and `--seed` change the
+questions. Prints a Markdown table, and below it every question that was not read correctly; `--write docs/zoo.md`
+writes the rows into the table of that page.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TABLE = re.compile(r"^\| application \|.*\n(?:\|.*\n)+", re.MULTILINE)
 
 @dataclass
 class Tally:
-    """How one application's questions were read."""
+    """The results of one application's questions."""
 
     name: str
     readings: list[Reading] = field(default_factory=list)
@@ -55,23 +55,23 @@ class Tally:
 
     @property
     def asked(self) -> int:
-        """Questions in all."""
+        """Return the number of questions."""
         return len(self.readings) + self.unanswered
 
     @property
     def right(self) -> bool:
-        """Whether every question was read right."""
+        """Return whether every answer was read correctly."""
         return self.readings.count(Reading.RIGHT) == self.asked
 
     def row(self) -> str:
-        """The line of the table."""
+        """Return the row of the table."""
         right = self.readings.count(Reading.RIGHT)
         counts = (self.asked, right, len(self.readings) - right, self.unanswered, self.exact)
         medians = (median_of(self.seconds), median_of(self.own_seconds))
         return f"| {' | '.join([self.name, *map(str, counts), *medians])} |"
 
     def note(self, question: str, seen: str, reply: Callable[[str], str]) -> None:
-        """Takes what was read of one answer."""
+        """Record the reading of one answer."""
         reading = read(question, seen, reply)
         self.readings.append(reading)
         self.exact += is_exact(question, seen, reply)
@@ -79,14 +79,17 @@ class Tally:
             self.remarks.append(f"{question}: {reading}: {seen!r}")
 
     def note_time(self, turns: int, seconds: float, timings: Timings) -> None:
-        """Takes how long a conversation took; ours are opening the page, once, and settling, for each turn."""
+        """Record the duration of a conversation.
+
+        The time of Lookout is opening the page, once, and waiting for the end of each turn.
+        """
         own_s = ((timings.opening_ms or 0.0) / turns + (timings.settling_ms or 0.0)) / 1000
         self.seconds += [seconds / turns] * turns
         self.own_seconds += [own_s] * turns
 
 
 def median_of(seconds: list[float]) -> str:
-    """As the table shows it."""
+    """Return the median as the table shows it."""
     return f"{statistics.median(seconds):.1f}" if seconds else "–"
 
 
@@ -94,7 +97,7 @@ SETTINGS = ProbeSettings(browser_path=os.environ.get("CHROMIUM_PATH"))
 
 
 def use_doctor(address: str) -> ProbeSettings:
-    """Return the settings that `lookout doctor` proposes for a page, after it has asked its three questions."""
+    """Return the settings that `lookout doctor` proposes for a page after its three questions."""
     with tempfile.TemporaryDirectory() as folder:
         look = asyncio.run(inspect_page(address, SETTINGS, picture=Path(folder) / "look.png"))
     look = ask_questions_and_add_answers(look, address, SETTINGS, None, None)
@@ -110,7 +113,7 @@ async def drive(
     asked: list[tuple[str, ...]],
     settings: ProbeSettings = SETTINGS,
 ) -> Tally:
-    """Asks all conversations, a few pages at once as a run would."""
+    """Ask all conversations, on a few pages at once as a run does."""
     tally = Tally(name)
     free = asyncio.Semaphore(compute_concurrency(settings, os.cpu_count() or 1))
     with tempfile.TemporaryDirectory() as folder:
@@ -147,7 +150,7 @@ def _print_tally(tally: Tally) -> Tally:
 
 
 def run(wanted: list[str], seed: int, count: int) -> list[Tally]:
-    """Drives every application whose name holds one of the wanted words; none wanted: all."""
+    """Ask every application whose name contains one of the wanted words, or all without words."""
 
     def is_wanted(name: str) -> bool:
         return not wanted or any(word in name for word in wanted)
@@ -176,7 +179,7 @@ def run(wanted: list[str], seed: int, count: int) -> list[Tally]:
 
 
 def write(page: Path, tallies: list[Tally]) -> None:
-    """Puts the rows into the page's table, in the order of the zoo; the rows of what was not driven stay."""
+    """Write the rows into the page's table in the order of the zoo; other rows stay."""
     text = page.read_text(encoding="utf-8")
     table = TABLE.search(text)
     assert table is not None, page
@@ -188,7 +191,7 @@ def write(page: Path, tallies: list[Tally]) -> None:
 
 
 def main() -> int:
-    """Run; the exit code is 1 when anything was not read right."""
+    """Run the zoo; return 1 if an answer was not read correctly."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("names", nargs="*")
     options.add_argument("--seed", type=int, default=20)

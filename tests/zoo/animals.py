@@ -1,4 +1,4 @@
-"""The applications of the zoo: how each is started, and what it answers."""
+"""The applications of the zoo: how each is started, and its answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ QUIET = {
 
 @dataclass(frozen=True)
 class Application:
-    """A real framework. `environment`: its folder under `ENVIRONMENTS`; ``None`` is the one that runs the tests."""
+    """A real framework. `environment` is its folder under `ENVIRONMENTS`; ``None`` is the environment of the tests."""
 
     name: str
     command: tuple[str, ...]
@@ -38,17 +38,17 @@ class Application:
 
     @property
     def python(self) -> Path:
-        """The interpreter that has the framework."""
+        """Return the Python interpreter of the framework's environment."""
         return ENVIRONMENTS / self.environment / "bin/python" if self.environment else Path(sys.executable)
 
     @property
     def installed(self) -> bool:
-        """Whether it can be started; `make zoo` makes the environments."""
+        """Return whether the framework is installed; `make zoo` creates the environments."""
         return self.python.exists()
 
     @contextmanager
     def serving(self) -> Iterator[str]:
-        """Its address, once it answers there."""
+        """Yield the address of the application when it is ready."""
         port = str(_free_port())
         command = [str(self.python), "-m", *(port if word == "PORT" else word for word in self.command)]
         # Its own output is of no interest, and a pipe that nobody reads would stop it.
@@ -62,7 +62,7 @@ class Application:
 
 
 def _surroundings() -> dict[str, str]:
-    """NiceGUI behaves as in a test of its own when it sees that pytest runs."""
+    """Return the environment without pytest's variables, because NiceGUI changes its behaviour under pytest."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")} | dict(QUIET)
 
 
@@ -103,22 +103,22 @@ APPLICATIONS = (
 
 @dataclass(frozen=True)
 class Page:
-    """A page of `tests.zoo.server`, of `tests/zoo/html` or a front end. `reply` is what a person reads on it."""
+    """A page of `tests.zoo.server`, of `tests/zoo/html` or a front end; `reply` is the text that a person reads."""
 
     name: str
     reply: Callable[[str], str] = server.reply
     build_conversations: Callable[[int, int], list[tuple[str, ...]]] = conversations
     uses_doctor: bool = False
-    """Whether it is asked with what `lookout doctor` proposes for it."""
+    """Whether the application is asked with the settings that `lookout doctor` proposes."""
 
     @property
     def title(self) -> str:
-        """The name in the table."""
+        """Return the name in the table."""
         return f"{self.name}, by doctor" if self.uses_doctor else self.name
 
     @property
     def is_installed(self) -> bool:
-        """Whether it can be served: a front end needs the script that `make frontends` builds."""
+        """Return whether the page can be served: a front end needs the script that `make frontends` builds."""
         folder, _, script = self.name.partition("?")[0].rpartition("/")
         return not folder or (frontends.BUILT / f"{script}.js").is_file()
 
@@ -137,7 +137,7 @@ def _quoted_twice(question: str) -> str:
 
 
 def _cited(question: str) -> str:
-    """As the page shows it: without its sources; the cited policies below are a part of their own."""
+    """Return the reply without its sources; the page shows the cited policies below as a separate part."""
     return re.sub(r"\s*\[Source:[^\]]*\]", "", server.reply(question))
 
 
@@ -146,23 +146,23 @@ def _show_table(question: str) -> str:
 
 
 def _show_grid(question: str) -> str:
-    """The table of the page stands between what is said and the source."""
+    """Return the reply with the page's table between the text and the source."""
     text, bracket, source = server.reply(question).partition(" [")
     return f"{text}\n{_show_table(question)}\n{bracket.strip()}{source}"
 
 
 def _show_stream(question: str) -> str:
-    """The table without the bars that separate its cells."""
+    """Return the reply with the table but without the bars between its cells."""
     return streams.reply(question).replace("|", "")
 
 
 def _speak_of_surgery(question: str) -> str:
-    """The page has one answer to all that is not about surgery."""
+    """Return the reply about surgery, or the page's one answer to all other questions."""
     return server.reply(question) if "surgery" in question else "I can only speak about surgery."
 
 
 def _mention_surgery(seed: int, count: int) -> list[tuple[str, ...]]:
-    """Every second question is about surgery."""
+    """Return conversations of which every second question is about surgery."""
     return [
         tuple(f"surgery, {text}" if at % 2 else text for at, text in enumerate(turns, start=number))
         for number, turns in enumerate(conversations(seed, count))
@@ -170,19 +170,19 @@ def _mention_surgery(seed: int, count: int) -> list[tuple[str, ...]]:
 
 
 def _coded(question: str) -> str:
-    """Code stands in lines of its own; what marks it, or a comma behind it, is not rendered."""
+    """Return the reply with code on separate lines, without its markup or a comma after it."""
     return "\n".join(
         re.sub(r"^(\*\*|,)", "", part) for part in re.split("(24 months)", server.reply(question), maxsplit=1)
     )
 
 
 def _linked(question: str) -> str:
-    """Sources are links without brackets."""
+    """Return the reply with sources as links without brackets."""
     return re.sub(r"\[([^\]]*)\]", r"\1", server.reply(question))
 
 
 def _typeset(question: str) -> str:
-    """With the quotation marks that Markdown's typographer makes of straight ones."""
+    """Return the reply with the quotation marks that Markdown's typographer makes."""
     return re.sub("'([^']*)'", r"‘\1’", re.sub('"([^"]*)"', r"“\1”", bot.reply(question)))
 
 
@@ -265,7 +265,7 @@ VARIANTS = (
     Page("panes.html", uses_doctor=True),
     Page("fallback.html", _speak_of_surgery, _mention_surgery, uses_doctor=True),
 )
-"""Pages in their other modes, which `make zoo` asks; each has a test of its own."""
+"""Pages in other modes, which `make zoo` asks; each mode has its own test."""
 
 FRONTENDS = (
     Page("frontends/deep_chat", bot.reply),

@@ -1,7 +1,8 @@
-"""The bot behind every page of the zoo, of the standard library alone: its answers follow words in the question.
+"""The bot of every page of the zoo, with the standard library only; words in the question control its answers.
 
-`slow 2` waits before the answer, `pause 8` stops in its middle, `instant` comes in one piece, `long list` is several
-paragraphs with a list, `short` is one word, `repeat` says the question first, `boom` fails in the middle.
+`slow 2` waits before the answer, `pause 8` pauses in its middle, `instant` comes in one piece, `long list` is
+several paragraphs with a list, `short` is one word, `repeat` repeats the question first, `boom` fails in the
+middle.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ LONG = 300  # characters
 
 
 class ProviderLost(RuntimeError):
-    """What `boom` raises."""
+    """The error that `boom` raises."""
 
 
 def seconds(word: str, question: str) -> float:
-    """How long `word` asks for; 0 where the question does not name it."""
+    """Return the seconds after `word` in the question; 0 if the question does not contain the word."""
     found = re.search(rf"\b{word} (\d+(?:\.\d+)?)", question)
     return float(found.group(1)) if found else 0.0
 
 
 def reply(question: str) -> str:
-    """The whole answer, in Markdown: it repeats the question's own key, so that a mix-up shows."""
+    """Return the whole answer in Markdown, with the key of its question, so that a mix-up is visible."""
     if "long list" in question:
         return "Here is the list:\n\n" + "".join(f"- item {n} of **{question}**\n" for n in range(40)) + "\nEND"
     if "short" in question:
@@ -37,7 +38,10 @@ def reply(question: str) -> str:
 
 
 def tokens(question: str) -> Iterator[str]:
-    """The answer as a model would send it, piece by piece. Raises `ProviderLost` where the question asks for it."""
+    """Yield the answer as a model sends it, piece by piece.
+
+    Raises `ProviderLost` if the question contains `boom`.
+    """
     time.sleep(seconds("slow", question))
     whole = reply(question)
     pieces = [whole] if "instant" in question else re.findall(PIECE if len(whole) < LONG else LARGE_PIECE, whole)
@@ -51,7 +55,7 @@ def tokens(question: str) -> Iterator[str]:
 
 
 def growing(question: str) -> Iterator[str]:
-    """The answer so far, after each piece."""
+    """Yield the partial answer after each piece."""
     said = ""
     for piece in tokens(question):
         said += piece

@@ -1,4 +1,4 @@
-"""A TCP proxy that can be cut: what a restarting app, a dead load balancer or a lost network look like."""
+"""A TCP proxy that can be cut, to simulate a restarting app, a dead load balancer or a lost network."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 
 
 class Cutter:
-    """Passes connections on to a port of loopback until `cut` resets them all; new ones are refused after that."""
+    """A proxy to a port of the loopback interface; `cut` resets all connections and refuses new ones."""
 
     def __init__(self, port: int) -> None:
         self._to = port
@@ -18,7 +18,7 @@ class Cutter:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
-        """Resets every connection and takes no more."""
+        """Reset every connection and accept no more."""
         for one in [self._listener, *self._pairs]:
             with contextlib.suppress(OSError):
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")

@@ -1,4 +1,4 @@
-"""Chat front ends that come by npm, each on a page of its own, and the protocols that they ask in.
+"""Chat front ends from npm, each on its own page, and the protocols of their requests.
 
 `make frontends` builds a script for each from `frontends/package-lock.json`; it needs npm.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 BUILT: Final = Path(__file__).parents[2] / ".cache" / "zoo" / "frontends" / "built"
 TYPES: Final = {".css": "text/css", ".js": "text/javascript"}
 PLACE: Final = "/frontends/"
-"""Where the pages, their scripts and the addresses that they ask are."""
+"""The path of the pages, their scripts and their API."""
 SUGGESTED: Final = {
     "suggestedActions": {
         "actions": [{"type": "imBack", "title": title, "value": title} for title in ("Plans", "Claims in 30 days")]
@@ -51,7 +51,7 @@ def answer_get(handler: Handler, path: str) -> None:
 
 
 def answer_post(handler: Handler, path: str, _query: str, body: str) -> None:
-    """Answer in the protocol of the front end that asks."""
+    """Answer in the protocol of the front end."""
     payload = json.loads(body or "{}")
     match path.removeprefix(PLACE).split("/"):
         case ["assistant_ui"]:
@@ -86,12 +86,12 @@ def answer_post(handler: Handler, path: str, _query: str, body: str) -> None:
 
 
 def _wait(question: str) -> str:
-    """Return the whole answer when its last piece would have come."""
+    """Return the whole answer at the time of its last piece."""
     return "".join(bot.tokens(question))
 
 
 def _list_chunks(question: str) -> Iterator[str]:
-    """Build the lines that a workflow with a streaming response writes."""
+    """Return the lines that a workflow with a streaming response writes."""
     node = {"nodeId": "1", "nodeName": "AI Agent", "runIndex": 0, "itemIndex": 0}
     items = ({"type": "item", "content": piece} for piece in bot.tokens(question))
     for chunk in itertools.chain([{"type": "begin"}], items, [{"type": "end"}]):
@@ -126,7 +126,7 @@ def _group(activities: Iterable[str]) -> str:
 
 
 def _send_activities(handler: Handler, inbox: queue.Queue[str]) -> None:
-    """Send a conversation's activities over a web socket until the browser goes away."""
+    """Send a conversation's activities over a web socket until the browser disconnects."""
     socket = Socket(handler)
     try:
         while True:

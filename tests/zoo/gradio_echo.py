@@ -1,8 +1,8 @@
-"""A small Gradio chat whose replies follow words in the question. Run it with a port; it says when it listens.
+"""A small Gradio chat whose replies follow words in the question. Run it with a port; it prints when it listens.
 
-`slow 3` waits before its first token, `pause 8` stops in mid-answer, `boom` raises after half an answer, `steps`
+`slow 3` waits before its first token, `pause 8` pauses in mid-answer, `boom` raises after half an answer, `steps`
 shows tool calls first, `long` streams a list (see `tests.zoo.bot`). `--blocks` builds the page from Blocks, with a
-box that stays enabled; `--interface` is a form with two text boxes. It runs on the majors 4, 5 and 6.
+box that stays enabled; `--interface` is a form with two text boxes. It runs on the major versions 4, 5 and 6.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OLD = {} if gr.__version__ >= "6" else {"type": "messages"}  # what majors 4 and
 
 
 def stream(message: str) -> Iterator[str]:
-    """The answer so far; `boom` becomes the error that Gradio shows in a toast."""
+    """Yield the partial answer; `boom` becomes the error that Gradio shows in a toast."""
     try:
         yield from growing(message)
     except ProviderLost as error:
@@ -27,7 +27,7 @@ def stream(message: str) -> Iterator[str]:
 
 
 def chat(message: str, _history: list[object]) -> Iterator[object]:
-    """What ChatInterface calls."""
+    """Yield the answer for ChatInterface."""
     if "steps" in message:
         step = gr.ChatMessage(content="found 3 clauses", metadata={"title": "Searching the policy"})
         yield [step]
@@ -39,7 +39,7 @@ def chat(message: str, _history: list[object]) -> Iterator[object]:
 
 
 def blocks() -> gr.Blocks:
-    """The same bot on a page made of Blocks."""
+    """Build a page of Blocks with the same bot."""
     with gr.Blocks(title="Echo blocks") as app:
         gr.Markdown("# Echo in blocks")
         chatbot = gr.Chatbot(value=[{"role": "assistant", "content": "Welcome. Ask me about your policy."}], **OLD)
@@ -61,7 +61,7 @@ def blocks() -> gr.Blocks:
 
 
 def form() -> gr.Interface:
-    """A form: the question is typed into one text box, the answer appears in another."""
+    """Build a form with a text box for the question and another one for the answer."""
     return gr.Interface(stream, gr.Textbox(label="Question"), gr.Textbox(label="Answer"), title="Echo form")
 
 

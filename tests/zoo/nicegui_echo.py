@@ -1,4 +1,4 @@
-"""A small NiceGUI chat after that framework's own example: tabs, a box in the footer, a spinner while it answers."""
+"""A small NiceGUI chat like the framework's own example: tabs, a box in the footer, a spinner during the answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.zoo.bot import growing
 
 @ui.page("/")
 def chat() -> None:
-    """One conversation, redrawn at each piece."""
+    """Show one conversation, redrawn at each piece."""
 
     async def send() -> None:
         question, text.value = text.value, ""

@@ -1,4 +1,4 @@
-"""A small Panel chat: ChatInterface, which lives in nested shadow roots and speaks over a web socket."""
+"""A small Panel chat with ChatInterface, which uses nested shadow roots and a web socket."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.zoo.bot import growing
 
 
 async def answer(question: str, _user: str, _chat: pn.chat.ChatInterface) -> AsyncIterator[str]:
-    """The answer so far, after each piece."""
+    """Yield the partial answer after each piece."""
     pieces = growing(question)
     while (so_far := await asyncio.to_thread(next, pieces, None)) is not None:
         yield so_far
 
 
 def page() -> pn.chat.ChatInterface:
-    """One conversation for each visitor."""
+    """Return one conversation for each visitor."""
     chat = pn.chat.ChatInterface(callback=answer, callback_user="Suraj")
     chat.send("Welcome. Ask me about your policy.", user="Suraj", respond=False)
     return chat

@@ -1,4 +1,4 @@
-"""What the zoo is asked: seeded conversations in which every question has a key of its own, and how replies are read."""
+"""The zoo's questions: seeded conversations with a unique key in every question, and the comparison of replies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KEY = re.compile(r"\bplan\d{4}\b", re.IGNORECASE)
 
 
 def conversations(seed: int, count: int = 20) -> list[tuple[str, ...]]:
-    """`count` questions as conversations of one or two turns (a quarter of the questions open such a pair)."""
+    """Return `count` questions as conversations of one or two turns (a quarter of the questions open such a pair)."""
     chance = random.Random(seed)
     templates = [TEMPLATES[at % len(TEMPLATES)] for at in range(count)]
     chance.shuffle(templates)
@@ -44,35 +44,35 @@ def conversations(seed: int, count: int = 20) -> list[tuple[str, ...]]:
 
 
 class Reading(StrEnum):
-    """How what was read compares with what was said."""
+    """The result of comparing the text that was read with the reply."""
 
     RIGHT = "right"
     CUT = "cut"
     """A part of the answer, and nothing else."""
     MIXED = "mixed up"
-    """The key of another question stands in it."""
+    """The text contains the key of another question."""
     OTHER = "other"
-    """More than the answer, or something else."""
+    """More than the answer, or other text."""
 
 
 def words(text: str) -> list[str]:
-    """The text without Markdown and the tags it lets through, spaces, and how lines are broken."""
+    """Return the text without Markdown, allowed tags, spaces and line breaks."""
     return re.findall(r"[\w₹%]+", re.sub(r"(?i)</?b>|\*", "", text))
 
 
 def letters(text: str) -> str:
-    """The text as it is shown, to the character: Markdown and the tags it lets through are rendered, not shown."""
+    """Return the text as it is shown, character by character, with Markdown and allowed tags rendered."""
     marked = re.sub(r"(?i)</?b>|\*\*", "", text)
     return re.sub(r"(^| )[-•] ", r"\1", " ".join(marked.split()))
 
 
 def is_exact(question: str, seen: str, reply: Callable[[str], str]) -> bool:
-    """Whether all was read to the character, but for how lines are broken."""
+    """Return whether all characters were read exactly, apart from line breaks."""
     return letters(seen) == letters(reply(question))
 
 
 def read(question: str, seen: str, reply: Callable[[str], str]) -> Reading:
-    """Compares what was `seen` with the reply to the question."""
+    """Compare the text in `seen` with the reply to the question."""
     own, said = words(reply(question)), words(seen)
     if own == said:
         return Reading.RIGHT
@@ -83,7 +83,7 @@ def read(question: str, seen: str, reply: Callable[[str], str]) -> Reading:
 
 
 def _is_part(part: list[str], whole: list[str]) -> bool:
-    """Whether the words stand in the whole in the same order; the last one may be cut."""
+    """Return whether the words of ``part`` are in ``whole`` in the same order; the last word may be cut."""
     rest = iter(whole)
     return all(word in rest for word in part[:-1]) and all(
         any(word.startswith(last) for word in rest) for last in part[-1:]

@@ -1,6 +1,6 @@
-"""Answers in seeded Markdown, rendered by real libraries in messages of many shapes, and read off the page as Lookout reads.
+"""Lookout reads answers in seeded Markdown that real libraries render in messages of many forms.
 
-The bundle of renderers is made by `make renderers` from `renderers/package-lock.json`; it needs npm.
+`make renderers` builds the bundle of renderers from `renderers/package-lock.json`; it needs npm.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ async ([first, count, by, shapes]) => {
 
 
 class Reading(NamedTuple):
-    """What many answers were read as. ``unsure``: left ungraded.
+    """The results of many answers. ``unsure``: left ungraded.
 
-    ``nothing``: an answer that is one word, a speaker's name ("bot"), rendered as a name is: no page distinguishes them, and
-    a message with nothing but a name has no answer yet.
+    ``nothing``: an answer that is one word, a speaker's name ("bot"), rendered like a name. No page distinguishes
+    the two, and a message with only a name has no answer yet.
     """
 
     wrong: list[Misread]
@@ -88,7 +88,7 @@ class Reading(NamedTuple):
 
 
 class Misread(NamedTuple):
-    """An answer that was not read to the character."""
+    """An answer that was not read exactly."""
 
     seed: int
     renderer: str
@@ -101,7 +101,7 @@ class Misread(NamedTuple):
 async def read_many(
     page: Page, first: int, count: int, *, by: list[str] | None = None, shapes: list[str] | None = None
 ) -> Reading:
-    """Shows and reads ``count`` answers from seed ``first`` on."""
+    """Show and read ``count`` answers from seed ``first`` on."""
     found = await page.evaluate(READ_MANY, [first, count, by, shapes])
     wrong = [
         Misread(one["seed"], one["name"], one["shape"], one["markdown"], one["read"], one["seen"])
@@ -111,7 +111,7 @@ async def read_many(
 
 
 async def open_page(page: Page) -> None:
-    """A page with the renderers and the reader on it."""
+    """Open a page with the renderers and the reader."""
     await page.add_init_script(load_page_script())
     await page.goto("about:blank")
     await page.add_style_tag(path=BUNDLE.with_suffix(".css"))

@@ -1,6 +1,6 @@
-"""A chat backend of the standard library and the hand-written pages in `html/`, hostile each in its own way.
+"""A chat backend with the standard library and hand-written pages in `html/`, each hostile in a different way.
 
-Words in the question steer the reply as in `tests.zoo.bot`; `die` breaks the stream in its middle, `fail` answers
+Words in the question control the reply as in `tests.zoo.bot`; `die` breaks the stream in its middle, `fail` answers
 HTTP 500.
 """
 
@@ -26,14 +26,14 @@ TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=u
 
 
 def reply(question: str) -> str:
-    """The whole answer: it names its question, so that a mix-up shows, and ends in a word of its own."""
+    """Return the whole answer, which contains its question to reveal mix-ups and ends with a unique word."""
     if any(word in question for word in ("long list", "short", "repeat")):
         return bot.reply(question)
     return f"For {question.upper()} the waiting period is 24 months, and the limit is ₹15,000. [Source: P-100]"
 
 
 def tokens(question: str) -> Iterator[str]:
-    """The reply as a model would send it."""
+    """Yield the reply as a model sends it."""
     time.sleep(bot.seconds("slow", question))
     whole = reply(question)
     words = (
@@ -51,14 +51,14 @@ def tokens(question: str) -> Iterator[str]:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Pages, a JSON reply, a token stream, a push channel, a plain form, and addresses that fail."""
+    """The handler of pages, a JSON reply, a token stream, a push channel, a plain form, and paths that fail."""
 
     protocol_version = "HTTP/1.1"
     subscribers: dict[str, queue.Queue[str]]
     answers: dict[str, dict[str, object]]
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
-        """Keeps quiet."""
+        """Suppress the request log."""
 
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")
@@ -133,7 +133,7 @@ class Handler(BaseHTTPRequestHandler):
             self.connection.close()
 
     def _events(self, question: str) -> None:
-        """An event for each token, then what it rests on, then the end."""
+        """Yield an event for each token, then the sources, then the end."""
         self.begin_chunks("text/event-stream")
         try:
             for token in tokens(question):
@@ -146,19 +146,19 @@ class Handler(BaseHTTPRequestHandler):
             self.connection.close()
 
     def begin_chunks(self, kind: str) -> None:
-        """Begin a response whose length is not known."""
+        """Begin a response of unknown length."""
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
 
     def send_chunk(self, data: bytes) -> None:
-        """Send a piece of the response; the empty one ends it."""
+        """Send a piece of the response; an empty piece ends it."""
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         self.wfile.flush()
 
     def _push(self, name: str) -> None:
-        """Server-sent events on a connection that stays open."""
+        """Send server-sent events on a connection that stays open."""
         inbox = self.subscribers[name] = queue.Queue()
         self.begin_chunks("text/event-stream")
         try:
@@ -168,7 +168,7 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def begin(self, pieces: Iterator[str]) -> str:
-        """Starts an answer that is fetched piece by piece; its name."""
+        """Start an answer that is fetched piece by piece, and return its name."""
         name = str(len(self.answers))
         self.answers[name] = {"text": "", "done": False}
 
@@ -188,7 +188,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def socket_chat(handler: Handler) -> None:
-    """Answers questions over a web socket, with a heartbeat; `die` closes it in mid-answer."""
+    """Answer questions over a web socket, with a heartbeat; `die` closes it in mid-answer."""
     socket = Socket(handler)
     threading.Thread(target=socket.beat, daemon=True).start()
     try:
@@ -217,7 +217,7 @@ def _form(question: str) -> str:
 
 
 class Zoo(ThreadingHTTPServer):
-    """The pages, on a free port of loopback."""
+    """A server of the pages on a free port of the loopback interface."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -229,11 +229,11 @@ class Zoo(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """Return the address of the server."""
         return f"http://127.0.0.1:{self.server_port}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A browser that goes away is no error."""
+        """Ignore errors of a browser that disconnects."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A small Streamlit chat: streams its reply, shows a status of its steps, and fails on `boom`."""
+"""A small Streamlit chat that streams its reply, shows a status of its steps, and fails on `boom`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Random streams of answers: how the text comes, where it pauses and for how long, and what the page shows meanwhile.
+"""Random streams of answers: how the text arrives, where it pauses and how long, and what the page shows meanwhile.
 
-Each question names where its answer pauses, and the server does so; how the text comes to the page (`html/streams.html`)
-and what its button shows is in the page's address. A plan has a signal if the network or a control tells a pause from
-an end.
+Each question states where its answer pauses, and the server follows it. The address of the page contains the
+transport of the text (`html/streams.html`) and the behaviour of the button. A plan has a signal if the network or a
+control distinguishes a pause from an end.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 TOKEN_S = 0.02
 MAX_PAUSE_S = 20.0
 MAX_ZOO_PAUSE_S = 10.0
-"""Below the default patience: on a page without a signal, a longer pause is like the end."""
+"""A pause below the default patience: on a page without a signal, a longer pause is like the end."""
 ENDED_AT: dict[str, float] = {}
-"""When the last piece of the answer to a question was sent, by `time.monotonic`."""
+"""The time at which the last piece of the answer to a question was sent, by `time.monotonic`."""
 
 
 class Transport(StrEnum):
-    """How the answer comes to the page."""
+    """How the answer arrives on the page."""
 
     FETCH = "fetch"
     """The body of the response to the question."""
@@ -46,17 +46,17 @@ class Transport(StrEnum):
     SOCKET = "socket"
     """A web socket that was opened with the page."""
     POLLING = "polling"
-    """One request after the other, until one says that the answer is whole."""
+    """Repeated requests until one reports that the answer is complete."""
 
 
 class Control(StrEnum):
-    """What the page shows while it answers."""
+    """What the page shows during the answer."""
 
     NONE = "none"
     STOP = "stop"
-    """A stop button and a closed box, until the answer is whole."""
+    """A stop button and a disabled box until the answer is complete."""
     FIRST = "first"
-    """The same, until the first words."""
+    """A stop button and a disabled box until the first words."""
 
 
 class Place(StrEnum):
@@ -74,7 +74,7 @@ PLACES = {
     Place.TABLE: "| Room | ₹4,000 |\n",
     Place.SOURCES: "a day.\n",
 }
-"""The text before the pause ends so."""
+"""The end of the text before the pause, by place."""
 
 
 @dataclass(frozen=True)
@@ -90,25 +90,25 @@ class Plan:
 
     @property
     def address(self) -> str:
-        """The page."""
+        """Return the address of the page."""
         late = f"&poll_s={self.poll_s}" if self.poll_s else ""
         return f"streams.html?transport={self.transport}&control={self.control}{late}"
 
     def build_questions(self, key: str) -> tuple[str, ...]:
-        """Return the turns; each has a key of its own, which begins with this one."""
+        """Return the turns; each has its own key, which begins with ``key``."""
         return tuple(
             f"what about {key}{turn}? pause {self.pause_s} at {self.place}" for turn in range(1, self.turns + 1)
         )
 
     @property
     def has_signal(self) -> bool:
-        """Whether something tells a pause from an end."""
+        """Return whether a signal distinguishes a pause from an end."""
         is_open_before = self.transport in (Transport.PUSHED, Transport.SOCKET)
         return self.control is Control.STOP or not is_open_before
 
 
 def build_plans(seed: int, count: int, *, max_pause_s: float = MAX_PAUSE_S) -> list[Plan]:
-    """Return ``count`` plans; each transport, control and place is as frequent as the others, in random company."""
+    """Return ``count`` plans; each transport, control and place is equally frequent, in random combinations."""
     chance = random.Random(seed)
     return [
         Plan(
@@ -123,7 +123,7 @@ def build_plans(seed: int, count: int, *, max_pause_s: float = MAX_PAUSE_S) -> l
 
 
 def build_conversations(seed: int, count: int) -> list[tuple[str, ...]]:
-    """Return the zoo's conversations; those questions that name no pause get one, at each kind of place in turn."""
+    """Return the zoo's conversations; a question without a pause gets one, at each kind of place in turn."""
     chance, places = random.Random(seed), itertools.cycle(Place)
     return [
         tuple(f"{text} pause {chance.uniform(0, MAX_ZOO_PAUSE_S):.1f} at {next(places)}" for text in turns)
@@ -132,7 +132,7 @@ def build_conversations(seed: int, count: int) -> list[tuple[str, ...]]:
 
 
 def reply(question: str) -> str:
-    """The whole answer to a question."""
+    """Return the whole answer to a question."""
     return (
         f"For {question} the waiting period is 24 months. It counts from the first day in hospital.\n"
         "| Item | Limit |\n| Room | ₹4,000 |\n| Surgery | ₹15,000 |\n"
@@ -141,7 +141,7 @@ def reply(question: str) -> str:
 
 
 def stream(body: str) -> Iterator[str]:
-    """The pieces of the answer, as the question in the body says."""
+    """Yield the pieces of the answer, with the pauses that the question in the body states."""
     question = json.loads(body)["question"]
     pause_s, place = next(iter(re.findall(r"pause ([\d.]+)(?: at (\w+))?", question)), ("0", ""))
     before, mark, after = reply(question).partition(PLACES[Place(place or Place.SENTENCE)])
@@ -158,7 +158,7 @@ def _tokens(text: str) -> Iterator[str]:
 
 
 def answer_post(handler: Handler, path: str, query: str, body: str) -> None:
-    """Answer a question that was posted to an address of the streams."""
+    """Answer a question that was posted to a path of the streams."""
     match path.rsplit("/", 1)[1]:
         case "fetch":
             answer_on_stream(handler, body)
@@ -186,7 +186,7 @@ def answer_on_stream(handler: Handler, body: str) -> None:
 
 
 def send_events(handler: Handler, query: str) -> None:
-    """Answer a question by an event stream of its own, which ends with the event ``end``."""
+    """Answer a question with a separate event stream, which ends with the event ``end``."""
     handler.begin_chunks("text/event-stream")
     for token in stream(json.dumps(dict(urllib.parse.parse_qsl(query)))):
         handler.send_chunk(f"data: {json.dumps({'token': token})}\n\n".encode())
@@ -195,7 +195,7 @@ def send_events(handler: Handler, query: str) -> None:
 
 
 def push(inbox: queue.Queue[str], body: str) -> None:
-    """Put the pieces into an event stream that is open; the empty one says that the answer is whole."""
+    """Put the pieces into an open event stream; an empty piece marks the end of the answer."""
 
     def work() -> None:
         for token in itertools.chain(stream(body), [""]):

@@ -1,4 +1,4 @@
-"""The zoo's own judgement: what counts as right, cut and mixed up."""
+"""The zoo classifies answers correctly as right, cut or mixed up."""
 
 from __future__ import annotations
 

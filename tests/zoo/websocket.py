@@ -1,4 +1,4 @@
-"""The server's end of a web socket (RFC 6455), as much of it as a chat needs: short text frames."""
+"""The server side of a web socket (RFC 6455), as far as a chat needs it: short text frames."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BEAT_S = 2.0
 
 
 class Socket:
-    """A connection that has just asked to become a web socket."""
+    """A connection that has just requested an upgrade to a web socket."""
 
     def __init__(self, handler: BaseHTTPRequestHandler) -> None:
         self._handler = handler
@@ -27,7 +27,7 @@ class Socket:
         handler.end_headers()
 
     def receive(self) -> str | None:
-        """The next text; ``None`` when the other side closed."""
+        """Return the next text, or ``None`` if the client closed the connection."""
         while True:
             head = self._handler.rfile.read(2)
             if len(head) < 2:
@@ -43,14 +43,14 @@ class Socket:
                 return data.decode()
 
     def send(self, text: str) -> None:
-        """One text frame."""
+        """Send one text frame."""
         data = text.encode()
         size = bytes([len(data)]) if len(data) < 126 else b"\x7e" + len(data).to_bytes(2)
         with self._lock:
             self._handler.wfile.write(bytes([128 | TEXT]) + size + data)
 
     def beat(self) -> None:
-        """Sends a heartbeat until the end."""
+        """Send a heartbeat until the connection ends."""
         while not self._closed.wait(BEAT_S):
             try:
                 self.send('{"beat": true}')
@@ -58,6 +58,6 @@ class Socket:
                 return
 
     def close(self) -> None:
-        """Ends it without a word, as a server does that goes away."""
+        """Close the connection without a close frame, like a server that stops."""
         self._closed.set()
         self._handler.close_connection = True

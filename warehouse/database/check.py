@@ -164,7 +164,7 @@ DERIVED_TABLES = (
 
 
 class CheckReport(Record):
-    """The result of a check. ``pending`` segments are not loaded yet, which is not a problem."""
+    """The result of a check. ``pending`` counts segments that are not loaded yet, which is not a problem."""
 
     loaded: int
     pending: int
@@ -177,7 +177,7 @@ class CheckReport(Record):
 
 
 def check_database(store: Store, *, wait_s: float) -> CheckReport:
-    """Compare the journal with the tables, and report the differences. This changes nothing.
+    """Compare the journal with the tables, and report the differences. The check does not change anything.
 
     A check takes about as long as a rebuild, and locks the warehouse until it ends. Runs can still write to the
     journal. Raises `WarehouseBusy` after ``wait_s`` seconds, `WarehouseUnwritable` if there is no space for the
@@ -242,7 +242,7 @@ def _report_lost_rows(missing: int, pending: int, lost: int) -> Iterator[CheckPr
     """Report loaded segments that are no longer in the warehouse file.
 
     ``missing`` counts these segments. ``pending`` counts the segments of the journal that are not in the file.
-    ``lost`` counts segments that earlier loads found in neither place.
+    ``lost`` counts segments that earlier loads found neither in the file nor in the journal.
     """
     lost += max(0, missing - pending)
     if lost:
@@ -250,7 +250,7 @@ def _report_lost_rows(missing: int, pending: int, lost: int) -> Iterator[CheckPr
     elif missing:
         yield CheckProblem(
             kind=CheckProblemKind.LOADED_ROWS_LOST,
-            text=f"the file lacks {plural(missing, 'loaded segment')} (its log was damaged); the next load "
+            text=f"the file lacks {plural(missing, 'loaded segment')}, because its log was damaged; the next load "
             "restores them from the journal",
         )
 
@@ -260,7 +260,7 @@ def _report_absent_segments(entries: dict[str, str], present: set[str]) -> Itera
         yield CheckProblem(
             kind=CheckProblemKind.SEGMENT_MISSING,
             text=f"the segment {segment_id} is loaded but no longer in the journal; restore it from a backup. A "
-            "rebuild can take its rows only from the old file",
+            "rebuild can restore the segment's rows only from the old file",
         )
 
 

@@ -1,8 +1,8 @@
-"""Open the warehouse file for one writer or for many readers, and limit how long each waits.
+"""Open the warehouse file for one writer or for many readers, and limit the waiting time.
 
-DuckDB refuses a second process instead of waiting. A lock file beside the warehouse lets Lookout's own processes
-wait for each other. A second lock file, the turn, lets a writer go first if many readers would otherwise block it
-forever.
+DuckDB refuses a second process instead of waiting. A lock file beside the warehouse makes Lookout's processes wait
+for each other. A second lock file, the turn, gives a writer priority if many readers would otherwise block the
+writer forever.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _MAX_PAUSE_S = 0.1
 """Longest pause between two attempts, in seconds. DuckDB opens, writes and closes a file in about 0.033 s."""
 
 _WRITER_TURN_S = 2.0
-"""How long a waiting writer blocks new readers, in seconds."""
+"""Time in seconds for which a waiting writer blocks new readers."""
 
 _READERS_TURN_S = 0.3
-"""How long new readers may start after the writer's turn, in seconds, if a query still blocks the writer."""
+"""Time in seconds for which new readers may start after the writer's turn, if a query still blocks the writer."""
 
 _OFFLINE: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
@@ -42,7 +42,7 @@ _OFFLINE: dict[str, str | bool | int | float | list[str]] = {
 }
 """Options that prevent DuckDB from downloading extensions. All extensions that Lookout uses are built in."""
 
-REBUILD_HINT = "run `lookout warehouse rebuild` (it keeps the old file and restores all rows from the journal)"
+REBUILD_HINT = "run `lookout warehouse rebuild` (it saves the old file and restores all rows from the journal)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Deadline:
         self._pause_s = _MIN_PAUSE_S
 
     def limit_to(self, seconds: float) -> Deadline:
-        """Return a deadline ``seconds`` from now, or this deadline if it is earlier."""
+        """Return a deadline ``seconds`` from now, or this deadline if this deadline is earlier."""
         left_s = self._end - self._patience.monotonic()
         return Deadline(self._patience, max(0.0, min(seconds, left_s)))
 
@@ -157,9 +157,9 @@ def _try_flock(handle: int, kind: int, deadline: Deadline) -> bool:
 
 @contextmanager
 def open_connection(file: Path, deadline: Deadline, *, read_only: bool) -> Generator[duckdb.DuckDBPyConnection]:
-    """Open a connection for the ``with`` block, and close it afterwards. The caller holds the lock.
+    """Open a connection for the ``with`` block, and close it afterwards. The caller must hold the lock.
 
-    Errors of DuckDB are raised as a `WarehouseError`, except errors in the SQL statement.
+    DuckDB errors are raised as a `WarehouseError`, except errors in the SQL statement.
     """
     connection = _open_duckdb(file, deadline, read_only=read_only)
     try:
@@ -173,7 +173,7 @@ def open_connection(file: Path, deadline: Deadline, *, read_only: bool) -> Gener
 
 @contextmanager
 def transaction(connection: duckdb.DuckDBPyConnection) -> Generator[None]:
-    """Run the ``with`` block in a transaction. An exception rolls it back."""
+    """Run the ``with`` block in a transaction. An exception rolls the transaction back."""
     connection.begin()
     try:
         yield
@@ -194,7 +194,7 @@ def _open_duckdb(file: Path, deadline: Deadline, *, read_only: bool) -> duckdb.D
             if not deadline.pause():
                 raise WarehouseBusy(
                     f"another process uses {file}. The results of runs are safe in the journal, and Lookout loads "
-                    "them later. If this does not end, close the program that has the file open"
+                    "them later. If this message appears again, close the program that has the file open"
                 ) from error
 
 
@@ -213,9 +213,11 @@ def _is_lock_error(error: duckdb.Error) -> bool:
 def build_not_duckdb_error(file: Path) -> WarehouseDamaged:
     """Build the error for a path that is a folder or a file of another program."""
     if file.is_dir():
-        return WarehouseDamaged(f"{file} is a folder and was left untouched; move it away, or {REBUILD_HINT}")
+        return WarehouseDamaged(
+            f"{file} is a folder, so Lookout did not change it; move it away, or {REBUILD_HINT}"
+        )
     return WarehouseDamaged(
-        f"{file} is not a DuckDB file, so Lookout did not change it; move it away if it is yours, or {REBUILD_HINT}"
+        f"{file} is not a DuckDB file, so Lookout did not change it; move it away if you need it, or {REBUILD_HINT}"
     )
 
 
@@ -224,11 +226,11 @@ _STATEMENT_ERRORS = (duckdb.ProgrammingError, duckdb.NotSupportedError, duckdb.D
 
 
 def translate_error(error: duckdb.Error, file: Path) -> Exception:
-    """Convert an error of DuckDB to an error of Lookout. An error in the SQL statement is returned unchanged."""
+    """Convert a DuckDB error to a Lookout error. An error in the SQL statement is returned unchanged."""
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     if isinstance(error, duckdb.OutOfMemoryException) or any(sign in text for sign in _MEMORY_SIGNS):
         return WarehouseError(
-            f"not enough memory for {file}; nothing is lost: end other programs, or give Lookout more memory"
+            f"not enough memory for {file}; no data is lost: stop other programs, or give Lookout more memory"
         )
     if isinstance(error, duckdb.IOException | duckdb.PermissionException):
         return _translate_disk_error(text, file)
@@ -268,7 +270,7 @@ def _translate_disk_error(text: str, file: Path) -> WarehouseError:
     if "not a valid DuckDB database file" in text:
         return build_not_duckdb_error(file)
     if "newer version of DuckDB" in text or "newer DuckDB version" in text:
-        return SchemaTooNew(f"{file} was written by a newer DuckDB; update Lookout")
+        return SchemaTooNew(f"{file} was written by a newer version of DuckDB; update Lookout")
     if any(sign in text for sign in _UNWRITABLE_SIGNS):
         return _build_unwritable_error(text, file)
     return WarehouseDamaged(f"{file} cannot be read: it is cut off or damaged; {REBUILD_HINT}")

@@ -48,7 +48,7 @@ class Migration:
 
     @property
     def sha256(self) -> str:
-        """The hash of the migration's statements, stored when the migration is applied."""
+        """Return the hash of the migration's statements, which is stored when the migration is applied."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
@@ -61,7 +61,7 @@ class Schema:
 
     @property
     def newest(self) -> int:
-        """The number of the newest migration."""
+        """Return the number of the newest migration."""
         return self.migrations[-1].number
 
 
@@ -100,10 +100,10 @@ def build_database(
 
     Yields a connection for filling the new warehouse, and the path of the new file.
 
-    DuckDB reports no error if its last checkpoint fails, for example on a full disk. This function therefore makes
-    the checkpoint, opens the file again and compares the row count of every table. If anything fails, the
-    unfinished file is removed. The caller moves the finished file, and holds the lock. Raises `WarehouseUnwritable`
-    and `OSError`.
+    DuckDB reports no error if its last checkpoint fails, for example on a full disk. Therefore, this function makes
+    the checkpoint, opens the file again and compares the row count of every table. If any step fails, the
+    unfinished file is removed. The caller must hold the lock, and moves the finished file. Raises
+    `WarehouseUnwritable` and `OSError`.
     """
     beside = file.with_name(f"{file.name}.new")
     remove_database(beside)
@@ -139,7 +139,7 @@ def _require_row_counts(beside: Path, deadline: Deadline, expected: dict[str, in
     """Raise `WarehouseUnwritable` if a table of the file has fewer or more rows than expected."""
     if build_log_path(beside).exists():
         raise WarehouseUnwritable(
-            f"{beside} could not be written completely (its log is still there); free some disk space"
+            f"{beside} could not be written completely (its log file still exists); free some disk space"
         )
     with open_connection(beside, deadline, read_only=True) as connection:
         counts = _count_rows_by_table(connection)
@@ -166,18 +166,17 @@ def remove_database(file: Path) -> None:
 
 
 def migrate(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema, clock: Clock) -> Sequence[int]:
-    """Apply the missing migrations, and renew the views if they changed.
+    """Apply the missing migrations, recreate changed views, and return the applied migration numbers.
 
-    Return the numbers of the applied migrations.
-
-    ``file`` is only named in errors. Raises `SchemaTooNew` for a file of a newer Lookout, and `WarehouseUnwritable`
-    for a DuckDB file of another program. Such files are not changed.
+    ``file`` is used only in error messages. Raises `SchemaTooNew` for a file from a newer version of Lookout, and
+    `WarehouseUnwritable` for a DuckDB file of another program. Such files are not changed.
     """
     done = read_schema_number(connection, file)
     if done > schema.newest:
         raise SchemaTooNew(
-            f"{file} has schema {done}, but this Lookout knows only {schema.newest}; update Lookout, or choose "
-            "another data folder"
+            f"{file} has schema {done}, but this version of Lookout supports only {schema.newest}; update Lookout, "
+            "or "
+            "choose another data folder"
         )
     missing = [step for step in schema.migrations if step.number > done]
     for step in missing:
@@ -203,7 +202,7 @@ def read_schema_number(connection: duckdb.DuckDBPyConnection, file: Path) -> int
 
 
 def has_newest_schema(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema) -> bool:
-    """Return whether the schema is up to date. A read-only connection is enough."""
+    """Return whether the schema is up to date. A read-only connection is sufficient."""
     return read_schema_number(connection, file) == schema.newest and not _has_different_views(connection, schema)
 
 
@@ -224,9 +223,9 @@ def _hash_views(schema: Schema) -> str:
 
 
 class Ledger(Record):
-    """How many segments were committed to the warehouse. The ledger is written after each commit.
+    """The number of segments that were committed to the warehouse. The ledger is written after each commit.
 
-    ``segments`` does not count lost segments. ``lost`` counts segments that were committed once and are now in
+    ``segments`` does not include lost segments. ``lost`` counts segments that were committed once and are now in
     neither the warehouse nor the journal.
     """
 
@@ -272,7 +271,10 @@ class Database:
 
     @property
     def scratch(self) -> Path:
-        """Path of a temporary file beside the warehouse. Only the process that holds the lock may use it."""
+        """Return the path of a temporary file beside the warehouse.
+
+        Only the process that holds the lock may use the file.
+        """
         return self.file.with_name(f"{self.file.name}.scratch")
 
     @contextmanager
@@ -285,7 +287,7 @@ class Database:
 
     @contextmanager
     def open_for_writing(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
-        """Open the file for writing, without other readers or writers. It is created or migrated if needed.
+        """Open the file for writing, without other readers or writers. The file is created or migrated if needed.
 
         Waits at most ``wait_s`` seconds. Raises `WarehouseBusy`, `WarehouseUnwritable`, `WarehouseDamaged`,
         `SchemaTooNew`.
@@ -326,7 +328,7 @@ class Database:
                 yield connection
 
     def compute_version(self) -> str:
-        """Return a text that changes whenever the file or its log changes."""
+        """Return a string that changes whenever the file or its log changes."""
         parts: list[int] = []
         for path in (self.file, build_log_path(self.file)):
             # A missing file adds nothing to the text.
@@ -373,7 +375,7 @@ class Database:
 
 
 def is_duckdb_file(file: Path) -> bool:
-    """Return whether a file has the bytes ``DUCK`` of every DuckDB file."""
+    """Return whether a file contains the bytes ``DUCK``, which identify a DuckDB file."""
     if not file.is_file():
         return False
     with file.open("rb") as handle:

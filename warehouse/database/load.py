@@ -39,10 +39,10 @@ BATCH_ROWS = 1_000
 
 
 class DamagedSegment(Record):
-    """A damaged segment or archive. ``stored_at`` is the path where a person can inspect it.
+    """A damaged segment or archive. ``stored_at`` is the path where a person can inspect the segment or archive.
 
-    ``is_aside`` is true for a damaged segment, because Lookout moves it away. It is false for a damaged archive.
-    Lookout does not move an archive, and each load reports it again.
+    ``is_aside`` is true for a damaged segment, because Lookout moves it away. ``is_aside`` is false for a damaged
+    archive, because Lookout does not move an archive. Each load reports the archive again.
     """
 
     stored_at: str
@@ -51,7 +51,7 @@ class DamagedSegment(Record):
 
     @property
     def text(self) -> str:
-        """The error message, with the place where the segment is now."""
+        """Return the error message, with the present location of the segment."""
         return f"{self.error}; it was moved to {self.stored_at}" if self.is_aside else self.error
 
 
@@ -59,11 +59,11 @@ class LoadReport(Record):
     """The result of a load.
 
     - ``rows`` counts the loaded rows by table.
-    - ``restored`` counts segments that were loaded again. The warehouse file had lost them because a crash of the
-      machine damaged its log.
+    - ``restored`` counts segments that were loaded again. The warehouse file had lost these segments because a
+      machine crash damaged its log.
     - ``missing`` counts segments that were loaded once and are now in neither the file nor the journal.
     - ``swept`` counts removed temporary files.
-    - ``too_new`` counts segments and archives that a newer Lookout wrote. They are not loaded.
+    - ``too_new`` counts segments and archives from a newer version of Lookout, which are not loaded.
     """
 
     segments: int = 0
@@ -85,11 +85,11 @@ class LoadReport(Record):
 
 
 def format_segment_loss(count: int) -> str:
-    """Format a message about segments that are in neither the file nor the journal, and how to fix this."""
+    """Return a message about segments that are in neither the file nor the journal, with instructions for a fix."""
     return (
         f"{plural(count, 'segment')} that had been loaded can be read neither from the warehouse nor from its "
         "journal: restore the journal from a backup, then run `lookout warehouse rebuild`. Without a backup, run "
-        "only the rebuild: this message then ends, but the data stays lost"
+        "only the rebuild: this message will then no longer appear, but the data remains lost"
     )
 
 
@@ -117,7 +117,7 @@ def load_journal(
     """Load all archives, and the segments that are not loaded yet.
 
     A damaged segment is moved away and reported, and loading continues. ``scratch`` is a path for a temporary copy.
-    The caller holds the lock. Raises `duckdb.Error` if the warehouse file itself fails.
+    The caller must hold the lock. Raises `duckdb.Error` if the warehouse file itself fails.
     """
     rows: Counter[str] = Counter()
     left = _SkippedSegments()
@@ -132,13 +132,13 @@ def load_journal(
 def insert_segments(
     connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment], *, all_new: bool = False
 ) -> None:
-    """Insert segments in the caller's transaction. `insert_staged_segments` explains ``all_new``."""
+    """Insert segments in the caller's transaction. For ``all_new``, see `insert_staged_segments`."""
     replace_staged_segments(connection, batch)
     insert_staged_segments(connection, [build_entry(each) for each in batch], journal.now(), all_new=all_new)
 
 
 def list_loaded_archive_hashes(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
-    """Return the hashes of the archives with all rows in the tables."""
+    """Return the hashes of the archives whose rows are all in the tables."""
     return frozenset(str(row[0]) for row in connection.execute("select sha256 from archives").fetchall())
 
 
@@ -260,9 +260,9 @@ def _load_one_by_one_or_set_aside(
     left: _SkippedSegments,
     error: duckdb.Error,
 ) -> Sequence[NamedSegment]:
-    """Load a failed batch again, one segment at a time. A batch of only one segment is set aside as damaged.
+    """Load the segments of a failed batch again one by one, and return the loaded segments.
 
-    Return the loaded segments.
+    If the batch contains only one segment, the segment is set aside as damaged.
     """
     if len(batch) > 1:
         return [done for named in batch for done in _load_batch(connection, journal, [named], left)]

@@ -38,7 +38,7 @@ def read_parquet_rows(file: Path) -> Iterator[list[dict[str, Any]]]:
     ``ValueError`` if the file is damaged or not a Parquet file.
     """
     if any(mark in str(file) for mark in "*?["):
-        raise ValueError("DuckDB reads a name with *, ? or [ as a pattern; rename the file")
+        raise ValueError("DuckDB interprets a name that contains *, ? or [ as a pattern; rename the file")
     try:
         with closing(duckdb.connect(":memory:", config=_SETTINGS)) as connection:
             connection.execute("set timezone = 'UTC'")
@@ -51,7 +51,7 @@ def read_parquet_rows(file: Path) -> Iterator[list[dict[str, Any]]]:
 
 
 def _decode_bytes(value: Any) -> Any:
-    """Return bytes as text, or ``None`` if they are not valid UTF-8. Return other values unchanged."""
+    """Return bytes as a string, or ``None`` if they are not valid UTF-8. Return any other value unchanged."""
     if not isinstance(value, bytes):
         return value
     try:
@@ -87,21 +87,21 @@ DAY_EXPRESSIONS = {
     "grades": "(select cast(r.asked_at as date) from results r where r.run_id = t.run_id"
     " and r.case_id = t.case_id and r.repeat = t.repeat)",
 }
-"""The SQL that computes the day (UTC) of a row, by table.
+"""The SQL expression that computes the day (UTC) of a row, for each table.
 
-A grade has the day of its question; a case has the day of its first run.
+A grade belongs to the day of its question. A case belongs to the day of its first run.
 """
 
 
 class ExportReport(Record):
-    """How many files and rows were written."""
+    """The number of files and rows that were written."""
 
     files: int
     rows: int
 
 
 def export_parquet(store: Store, goal: Path, *, since: date, until: date, wait_s: float) -> ExportReport:
-    """Write the rows of the days ``since`` to ``until`` (both included, UTC) below ``goal``.
+    """Write the rows of the days ``since`` to ``until`` (both inclusive, UTC) below ``goal``.
 
     Each table has its own files, such as ``goal/grades/day=2026-03-01/part.parquet``. Each day is replaced as a
     whole, and a reader never sees a part of a day. A second export of the same rows writes the same files. Raises
@@ -142,7 +142,10 @@ def _write_days(connection: duckdb.DuckDBPyConnection, table: str, beside: Path,
 
 
 def _replace_days(beside: Path, goal: Path, since: date, until: date) -> int:
-    """Replace the old day folders with the new ones, and remove days without rows. Return the number of files."""
+    """Replace the old day folders with the new folders, and remove days without rows.
+
+    Return the number of files.
+    """
     goal.mkdir(exist_ok=True)
     fresh = {day.name: day for day in beside.glob("day=*")}
     for old in goal.glob("day=*"):

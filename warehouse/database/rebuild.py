@@ -38,7 +38,7 @@ DEPENDENT_TABLES: Mapping[str, tuple[tuple[str, ...], Sequence[str]]] = {
     "assessments": (("run_id", "case_id", "repeat"), ("grades",)),
     "runs": (("run_id",), ("metrics", "tallies")),
 }
-"""Tables whose rows have dependent rows in other tables: the columns that both share, and the other tables.
+"""Tables with dependent rows in other tables: the columns that both tables share, and the other tables.
 
 The dependent rows have no segment id. For example, a row of ``grades`` belongs to the row of ``assessments`` with
 the same run, case and repeat.
@@ -50,8 +50,8 @@ _IN_MEMORY = Path(":memory:")
 class MissingSegment(Record):
     """A segment that was loaded once and can no longer be read from the journal.
 
-    ``restored_rows`` is the number of its rows that were copied from the old file, and ``rows`` the number of all
-    its rows.
+    ``rows`` is the number of rows in the segment, and ``restored_rows`` is the number of these rows that were
+    copied from the old file.
     """
 
     name: str
@@ -60,19 +60,20 @@ class MissingSegment(Record):
 
     @property
     def text(self) -> str:
-        """What was lost, and what to do about it."""
+        """Return a message about what was lost and what to do."""
         return (
             f"the segment {self.name} is no longer readable in the journal: {self.restored_rows} of "
-            f"{plural(self.rows, 'row')} were restored from the old file; restore it from a backup and rebuild"
+            f"{plural(self.rows, 'row')} were restored from the old file; restore the segment from a backup and "
+            "rebuild"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class OldFile:
-    """What only the old warehouse file has.
+    """The data that only the old warehouse file contains.
 
-    - ``missing_by_id`` has the segments that are missing from the journal.
-    - ``loaded`` has the ids of all segments that the old file had loaded.
+    - ``missing_by_id`` contains the segments that are missing from the journal.
+    - ``loaded`` contains the ids of all segments that the old file had loaded.
     - ``copy`` is the file with the copied rows of the missing segments.
     - ``unread`` is the reason if the old file could not be read.
     """
@@ -84,14 +85,14 @@ class OldFile:
 
     @property
     def missing(self) -> tuple[MissingSegment, ...]:
-        """The segments that are missing from the journal, oldest first."""
+        """Return the segments that are missing from the journal, oldest first."""
         return tuple(self.missing_by_id[segment_id] for segment_id in sorted(self.missing_by_id))
 
 
 def copy_missing_rows(database: Database, deadline: Deadline, have: AbstractSet[str]) -> OldFile:
-    """Copy the rows that the journal lacks from the old file to the scratch file, and describe them.
+    """Copy the rows that the journal lacks from the old file to the scratch file, and describe these rows.
 
-    ``have`` has the ids of the segments that the journal still has. The caller holds the lock.
+    ``have`` contains the ids of the segments that the journal still has. The caller must hold the lock.
     """
     remove_database(database.scratch)
     if not database.file.exists():
@@ -121,7 +122,7 @@ def _copy_from_old_file(reader: duckdb.DuckDBPyConnection, database: Database, h
 
 
 def _copy_segments(reader: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> None:
-    """Copy these segments' entries, their rows, and the rows of tables that depend on them."""
+    """Copy the entries and the rows of these segments, and the rows of tables that depend on them."""
     reader.execute(
         "create table salvaged.segments as select * from old.segments where id in (select unnest(?))", [ids]
     )
@@ -174,7 +175,8 @@ def _restore_tables(connection: duckdb.DuckDBPyConnection, old: OldFile) -> Mapp
 def _restore_table(connection: duckdb.DuckDBPyConnection, table: str) -> None:
     """Insert the copied rows of a table.
 
-    A copied row does not replace a row of a segment that the old file had not loaded, because that row is newer.
+    A copied row does not replace a row from a segment that the old file had not loaded, because the latter row is
+    newer.
     """
     keys = ", ".join(f'"{column}"' for column in _find_primary_key(connection, table))
     connection.execute(
@@ -194,7 +196,7 @@ def _restore_table(connection: duckdb.DuckDBPyConnection, table: str) -> None:
 
 
 def _list_segment_tables(connection: duckdb.DuckDBPyConnection, database: str) -> Sequence[str]:
-    """List the tables that have a column with the segment id."""
+    """Return the tables that have a column with the segment id."""
     result = connection.execute(
         "select c.table_name from duckdb_columns() c join duckdb_tables() t using (table_oid, database_name)"
         " where c.database_name = ? and c.column_name = 'segment_id' and not t.temporary order by all",
@@ -243,7 +245,7 @@ class RebuildReport(Record):
         errors = [*self.loaded.errors(), *(WarehouseDamaged(segment.text) for segment in self.missing)]
         if self.unknown:
             summary = f"the old file had {plural(self.unknown, 'more segment')} than the journal"
-            reason = self.unread or "the old file does not list them"
+            reason = self.unread or "the old file does not list these segments"
             errors.append(
                 WarehouseDamaged(
                     f"{summary}; their names are unknown ({reason}): restore the journal from a backup"
@@ -295,7 +297,7 @@ def _fill_database(
 
 
 def _count_segments_found_nowhere(ledger: Ledger | None, old: OldFile, have: int) -> int:
-    """Count the segments that the ledger counts and that are in neither the journal nor the old file."""
+    """Count the segments that are included in the ledger but are in neither the journal nor the old file."""
     if ledger is None:
         return 0
     return max(0, ledger.segments + ledger.lost - have - len(old.missing))
@@ -304,8 +306,8 @@ def _count_segments_found_nowhere(ledger: Ledger | None, old: OldFile, have: int
 def _replace_file(file: Path, beside: Path, now: datetime) -> Path | None:
     """Save the old file, and move the new file to its final path. Return the path of the saved old file.
 
-    The log of the old file is moved first, because DuckDB would apply this log to the new file. The files that
-    earlier rebuilds saved are deleted.
+    The log of the old file is moved first, because DuckDB would otherwise apply this log to the new file. Old files
+    that earlier rebuilds saved are deleted.
     """
     earlier = [path for path in file.parent.glob(f"{file.name}.before-*") if path.is_file()]
     backup = file.with_name(f"{file.name}.before-{now:%Y%m%dT%H%M%S.%fZ}") if file.exists() else None

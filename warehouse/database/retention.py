@@ -1,7 +1,7 @@
 """Remove old personal data, and move old segments into Parquet archives.
 
-Texts are deleted, and ids of real conversations are replaced with pseudonyms. Verdicts, scores and times stay.
-Nothing is deleted before its copy is verified and on the disk.
+Texts are deleted, and ids of real conversations are replaced with pseudonyms. Verdicts, scores and times are not
+changed. No data is deleted before its copy is verified and on the disk.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MAX_ARCHIVE_ROWS = 200_000
 
 
 class CompactReport(Record):
-    """The result of a compaction: how much was moved, and the size of the segments and of the new archives."""
+    """The result of a compaction: the number of moved segments, their size, and the size of the new archives."""
 
     segments: int = 0
     archives: int = 0
@@ -60,8 +60,8 @@ def compact_segments(store: Store, *, before: datetime, wait_s: float, unfinishe
     """Move segments that were written before the time ``before`` into Parquet archives.
 
     Segments of an unfinished run are not moved, because the run may continue from them. If ``unfinished`` is true,
-    they are moved, too. If the process is killed, every segment is still in the journal or in an archive. Raises
-    `WarehouseBusy` after ``wait_s`` seconds, `WarehouseUnwritable`, and `WarehouseDamaged`.
+    these segments are also moved. If the process is killed, every segment is still in the journal or in an archive.
+    Raises `WarehouseBusy` after ``wait_s`` seconds, `WarehouseUnwritable`, and `WarehouseDamaged`.
     """
     scratch = store.database.scratch
     report = CompactReport()
@@ -132,7 +132,7 @@ def _archive_batch(
 
 
 def write_verified_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces: str = "") -> None:
-    """Write the staged lines to a Parquet file, read them back and compare.
+    """Write the staged lines to a Parquet file, read the file back and compare.
 
     Raises `WarehouseDamaged` if they differ. ``replaces`` is the hash of the archive that the new archive replaces.
     """
@@ -148,7 +148,9 @@ def write_verified_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *,
         [str(file)],
     ).fetchone()
     if same != (True,):
-        raise WarehouseDamaged(f"{file} is different after writing; check the disk. Lookout removed nothing")
+        raise WarehouseDamaged(
+            f"the content of {file} differs after writing; check the disk. Lookout did not remove any data"
+        )
 
 
 def store_archive(journal: Journal, manifest: ArchiveManifest, file: Path, *, name: str | None = None) -> None:
@@ -200,19 +202,19 @@ class AgeReport(Record):
 
 
 def remove_personal_data(store: Store, *, before: datetime, key: bytes, wait_s: float) -> AgeReport:
-    """Remove the personal data from everything that was written before the time ``before``.
+    """Remove the personal data from all records that were written before the time ``before``.
 
-    This removes questions, answers, partial texts, details of attempts, paths of screenshots and traces, and texts
-    of log entries. Counts, times, strata and sampling probabilities stay.
+    The function removes questions, answers, partial texts, details of attempts, paths of screenshots and traces,
+    and texts of log entries. Counts, times, strata and sampling probabilities are not changed.
 
     Ids of live traffic are replaced by pseudonyms: ``p-`` and 24 hexadecimal digits of a SHA-256 over ``key`` and
-    the id. The same id always gets the same pseudonym, and nobody can find the id without the key. Store ``key``
+    the id. The same id always gets the same pseudonym, and the id cannot be found without the key. Store ``key``
     (at least 16 random bytes) and use it every time.
 
     If the process is killed, the next load finishes the work. Free blocks of the warehouse file, and files that a
-    rebuild saved, may still contain old text: rebuild the warehouse, and delete the saved files by hand. The copies
-    of the warehouse for the site are removed. Raises the errors of `compact_segments`, and `ValueError` for a short
-    key.
+    rebuild saved, may still contain old text. To remove this text, rebuild the warehouse, and delete the saved
+    files by hand. The copies of the warehouse for the site are removed. Raises the errors of `compact_segments`,
+    and `ValueError` for a short key.
     """
     _require_key_length(key)
     compact_segments(store, before=before, wait_s=wait_s, unfinished=True)
@@ -236,7 +238,10 @@ def remove_personal_data(store: Store, *, before: datetime, key: bytes, wait_s: 
 
 
 class ConversationReport(AgeReport):
-    """The result for one conversation. ``run_ids`` are the runs that graded it. Their reports may quote it."""
+    """The result for one conversation.
+
+    ``run_ids`` lists the runs that graded the conversation. The reports of these runs may quote it.
+    """
 
     run_ids: tuple[str, ...] = ()
 
@@ -246,9 +251,8 @@ def remove_conversation(
 ) -> ConversationReport:
     """Remove the personal data of one conversation now.
 
-    ``conversation`` is the stored id of the conversation. ``case_ids`` is the text with which the case ids of its
-    graded replies begin. Log entries that contain the id are emptied, too. Raises the errors of
-    `remove_personal_data`.
+    ``conversation`` is the stored id of the conversation. ``case_ids`` is the prefix of the case ids of its graded
+    replies. Log entries that contain the id are also emptied. Raises the errors of `remove_personal_data`.
     """
     _require_key_length(key)
     ids = f"(?:{re.escape(conversation)}|{re.escape(case_ids)}[0-9]+)"

@@ -1,6 +1,6 @@
 """A copy of the warehouse for the site. Pages read the copy, so that pages and runs do not block each other.
 
-DuckDB blocks readers while a process writes. The site therefore reads a copy, which is renewed after the warehouse
+DuckDB blocks readers while a process writes. Therefore, the site reads a copy, which is renewed after the warehouse
 has changed. All sites that use the same data folder share the copy.
 """
 
@@ -40,7 +40,7 @@ _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
 
 @dataclass
 class _OpenCopy:
-    """An open copy. If there is a newer copy, this one is closed after its last reader has finished."""
+    """An open copy. If there is a newer copy, an older copy is closed after its last reader has finished."""
 
     file: Path
     connection: duckdb.DuckDBPyConnection
@@ -95,7 +95,7 @@ class Snapshot:
 
     @property
     def copy_name(self) -> str:
-        """The file name of the current copy, or an empty text before the first copy."""
+        """Return the file name of the current copy, or an empty string before the first copy."""
         current = self._current
         return current.file.name if current else ""
 
@@ -210,7 +210,7 @@ class SnapshotDatabase(Database):
 
 
 def build_snapshot_store(store: Store) -> tuple[Snapshot, Store]:
-    """Build the snapshot of a store's warehouse, and a store that reads it. This does not make a copy yet."""
+    """Build the snapshot of a store's warehouse, and a store that reads it. No copy is made yet."""
     source = store.database
     folder = source.file.parent
     snapshot = Snapshot(source, folder / SNAPSHOT_FOLDER)

@@ -1,7 +1,7 @@
 """Insert the lines of segments into tables, in the caller's transaction.
 
-Old segments are in Parquet archives. An archive is a Parquet file of lines, and a manifest that lists its segments.
-The manifest is written last: a Parquet file without a manifest is ignored.
+Old segments are in Parquet archives. An archive consists of a Parquet file of lines, and of a manifest that lists
+the segments. The manifest is written last: a Parquet file without a manifest is ignored.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ TABLES: Sequence[str] = get_args(TableName)
 MOSTLY_NEW_TABLES = frozenset({"conversations", "hallucinations"})
 """Tables with millions of rows that are inserted only once, except after a killed run.
 
-In other tables, DuckDB searches for earlier versions of the rows in each batch. In these tables the search would
-make every night slower.
+In all other tables, DuckDB searches for earlier versions of the rows in each batch. In these large tables, the
+search would make every nightly load slower.
 """
 
 _STAGED = """
@@ -71,7 +71,7 @@ def create_empty_stage(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def replace_staged_segments(connection: duckdb.DuckDBPyConnection, batch: Sequence[NamedSegment]) -> None:
-    """Replace the content of the staging table with the lines of these segments."""
+    """Replace the content of the staging table with the lines of the segments in ``batch``."""
     create_empty_stage(connection)
     with connection.appender("staged") as appender:
         appender.append_rows(
@@ -86,8 +86,8 @@ def insert_staged_segments(
 ) -> None:
     """Insert the staged lines into the tables, and add the segments to the table of segments.
 
-    If ``all_new`` is true, this does not search for earlier rows in `MOSTLY_NEW_TABLES`. If there is an earlier
-    row, it raises `duckdb.ConstraintException`, and the caller must roll back the transaction.
+    If ``all_new`` is true, the function does not search for earlier rows in `MOSTLY_NEW_TABLES`. If there is an
+    earlier row, it raises `duckdb.ConstraintException`, and the caller must roll back the transaction.
     """
     filled_tables = {table for entry in entries for table in entry.header.rows}
     for table in TABLES:
@@ -111,7 +111,7 @@ def insert_staged_segments(
 
 
 def delete_segment_rows(connection: duckdb.DuckDBPyConnection, segment_ids: Sequence[str]) -> None:
-    """Delete the assessments, grades, results and entries of these segments. They can then be loaded again."""
+    """Delete the assessments, grades, results and entries of these segments, so that they can be loaded again."""
     ids = list(segment_ids)
     connection.execute("create or replace temp table aged as select unnest(?::varchar[]) as id", [ids])
     connection.execute(
@@ -145,7 +145,7 @@ MANIFEST = ".manifest.json"
 AGED = ".aged.json"
 """File ending of a manifest that replaces the manifest of another archive."""
 PARTLY_AGED = f".partly{AGED}"
-"""File ending of a replacing manifest if personal data was removed only from some conversations."""
+"""File ending of a replacing manifest if personal data was removed from only some conversations."""
 
 PARQUET = ".parquet"
 FORMAT_VERSION = 1
@@ -179,20 +179,20 @@ class ArchiveManifest(Record):
 
     @property
     def parquet(self) -> str:
-        """The file name of the Parquet file in the journal."""
+        """Return the file name of the Parquet file in the journal."""
         return f"{ARCHIVE_FOLDER}/{self.sha256}{PARQUET}"
 
     @property
     def name(self) -> str:
-        """The file name of the manifest in the journal."""
+        """Return the file name of the manifest in the journal."""
         return f"{ARCHIVE_FOLDER}/{self.sha256}{MANIFEST if self.replaces is None else AGED}"
 
 
 def list_current_manifests(journal: Journal, *, unless: Callable[[str], bool] = lambda _: False) -> Sequence[str]:
-    """List the names of all valid manifests, without the replaced ones.
+    """Return the names of all valid manifests, without replaced manifests.
 
-    ``unless`` gets the hash of each manifest that replaces another one. If it returns true, the replacing manifest
-    is ignored, and the replaced manifest is listed.
+    ``unless`` is called with the hash of each manifest that replaces another manifest. If ``unless`` returns true,
+    the replacing manifest is ignored, and the replaced manifest is listed.
     """
     aged = [
         name for name in journal.segments.list_files(ARCHIVE_FOLDER, AGED) if not unless(parse_archive_hash(name))
@@ -218,7 +218,7 @@ def read_manifest(journal: Journal, name: str) -> ArchiveManifest:
     except ValidationError:
         raise WarehouseDamaged(f"the archive's manifest {place} cannot be read: restore it from a backup") from None
     if manifest.lookout_archive > FORMAT_VERSION:
-        raise SchemaTooNew(f"the archive {place} was written by a newer Lookout: update Lookout")
+        raise SchemaTooNew(f"the archive {place} was written by a newer version of Lookout: update Lookout")
     return manifest
 
 
@@ -235,7 +235,7 @@ def fetch_verified_parquet(journal: Journal, manifest: ArchiveManifest, scratch:
     except FileNotFoundError:
         raise WarehouseDamaged(f"the archive {place} is missing: restore it from a backup") from None
     if hash_file(file) != manifest.sha256:
-        raise WarehouseDamaged(f"the archive {place} is damaged (another hash): restore it from a backup")
+        raise WarehouseDamaged(f"the archive {place} is damaged (its hash differs): restore it from a backup")
     return file
 
 

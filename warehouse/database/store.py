@@ -29,13 +29,13 @@ DATABASE_FILE = "warehouse.duckdb"
 JOURNAL_FOLDER = "journal"
 
 DEFAULT_READ_WAIT_S = 5.0
-"""How long a reader waits for a writer by default, in seconds."""
+"""Default time in seconds for which a reader waits for a writer."""
 
 VIEWS_SQL = """
 select view_name as "view", comment as "what it answers"
 from duckdb_views() where not internal and schema_name = 'main' order by view_name
 """
-"""Lists the views with their names and descriptions."""
+"""The SQL query that lists the views with their names and descriptions."""
 
 Stored = TypeVar("Stored", bound=Record)
 
@@ -45,20 +45,20 @@ Parameter = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The result of a query. Times are in UTC, and decimal numbers are of the type ``Decimal``."""
+    """The result of a query. Times are in UTC, and decimal numbers have the type ``Decimal``."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
 
 
 _QUERY_KINDS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
-"""Kinds of statements that read. DuckDB parses FROM, WITH, DESCRIBE, SHOW and SUMMARIZE as SELECT."""
+"""Kinds of statements that only read. DuckDB parses FROM, WITH, DESCRIBE, SHOW and SUMMARIZE as SELECT."""
 _CHANGES_STATE = re.compile(
     r"\b(?:(?:enable|disable)_(?:logging|profil\w+)|write_log|(?:force_)?checkpoint|truncate_duckdb_logs"
     r"|\w+_external_resource\w*|json_execute_serialized_sql|sleep_ms)\"?\s*\(",
     re.IGNORECASE,
 )
-"""Matches SQL functions that change DuckDB's process or write files."""
+"""Matches SQL functions that change the state of the DuckDB process or write files."""
 
 
 def _require_single_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
@@ -74,9 +74,9 @@ def _require_single_query(connection: duckdb.DuckDBPyConnection, sql: str) -> No
 class Store:
     """The warehouse of one data folder: ``warehouse.duckdb`` beside ``journal/``.
 
-    No file is open between calls. Any number of processes can therefore take turns, and several threads can use the
-    same store. ``clock`` gives the present time, ``entropy(n)`` gives n random bytes, and ``patience`` has the
-    clock and the pause function for waiting.
+    No file is open between calls. Therefore, any number of processes can take turns, and several threads can use
+    the same store. ``clock`` returns the present time, ``entropy(n)`` returns n random bytes, and ``patience``
+    contains the clock and the pause function for waiting.
     """
 
     def __init__(
@@ -116,10 +116,10 @@ class Store:
     def load_pending_segments_into(
         self, connection: duckdb.DuckDBPyConnection, folder: str | None = None
     ) -> LoadReport:
-        """Load the segments that are not loaded yet over an open connection. The caller holds the lock.
+        """Load the segments that are not loaded yet over an open connection. The caller must hold the lock.
 
-        ``folder`` limits this to the segments of one folder. Lost segments are recorded in the ledger. Errors are
-        also saved for `pop_load_errors`, because the next load does not find them again.
+        ``folder`` limits the load to the segments of one folder. Lost segments are recorded in the ledger. Errors
+        are also saved for `pop_load_errors`, because the next load does not find them again.
         """
         report = load_journal(connection, self.journal, self.database.scratch, folder)
         missing = self.count_absent_segments(connection)
@@ -132,13 +132,13 @@ class Store:
         return report
 
     def pop_load_errors(self) -> Sequence[WarehouseDamaged]:
-        """Return and forget the load errors of this process since the last call."""
+        """Return the load errors of this process since the last call, and clear them."""
         errors = self._load_errors.copy()
         self._load_errors.clear()
         return errors
 
     def load_and_list_losses(self, wait_s: float) -> Sequence[str]:
-        """Load the journal, and list a message for each stored item that can no longer be read.
+        """Load the journal, and return a message for each stored item that can no longer be read.
 
         The list is empty if the warehouse is complete. Raises `WarehouseBusy`.
         """
@@ -161,9 +161,9 @@ class Store:
     ) -> Table:
         """Run one read-only query with ``parameters`` for its placeholders.
 
-        The query can read loaded data, but no files and no network. Raises `QueryInvalid` with DuckDB's message for
-        an invalid query and for a result that does not fit into memory. Raises `WarehouseBusy` if a writer holds
-        the lock for more than ``wait_s`` seconds.
+        The query can read loaded data, but cannot access files or the network. Raises `QueryInvalid` with DuckDB's
+        message for an invalid query and for a result that does not fit into memory. Raises `WarehouseBusy` if a
+        writer holds the lock for more than ``wait_s`` seconds.
         """
         with self.database.open_for_reading(wait_s) as connection:
             connection.execute("SET enable_external_access = false")
@@ -192,7 +192,7 @@ class Store:
         return tuple(sorted(unresolved, key=lambda incident: (-incident.severity, incident.opened_at)))
 
     def load_incidents(self, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> Mapping[str, Incident]:
-        """Return the current state of all of a target's incidents, by fingerprint."""
+        """Return the current state of all incidents of a target, by fingerprint."""
         with self.database.open_for_reading(wait_s) as connection:
             return read_incidents(connection, target)
 
@@ -222,9 +222,9 @@ class Store:
         return _parse_report(table.rows[0]) if table.rows else None
 
     def save_ledger_if_complete(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Write the ledger. Later loads compare it with the file to detect lost segments.
+        """Write the ledger, unless segments are missing.
 
-        Writes nothing while segments are missing.
+        Later loads compare the ledger with the file to detect lost segments.
         """
         if not self.count_absent_segments(connection):
             ledger = self.build_ledger(connection)
@@ -258,7 +258,7 @@ def read_incidents(connection: duckdb.DuckDBPyConnection, target: str) -> Mappin
 def _run_interruptible_query(
     connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[Parameter] | Mapping[str, Parameter]
 ) -> Table:
-    """Run a query and fetch its rows. Ctrl-C in the main thread cancels it."""
+    """Run a query and fetch its rows. Ctrl-C in the main thread cancels the query."""
 
     def run() -> Table:
         result = connection.execute(sql, parameters or None)

@@ -31,7 +31,7 @@ from warehouse.journal.segments import (
 )
 
 SHARED = "_shared"
-"""Folder for segments that belong to no run."""
+"""Folder for segments that do not belong to a run."""
 
 OUTBOX = "_outbox"
 """Folder for decisions and receipts. They are separate from results, so that this small folder loads quickly."""
@@ -40,7 +40,7 @@ SUITES = "_suites"
 """Folder for suites. Each suite is one segment, named by its hash."""
 
 WRITABLE = f"{SHARED}/writable"
-"""Path of an empty file. It is written to test whether the next segment can be written."""
+"""Path of an empty file that is written to test whether the next segment can be written."""
 
 _RUN_ID: TypeAdapter[str] = TypeAdapter(Identifier)
 
@@ -48,8 +48,8 @@ _RUN_ID: TypeAdapter[str] = TypeAdapter(Identifier)
 class Journal:
     """Segments in a folder, with a subfolder for each run. Segments are added, but never changed.
 
-    ``clock`` gives the present time, and ``entropy(n)`` gives n random bytes. Several threads and processes can use
-    the same journal.
+    ``clock`` returns the present time, and ``entropy(n)`` returns n random bytes. Several threads and processes can
+    use the same journal.
     """
 
     def __init__(self, folder: Path | SegmentStore, *, clock: Clock, entropy: Entropy) -> None:
@@ -59,10 +59,10 @@ class Journal:
         self._naming = threading.Lock()
 
     def append(self, rows: Sequence[JournalRow], *, run_id: str | None) -> SegmentId:
-        """Store ``rows`` (at least one) as one segment, and return its id.
+        """Store ``rows`` (at least one) as one segment, and return the id of the segment.
 
-        When this returns, the rows are on the disk. ``run_id`` is the run of the rows, or ``None``. If this raises
-        `WarehouseUnwritable`, no row is stored.
+        When this function returns, the rows are on the disk. ``run_id`` is the run of the rows, or ``None``. If the
+        function raises `WarehouseUnwritable`, no row is stored.
         """
         return self.append_row_bytes(encode_rows(rows), run_id=run_id)
 
@@ -88,14 +88,15 @@ class Journal:
     def append_outbox(self, rows: Sequence[OutboxRow]) -> SegmentId:
         """Store decisions on incidents and drafts, or delivery receipts.
 
-        Only ``warehouse.queries`` may call this function, because it numbers the decisions under a lock.
+        Only ``warehouse.queries`` may call this function, because that package numbers the decisions under a lock.
         """
         return self._append_segment(encode_rows(rows), folder=OUTBOX, run_id=None)
 
     def read(self, name: str) -> Segment:
         """Read a segment and verify it.
 
-        Raises `WarehouseDamaged`, `SchemaTooNew` for a segment of a newer Lookout, and `FileNotFoundError`.
+        Raises `WarehouseDamaged`, `SchemaTooNew` for a segment from a newer version of Lookout, and
+        `FileNotFoundError`.
         """
         folder = name.partition("/")[0]
         return decode_segment(
@@ -108,8 +109,8 @@ class Journal:
     def read_run(self, run_id: str) -> Iterator[JournalRow | OutboxRow]:
         """Yield all rows that a run has stored so far, oldest first.
 
-        A case that was asked again has two rows, and the later row counts. A damaged segment is skipped. A resumed
-        run therefore asks the cases of that segment again. Raises `ConfigError` for an invalid run id.
+        A case that was asked again has two rows, and the later row is valid. A damaged segment is skipped.
+        Therefore, a resumed run asks the cases of that segment again. Raises `ConfigError` for an invalid run id.
         """
         for name in self.segments.list_segments(_require_run_id(run_id)):
             try:

@@ -29,11 +29,11 @@ class ObjectSegments:
             core = cast("Any", fsspec.core)
             self._files, root = core.url_to_fs(url, **dict(options or {}))
         except (ImportError, ValueError) as error:
-            raise WarehouseUnwritable(f"the journal's place {self._safe_url} cannot be used: {error}") from error
+            raise WarehouseUnwritable(f"the journal location {self._safe_url} cannot be used: {error}") from error
         self._root = root.rstrip("/")
 
     def write(self, name: str, data: bytes) -> None:
-        """Store a segment. When this returns, the segment survives a crash."""
+        """Store a segment. When this function returns, the segment survives a crash."""
         with self._translate_errors(name):
             try:
                 self._files.pipe_file(f"{self._root}/{name}", data)
@@ -46,7 +46,7 @@ class ObjectSegments:
             return bytes(self._files.cat_file(f"{self._root}/{name}"))
 
     def list_segments(self, folder: str | None = None) -> Sequence[str]:
-        """List the names of all segments, or of those in one folder, sorted by id."""
+        """Return the names of all segments, or of the segments in one folder, sorted by id."""
         names = [name for name in self._list_names(folder or "") if name.endswith(SUFFIX)]
         return sorted((name for name in names if not name.startswith(f"{SET_ASIDE}/")), key=parse_segment_id)
 
@@ -63,7 +63,7 @@ class ObjectSegments:
                 return
 
     def move_file_in(self, name: str, file: Path) -> None:
-        """Upload a local file, then delete the local file."""
+        """Upload a local file, then delete it."""
         with self._translate_errors(name):
             self._files.put_file(str(file), f"{self._root}/{name}")
         file.unlink()
@@ -82,7 +82,7 @@ class ObjectSegments:
         return self.format_location(new_name)
 
     def list_set_aside(self) -> Sequence[str]:
-        """List the addresses of the damaged segments that a person must inspect."""
+        """Return the addresses of the damaged segments that a person must inspect."""
         return [self.format_location(name) for name in sorted(self._list_names(SET_ASIDE))]
 
     def remove_stale_files(self, now: datetime) -> int:  # noqa: ARG002 - nothing half-written can be left

@@ -1,4 +1,4 @@
-"""The rows of the journal. Each table has its own row type, and ``table`` contains the name of the table.
+"""The rows of the journal. Each table has its own row type, whose ``table`` field is the name of the table.
 
 In the docstrings, "Key" lists the values that identify a row. If two rows have the same key, only one of them
 counts in the warehouse.
@@ -25,7 +25,7 @@ from monitors.records.targets import DeployEvent
 
 
 class SuiteCase(Record):
-    """A gold case as it was in a stored suite."""
+    """A gold case as it appears in a stored suite."""
 
     suite_sha256: Sha256
     suite_name: Identifier
@@ -35,8 +35,8 @@ class SuiteCase(Record):
 class IncidentVersion(Record):
     """The state of an incident after a decision.
 
-    The version with the largest ``sequence`` is the current state of a fingerprint. The numbers are assigned under
-    a lock. Their order does not depend on clocks.
+    The version with the largest ``sequence`` is the current state of a fingerprint. The sequence numbers are
+    assigned under a lock, so their order does not depend on clocks.
     """
 
     sequence: Annotated[int, Field(ge=1)]
@@ -44,7 +44,7 @@ class IncidentVersion(Record):
 
 
 class ResultRow(Record):
-    """The answer to a case, or why it is missing. Key: run, case, repeat. The latest segment counts."""
+    """The answer to a case, or the reason why it is missing. Key: run, case, repeat. The latest segment counts."""
 
     table: Literal["results"] = "results"
     row: ProbeResult
@@ -58,7 +58,10 @@ class AssessmentRow(Record):
 
 
 class RecheckRow(Record):
-    """One repeat of a failed case, asked after the verdict. Key: run, case, place, repeat. The first row counts."""
+    """One repeat of a failed case that was asked again after the verdict. Key: run, case, place, repeat.
+
+    The first row counts.
+    """
 
     table: Literal["rechecks"] = "rechecks"
     row: RecheckAnswer
@@ -165,7 +168,7 @@ class QuarantineRow(Record):
 class CursorRow(Record):
     """The position up to which a log was read. Key: log and sequence.
 
-    It is stored together with the entries read.
+    The cursor is stored together with the entries that were read.
     """
 
     table: Literal["log_cursors"] = "log_cursors"
@@ -223,10 +226,10 @@ JournalRow = (
 """Rows that any process may append at any time."""
 
 PeopleRow = ActionRow | OutcomeRow | LabelRow | DraftRow | SilenceRow
-"""Rows about people's actions. Only ``warehouse.queries.operator_actions`` writes them."""
+"""Rows about operators' actions. Only ``warehouse.queries.operator_actions`` writes these rows."""
 
 OutboxRow = IncidentRow | AlertRow | ReceiptRow | PeopleRow
-"""Rows of decisions that must be made only once. Only ``warehouse.queries`` writes them. It holds the lock then."""
+"""Rows of decisions that must be made only once. Only ``warehouse.queries`` writes them, under its lock."""
 
 TableName = Literal[
     "results",

@@ -25,16 +25,19 @@ from monitors.storage import build_unwritable_error, move, open_folder, open_wit
 from warehouse.journal.rows import ANY_ROW, JournalRow, OutboxRow, TableName
 
 FORMAT_VERSION = 1
-"""Version of the format. Increase it if the meaning of a header or a row changes. Readers refuse newer versions."""
+"""Version of the format. Increase the version if the meaning of a header or a row changes.
+
+Readers refuse newer versions.
+"""
 
 SegmentId = NewType("SegmentId", str)
 """The id of a segment. Ids sort by the time of writing, and two processes never create the same id."""
 
 Clock = Callable[[], datetime]
-"""Returns the present time with a time zone."""
+"""A function that returns the present time with a time zone."""
 
 Entropy = Callable[[int], bytes]
-"""Returns the given number of unpredictable bytes, like ``secrets.token_bytes``."""
+"""A function that returns the given number of unpredictable bytes, like ``secrets.token_bytes``."""
 
 _LINE = re.compile(rb'\{"table":"([a-z_]+)","row":(\{.*\})\}', re.DOTALL)
 _TICK = timedelta(microseconds=1)
@@ -44,7 +47,7 @@ _STAMP = "%Y%m%dT%H%M%S.%fZ"
 
 
 def build_lower_bound_id(time: datetime) -> str:
-    """Build a text that sorts before the ids of all segments written at this time or later."""
+    """Return a string that sorts before the ids of all segments written at ``time`` or later."""
     return f"{time.astimezone(UTC):{_STAMP}}"
 
 
@@ -56,7 +59,7 @@ def parse_time(segment_id: str) -> datetime:
 class SegmentHeader(Record):
     """The first line of a segment.
 
-    ``sha256`` is the hash of all later lines. ``rows`` counts these lines by table.
+    ``sha256`` is the hash of all later lines. ``rows`` is the number of these lines for each table.
     """
 
     lookout_segment: Annotated[int, Field(ge=1)] = FORMAT_VERSION
@@ -68,7 +71,7 @@ class SegmentHeader(Record):
 
 @dataclass(frozen=True, slots=True)
 class SegmentLine:
-    """A row as it is stored: the name of its table, and its JSON text."""
+    """A row in its stored form: the name of its table, and its JSON text."""
 
     table: str
     row_json: bytes
@@ -94,7 +97,7 @@ def format_line(line: SegmentLine) -> bytes:
 
 
 class SegmentNames:
-    """Creates segment ids that sort in the order of the calls, even if the clock stops or goes back."""
+    """Creates segment ids that sort in the order of the calls, even if the clock stops or goes backwards."""
 
     def __init__(self, clock: Clock, entropy: Entropy) -> None:
         self._clock = clock
@@ -115,7 +118,7 @@ class SegmentNames:
 
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """Rows encoded as lines of a segment, and the number of rows by table."""
+    """Rows encoded as lines of a segment, and the number of rows for each table."""
 
     body: bytes = b""
     counts: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -147,8 +150,8 @@ def encode_segment(rows: EncodedRows, *, segment_id: SegmentId, run_id: str | No
 def decode_segment(data: bytes, *, where: str, segment_id: str, run_id: str | None) -> Segment:
     """Decode a segment and verify its format, id, run, hash and row counts.
 
-    ``where`` names the file in errors. Raises `WarehouseDamaged` if anything does not match, and `SchemaTooNew` for
-    a complete segment of a newer Lookout.
+    ``where`` names the file in errors. Raises `WarehouseDamaged` if any of them does not match, and `SchemaTooNew`
+    for a complete segment from a newer version of Lookout.
     """
     head, line_end, body = data.partition(b"\n")
     header = _parse_header(head, where)
@@ -164,7 +167,9 @@ def decode_segment(data: bytes, *, where: str, segment_id: str, run_id: str | No
     unknown = header.rows.keys() - set(get_args(TableName))
     if header.lookout_segment > FORMAT_VERSION or unknown:
         difference = f"tables {', '.join(sorted(unknown))}" if unknown else f"format {header.lookout_segment}"
-        raise SchemaTooNew(f"the segment {where} was written by a newer Lookout ({difference}): update Lookout")
+        raise SchemaTooNew(
+            f"the segment {where} was written by a newer version of Lookout ({difference}): update Lookout"
+        )
     return Segment(header, lines, len(data))
 
 
@@ -180,7 +185,7 @@ def _split_lines(body: bytes, where: str) -> Iterator[SegmentLine]:
     for number, line in enumerate(body.split(b"\n")[:-1], start=2):
         match = _LINE.fullmatch(line)
         if match is None:
-            raise _build_damaged_error(where, f"line {number} is not a row")
+            raise _build_damaged_error(where, f"line {number} is not a valid row")
         yield SegmentLine(match[1].decode(), match[2])
 
 
@@ -200,7 +205,7 @@ class SegmentStore(Protocol):
     """A place that stores segments, such as a folder. A segment's name is ``folder/segment-id.jsonl``."""
 
     def write(self, name: str, data: bytes) -> None:
-        """Store ``data`` under ``name``. When this returns, the file is complete and survives a crash.
+        """Store ``data`` under ``name``. When this function returns, the file is complete and survives a crash.
 
         Raises `WarehouseUnwritable`.
         """
@@ -211,7 +216,7 @@ class SegmentStore(Protocol):
         ...
 
     def list_segments(self, folder: str | None = None) -> Sequence[str]:
-        """List the names of all complete segments, or of those in one folder, sorted by id."""
+        """Return the names of all complete segments, or of the segments in one folder, sorted by id."""
         ...
 
     def list_files(self, folder: str, suffix: str) -> Sequence[str]:
@@ -235,11 +240,11 @@ class SegmentStore(Protocol):
         ...
 
     def set_aside(self, name: str) -> str:
-        """Move a damaged segment to the folder for damaged segments, and return its new place."""
+        """Move a damaged segment to the folder for damaged segments, and return its new location."""
         ...
 
     def list_set_aside(self) -> Sequence[str]:
-        """Return the places of the damaged segments that a person must inspect."""
+        """Return the locations of the damaged segments that a person must inspect."""
         ...
 
     def remove_stale_files(self, now: datetime) -> int:
@@ -258,7 +263,7 @@ class LocalSegments:
         self._root = folder
 
     def write(self, name: str, data: bytes) -> None:
-        """Store a segment. When this returns, the segment survives a power failure."""
+        """Store a segment. When this function returns, the segment survives a power failure."""
         write_atomically(self._root / name, data, within=self._root.parent)
 
     def read(self, name: str) -> bytes:
@@ -271,7 +276,7 @@ class LocalSegments:
             return file.read()
 
     def list_segments(self, folder: str | None = None) -> Sequence[str]:
-        """List the names of all complete segments, or of those in one folder, sorted by id."""
+        """Return the names of all complete segments, or of the segments in one folder, sorted by id."""
         folders = self._list_folders() if folder is None else [folder]
         paths = [
             f"{folder_name}/{file}"
@@ -290,7 +295,7 @@ class LocalSegments:
         )
 
     def delete(self, name: str) -> None:
-        """Remove a file. If the folder of its run is then empty, remove the folder, too.
+        """Remove a file. If the folder of the file's run is then empty, also remove the folder.
 
         A missing file is not an error.
         """
@@ -305,7 +310,10 @@ class LocalSegments:
             raise build_unwritable_error(path, error) from error
 
     def move_file_in(self, name: str, file: Path) -> None:
-        """Move a local file to its final path. When this returns, the file is complete and survives a crash."""
+        """Move a local file to its final path.
+
+        When this function returns, the file is complete and survives a crash.
+        """
         path = self._root / name
         try:
             sync_file(file)
@@ -330,11 +338,11 @@ class LocalSegments:
         return str(goal)
 
     def list_set_aside(self) -> Sequence[str]:
-        """List the paths of the damaged segments that a person must inspect."""
+        """Return the paths of the damaged segments that a person must inspect."""
         return sorted(str(self._root / SET_ASIDE / file) for file in self._list_files(SET_ASIDE))
 
     def remove_stale_files(self, now: datetime) -> int:
-        """Remove temporary files, and empty folders of runs, that are more than an hour old.
+        """Remove temporary files and empty run folders that are more than an hour old.
 
         Return the number of removed files.
         """
@@ -385,7 +393,7 @@ def parse_segment_id(name: str) -> str:
 
 
 def sync_file(file: Path) -> None:
-    """Write a file's content to the disk. It then survives a power failure. Raises `OSError`."""
+    """Write a file's content to the disk, so that it survives a power failure. Raises `OSError`."""
     with file.open("rb+") as handle:
         os.fsync(handle.fileno())
 

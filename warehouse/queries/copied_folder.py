@@ -1,4 +1,4 @@
-"""Let only the original installation send the messages of a copied data folder."""
+"""Ensure that only the original installation sends the messages of a copied data folder."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from warehouse.journal.journal import OUTBOX, Journal
 from warehouse.journal.rows import IncidentRow, IncidentVersion, OutboxRow, ReceiptRow
 from warehouse.queries.outbox import append_and_insert_rows, compute_next_sequence
 
-LEFT_DETAIL: Final = "left to the installation that this data folder was copied from"
+LEFT_DETAIL: Final = "left to the installation from which this data folder was copied"
 
 
 def leave_messages_to_original(store: Store, journal: Journal, at: datetime, *, wait_s: float) -> None:
     """Mark all unsent messages as belonging to the original installation.
 
-    This copy then sends messages about the open incidents only if they get worse. A second call changes nothing.
-    Raises `WarehouseBusy` after ``wait_s`` seconds. Nothing is changed then.
+    Afterwards, this copy sends messages about the open incidents only if the incidents get worse. A second call
+    does not change anything. Raises `WarehouseBusy` after ``wait_s`` seconds, without any change.
     """
     with store.database.open_for_writing(wait_s) as connection:
         store.load_pending_segments_into(connection, OUTBOX)

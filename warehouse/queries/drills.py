@@ -45,7 +45,7 @@ def list_receipts(store: Store, alert_id: str) -> tuple[Receipt, ...]:
 
 
 def count_other_alerts_to_send(store: Store, alert_id: str) -> tuple[int, datetime | None]:
-    """Count the other alerts that wait to be sent. Also return the time of the oldest waiting alert."""
+    """Return the number of other alerts that wait to be sent, and the time of the oldest of these alerts."""
     table = store.query(
         "select count(*), min(created_at) from unsent_alerts where state = 'waiting' and id <> $alert",
         {"alert": alert_id},

@@ -1,4 +1,4 @@
-"""Queries about incidents and their messages: a list of incidents, and the history of one incident."""
+"""Queries for incidents and their messages: lists of incidents, and the history of one incident."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from warehouse.queries.operator_actions import SHOWN_TOGETHER
 
 
 class IncidentMessage(Record):
-    """A message about an incident: why it was sent, and the status of its delivery."""
+    """A message about an incident, with the reason for the message and its delivery status."""
 
     alert_id: str
     reason: NotifyReason
@@ -36,7 +36,7 @@ class IncidentAction(Record):
 
 
 class RunEvidence(Record):
-    """Where the evidence of one run is stored: paths inside the run's folder."""
+    """The paths of the stored evidence of one run, relative to the run's folder."""
 
     run_id: str
     screenshot: str | None
@@ -79,7 +79,7 @@ where list_contains(string_split($about, ','), fingerprint) group by fingerprint
 
 
 def find_latest_alert_ids(store: Store, incidents: Sequence[Incident]) -> Mapping[str, str]:
-    """Find the id of the last alert about each of ``incidents``. The keys are fingerprints."""
+    """Find the id of the last alert about each of ``incidents``. The result maps fingerprints to ids."""
     fingerprints = ",".join(incident.fingerprint for incident in incidents)
     targets = "\n".join({incident.target for incident in incidents})
     table = store.query(_LATEST_ALERTS, {"about": fingerprints, "targets": targets})
@@ -87,7 +87,10 @@ def find_latest_alert_ids(store: Store, incidents: Sequence[Incident]) -> Mappin
 
 
 def list_all_silences(store: Store) -> tuple[Silence, ...]:
-    """List all silences, newest first, including expired silences. Silences of a newer Lookout are skipped."""
+    """List all silences, newest first, including expired silences.
+
+    Silences that a newer version of Lookout stored are skipped.
+    """
     silences: list[Silence] = []
     for row in store.query("select record from silences order by starts_at desc, id").rows:
         with suppress(ValidationError):  # a newer Lookout wrote this row
@@ -109,15 +112,15 @@ order by h.sequence
 def list_withheld_not_yet_summarised(store: Store, since: datetime) -> Sequence[tuple[datetime, Incident]]:
     """List the alerts that were withheld after ``since``, oldest first.
 
-    An alert is not listed if the summary at the end of a silence has reported it. Each item is the time of the
-    decision, and the incident as it was at that time.
+    An alert is skipped if the summary at the end of its silence has already reported the incident. Each item
+    contains the time of the decision and the incident's state at that time.
     """
     table = store.query(_WITHHELD, {"since": build_lower_bound_id(since)})
     return [(parse_time(str(segment)), Incident.model_validate_json(str(record))) for segment, record in table.rows]
 
 
 def load_incident_history(store: Store, incident: Incident, silences: Sequence[Silence]) -> Story:
-    """Load the history of ``incident``. It includes those of ``silences`` that affect the incident."""
+    """Load the history of ``incident``, with those silences in ``silences`` that affect the incident."""
     key = incident.fingerprint
     versions = store.query(
         "select record from incident_history where fingerprint = $key order by sequence", {"key": key}
@@ -162,8 +165,8 @@ def _list_actions(
 ) -> tuple[IncidentAction, ...]:
     """List people's actions on the incident, oldest first.
 
-    An action on a whole message affects the incidents that the outcome of the action lists. Without an outcome, it
-    is listed if the message is one of ``messages``.
+    An action on a whole message is listed if its outcome contains the incident. If the action has no outcome yet,
+    it is listed if the message is in ``messages``.
     """
     table = store.query(
         "select a.record, o.action_id, o.carried_out_at, o.effect, o.fingerprints, o.text"
@@ -293,14 +296,14 @@ order by a.created_at, a.id
 
 
 class FirstAlert(NamedTuple):
-    """A run, and the time of its first alert of a kind."""
+    """A run, and the time of its first alert of a given kind."""
 
     run_id: str
     created_at: datetime
 
 
 def find_last_run_with_alert(store: Store, target: str, kind: IncidentKind) -> FirstAlert | None:
-    """Find the last run that created an alert of this kind, and the time of the first such alert of the run.
+    """Find the last run that created an alert of this kind, and the time of that run's first such alert.
 
     Returns ``None`` if no run created an alert of this kind.
     """
@@ -316,9 +319,9 @@ def find_last_run_with_alert(store: Store, target: str, kind: IncidentKind) -> F
 
 
 def find_alerts_only_printed(store: Store, target: str) -> Mapping[str, Alert]:
-    """Find the last message about each open incident of ``target`` whose messages were only printed, never sent.
+    """Find the last message about each open incident of ``target`` whose messages were all printed and never sent.
 
-    The keys are fingerprints.
+    The result maps fingerprints to alerts.
     """
     table = store.query(_PRINTED, {"target": target})
     return {str(key): Alert.model_validate_json(str(record)) for key, record in table.rows}
@@ -327,10 +330,11 @@ def find_alerts_only_printed(store: Store, target: str) -> Mapping[str, Alert]:
 def find_refused_alerts(
     store: Store, target: str | None = None, *, since: datetime, tried_before: datetime
 ) -> Mapping[str, Mapping[str, Alert]]:
-    """Find the last message about each incident, if a channel refused this message.
+    """Find the incidents whose last message was refused by a channel, and return these messages.
 
-    The keys are the target, then the fingerprint. Only messages that were created at ``since`` or later and tried
-    before ``tried_before`` are returned. ``target`` selects the messages about one target.
+    The result maps each target to a dictionary of alerts by fingerprint. Only messages that were created at
+    ``since`` or later, and last tried before ``tried_before``, are returned. If ``target`` is given, only messages
+    about this target are returned. Messages about acknowledged incidents are skipped.
     """
     table = store.query(
         _REFUSED, {"target": target, "since": since.isoformat(), "tried_before": tried_before.isoformat()}
@@ -357,7 +361,7 @@ def list_run_messages(store: Store, run_id: str) -> tuple[RunMessage, ...]:
 def list_delayed_messages_before(store: Store, target: str, run_id: str, since: datetime) -> tuple[RunMessage, ...]:
     """List the messages about ``target`` that other runs created before ``since``, oldest first.
 
-    Only messages that still wait, or that were sent at ``since`` or later, are listed.
+    Only messages that still wait to be sent, or that were sent at ``since`` or later, are listed.
     """
     table = store.query(_EARLIER, {"target": target, "run": run_id, "since": since.isoformat()})
     return tuple(RunMessage(Alert.model_validate_json(str(record)), str(status)) for record, status in table.rows)
@@ -406,8 +410,8 @@ def list_removed_targets(store: Store, configured: Iterable[str], since: datetim
 def has_waiting_alert(store: Store, not_tried_since: datetime, now: datetime) -> bool:
     """Return whether a message waits to be sent and was not tried after ``not_tried_since``.
 
-    A message waits if its run was killed. An attempt with a time after ``now`` is ignored: the clock was set back
-    after it.
+    A message waits if its run was killed. Attempts later than ``now`` are ignored, because they were made before
+    the clock was set back.
     """
     table = store.query(
         "select 1 from unsent_alerts u where state = 'waiting'"
@@ -419,7 +423,7 @@ def has_waiting_alert(store: Store, not_tried_since: datetime, now: datetime) ->
 
 
 def load_alerts_of_message(store: Store, alert_id: str) -> tuple[Alert, ...]:
-    """Load an alert, and the other alerts that the same Slack message shows.
+    """Load an alert, and the other alerts that are shown in the same Slack message.
 
     The result is empty if the alert does not exist.
     """
@@ -450,7 +454,7 @@ def find_thread_starts(store: Store, fingerprints: Sequence[str]) -> Sequence[tu
 
 
 def find_action(store: Store, action_id: str) -> OperatorAction | None:
-    """Find a stored action by its id, or ``None`` if there is no such action."""
+    """Find a stored action by its id. Returns ``None`` if there is no such action."""
     rows = store.query("select record from actions where id = $action", {"action": action_id}).rows
     return OperatorAction.model_validate_json(str(rows[0][0])) if rows else None
 
@@ -460,7 +464,8 @@ def list_action_outcomes(
 ) -> tuple[ActionOutcome, ...]:
     """List the outcomes of actions, oldest first.
 
-    ``action_id`` selects one action, and ``since`` the actions that were carried out at this time or later.
+    ``action_id`` selects the outcomes of one action. ``since`` selects the actions that were carried out at that
+    time or later.
     """
     table = store.query(
         "select action_id, carried_out_at, effect, fingerprints, text from action_outcomes"

@@ -1,8 +1,8 @@
-"""Operators' actions. Each action is stored at once, and carried out exactly once.
+"""Queries for operators' actions. Each action is stored at once, and carried out exactly once.
 
-An action is written to the journal without waiting. The next process that acquires the lock carries it out. This
-process stores the changes to incidents, labels, drafts and silences, and the outcome of the action, together as one
-segment. An action with an outcome is never carried out again.
+An action is written to the journal without waiting for the warehouse. The next process that acquires the lock
+carries the action out. This process stores the changes to incidents, labels, drafts and silences, and the outcome
+of the action, together as one segment. An action with an outcome is never carried out again.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def load_conversation(
 def _read_conversation_from_journal(journal: Journal, run_id: str, case_id: str) -> tuple[tuple[str, ...], str]:
     """Read the user's turns and the answer of a case whose run is not loaded yet.
 
-    Both are empty if it is missing.
+    Both are empty if the conversation is missing.
     """
     for row in journal.read_run(run_id):
         if isinstance(row, ResultRow) and row.row.case_id == case_id:
@@ -74,23 +74,26 @@ def _read_conversation_from_journal(journal: Journal, run_id: str, case_id: str)
 
 
 ResolveAction = Callable[[ActionContext], ActionChanges]
-"""Computes what an action changes, without storing it."""
+"""A function that computes what an action changes, without storing the changes."""
 
 
 def append_action(journal: Journal, action: OperatorAction) -> None:
-    """Store an operator's action. When this returns, it survives a crash. Raises `WarehouseUnwritable`."""
+    """Store an operator's action. When the function returns, the action survives a crash.
+
+    Raises `WarehouseUnwritable`.
+    """
     journal.append_outbox([ActionRow(row=action)])
 
 
 def append_silence(journal: Journal, silence: Silence) -> None:
-    """Store a silence, or a new version that ends earlier. Raises `WarehouseUnwritable`."""
+    """Store a silence, or a new version of the silence with an earlier end. Raises `WarehouseUnwritable`."""
     journal.append_outbox([SilenceRow(row=silence)])
 
 
 class ActionResults(NamedTuple):
-    """The changes of the actions that were carried out, and all silences, newest first.
+    """The changes made by the actions that were carried out, and all silences, newest first.
 
-    ``failed`` has the id and the error of each action that failed. The next call tries these actions again.
+    ``failed`` contains the id and the error of each action that failed. The next call tries these actions again.
     """
 
     done: tuple[ActionChanges, ...]
@@ -101,9 +104,9 @@ class ActionResults(NamedTuple):
 def carry_out_actions(store: Store, journal: Journal, resolve: ResolveAction, *, wait_s: float) -> ActionResults:
     """Carry out all waiting actions, oldest first, and return their results.
 
-    ``resolve`` computes what an action changes. An action that fails does not stop the others. Waits at most
-    ``wait_s`` seconds for the lock. Raises `WarehouseBusy` if the lock stays held. The actions then wait for the
-    next call.
+    ``resolve`` computes what an action changes. If an action fails, the other actions are still carried out. The
+    function waits at most ``wait_s`` seconds for the lock. It raises `WarehouseBusy` if the lock is still held; the
+    actions then wait for the next call.
     """
     done: list[ActionChanges] = []
     failed: list[str] = []
@@ -153,7 +156,7 @@ order by created_at desc, id limit 1
 
 
 def _read_silences(connection: duckdb.DuckDBPyConnection) -> tuple[Silence, ...]:
-    """List all silences. Silences of a newer Lookout are skipped and have no effect."""
+    """List all silences. Silences that a newer version of Lookout stored are skipped and have no effect."""
     rows = connection.execute("select record from silences order by starts_at desc, id").fetchall()
     silences: list[Silence] = []
     for row in rows:
@@ -181,9 +184,9 @@ def _build_action_context(
 
 
 def _find_alerts(connection: duckdb.DuckDBPyConnection, action: OperatorAction) -> Sequence[Alert]:
-    """Find the alerts of the message that the action is about.
+    """Find the alerts of the message on which the action was taken.
 
-    If the action is about no message, find the last alert of each of its incidents.
+    If the action was not taken on a message, find the last alert of each of the action's incidents.
     """
     if action.alert_id is None:
         return _find_last_alerts(connection, action.fingerprints)
@@ -242,7 +245,10 @@ order by d.suggested_severity desc, d.made_at, d.id
 def list_waiting_drafts(
     store: Store, *, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[CaseDraft, ...]:
-    """List the drafts without a decision, most severe first. Drafts of a newer Lookout are skipped."""
+    """List the drafts without a decision, most severe first.
+
+    Drafts that a newer version of Lookout stored are skipped.
+    """
     drafts: list[CaseDraft] = []
     for (record,) in store.query(_WAITING_DRAFTS, {"target": target}, wait_s=wait_s).rows:
         with suppress(ValidationError):  # a newer Lookout wrote this row
@@ -281,7 +287,10 @@ class GradedConversation(NamedTuple):
 def load_graded_conversation(
     store: Store, run_id: str, case_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> GradedConversation | None:
-    """Load a conversation of a run with its grade. Returns ``None`` if it is not stored or not loaded."""
+    """Load a conversation of a run with its grade.
+
+    Returns ``None`` if the conversation is not stored, or if its run is not loaded.
+    """
     with store.database.open_for_reading(wait_s) as connection:
         conversation = load_conversation(connection, store.journal, run_id, case_id)
         row = connection.execute(_TRACE, {"run": run_id, "case": case_id}).fetchone()

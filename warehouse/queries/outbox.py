@@ -1,8 +1,8 @@
-"""Decisions that all processes together must make only once, such as to open an incident or send a message.
+"""Decisions that only one process may make, for example to open an incident or to send a message.
 
 Each decision is made in one short transaction under the lock. The caller gets the target's incidents, decides, and
-records the result. The result is written to the journal and the tables together. If the process is killed, the
-decision is stored either completely or not at all.
+records the result. The result is written to the journal and to the tables together. If the process is killed, the
+result is stored either completely or not at all.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from warehouse.journal.segments import SUFFIX
 
 
 class SendLease(Record):
-    """Messages that only one worker may send until ``expires_at``. Later, another worker may send them.
+    """Messages that only one worker may send until ``expires_at``. After that time, another worker may send them.
 
-    ``tried`` has the ids of the messages that a worker claimed before. They may have arrived already.
+    ``tried`` contains the ids of the messages that another worker claimed before. These messages may already have
+    been delivered.
     """
 
     owner: Identifier
@@ -47,7 +48,7 @@ class IncidentTransaction:
         self.alerts: list[Alert] = []
 
     def record(self, incidents: Iterable[Incident], alerts: Iterable[Alert] = ()) -> None:
-        """Add changed incidents, and alerts to send. They are stored when the transaction ends."""
+        """Add changed incidents, and alerts to send. The transaction stores them when it ends."""
         self.changed += incidents
         self.alerts += alerts
 
@@ -58,8 +59,9 @@ def open_incident_transaction(
 ) -> Generator[IncidentTransaction]:
     """Open a transaction in which the caller decides about the target's incidents.
 
-    At the end of the ``with`` block, the result is stored and survives a crash. An error in the block discards the
-    result. Waits at most ``wait_s`` seconds for the lock, and raises `WarehouseBusy` if the lock stays held.
+    At the end of the ``with`` block, the result is stored and survives a crash. If the block raises an error, the
+    result is discarded. The function waits at most ``wait_s`` seconds for the lock, and raises `WarehouseBusy` if
+    the lock is still held.
     """
     with store.database.open_for_writing(wait_s) as connection:
         store.load_pending_segments_into(connection, OUTBOX)
@@ -87,17 +89,17 @@ def claim_alerts(
     is_printing: bool = False,
     except_ids: Collection[str] = (),
 ) -> SendLease:
-    """Claim up to ``limit`` unsent messages, the most severe first. Only this worker may then send them.
+    """Claim up to ``limit`` unsent messages, most severe first. Only this worker may then send them.
 
-    - The claim lasts for ``lease_s`` seconds, or until the messages have a receipt.
-    - If the worker dies, another worker can claim the messages after that time. If ``is_gone`` returns true for the
-      name of the dead worker, the messages can be claimed at once. A message may then be sent twice, with the same
-      id, but is never lost.
-    - If ``is_printing`` is true, messages whose sending failed before are skipped, because a printed message
-      notifies nobody.
+    - The claim lasts ``lease_s`` seconds, or until the messages have a receipt.
+    - If the worker dies, another worker can claim the messages when the claim ends. If ``is_gone`` returns true for
+      the name of the dead worker, the messages can be claimed at once. A message may then be sent twice, with the
+      same id, but is never lost.
+    - If ``is_printing`` is true, messages that could not be sent before are skipped, because a printed message does
+      not notify anyone.
     - Messages in ``except_ids`` are skipped.
 
-    Raises `WarehouseBusy` after ``wait_s`` seconds.
+    Raises `WarehouseBusy` if the lock is still held after ``wait_s`` seconds.
     """
     with store.database.open_for_writing(wait_s) as connection:
         store.load_pending_segments_into(connection, OUTBOX)
@@ -120,7 +122,7 @@ def claim_alerts(
 def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: float) -> None:
     """Store the receipt of an alert.
 
-    The receipt survives a crash, even if the warehouse is locked at the moment.
+    The receipt survives a crash, even if the warehouse is locked when the receipt is stored.
     """
     journal.append_outbox([ReceiptRow(row=receipt)])
     try:

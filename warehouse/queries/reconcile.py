@@ -31,7 +31,7 @@ StratumKey = tuple[str, str]
 
 
 class TrafficPeriod(NamedTuple):
-    """The conversations of nightly ``runs`` completed from ``since`` (included) to ``until`` (excluded)."""
+    """The conversations of nightly ``runs`` that were completed in [``since``, ``until``)."""
 
     target: str
     since: datetime
@@ -40,13 +40,13 @@ class TrafficPeriod(NamedTuple):
 
     @property
     def values(self) -> dict[str, Parameter]:
-        """Return the values for the placeholders of the query. Run ids contain no space."""
+        """Return the values of the query's placeholders. Run ids do not contain spaces."""
         since, until = self.since.isoformat(), self.until.isoformat()
         return {"target": self.target, "since": since, "until": until, "runs": " ".join(self.runs)}
 
 
 class SampledReply(NamedTuple):
-    """A sampled reply as it is stored, and the grade of its facts: yes, no or ungraded."""
+    """A stored sampled reply, and the grade of its facts: yes, no or ungraded."""
 
     stratum: StratumKey
     conversation: tuple[str, str]
@@ -99,7 +99,7 @@ def _build_reply(row: Sequence[object]) -> SampledReply:
 def count_conversations_by_stratum(
     store: Store, span: TrafficPeriod, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Mapping[StratumKey, tuple[int, int]]:
-    """Count the conversations in each stratum of each run in the period, and how many of them were sampled."""
+    """Count the conversations, and the sampled conversations, in each stratum of each run in the period."""
     table = store.query(
         """
         select run_id, stratum, count(*), count(inclusion_probability) from conversations
@@ -117,7 +117,7 @@ def count_conversations_by_stratum(
 
 
 MATCH_WINDOW: Final = timedelta(minutes=2)
-"""Maximum time between an entry and the end of its conversation, which usually ends with the blocked reply."""
+"""Maximum time between a log entry and the end of its conversation, which is usually the blocked reply."""
 
 
 class GuardEntry(NamedTuple):
@@ -134,11 +134,11 @@ class GuardEntry(NamedTuple):
 def list_notified_guard_entries(
     store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[GuardEntry, ...]:
-    """List the entries from ``since`` (included) to ``until`` that people were notified of, oldest first.
+    """List the entries in [``since``, ``until``) that people were notified of, oldest first.
 
-    The time of an entry is the time that the entry states. If this time is missing or impossible, it is the time at
-    which the entry was read. A person's verdict is a label with the incident's fingerprint, or a gold case that was
-    drafted from the entry: a person who adds the reply to the gold set marks the reply as bad. An entry with
+    The time of an entry is the time that the entry states. If this time is missing or impossible, the time at which
+    the entry was read is used. A person's verdict is a label with the incident's fingerprint, or a gold case that
+    was drafted from the entry: a person who adds the reply to the gold set marks the reply as bad. An entry with
     contradicting verdicts has no verdict.
     """
     table = store.query(
@@ -171,11 +171,11 @@ def list_notified_guard_entries(
 def match_entries_to_questions(
     entries: Sequence[GuardEntry], questions: Sequence[tuple[datetime, str]]
 ) -> Sequence[tuple[GuardEntry, int]]:
-    """Match log entries to sampled questions. Each result is an entry and the position of its question.
+    """Match log entries to sampled questions. Each result contains an entry and the position of its question.
 
-    An entry and a question match if they have the same text and are at most two minutes apart. Upper and lower case
-    and the amount of white space do not matter. Each entry matches at most one question, and each question at most
-    one entry; the pairs that are nearest in time are matched first. An entry without a text matches no question.
+    An entry and a question match if they have the same text and are at most two minutes apart. Case and the amount
+    of white space are ignored. Each entry matches at most one question, and each question at most one entry. The
+    pairs that are nearest in time are matched first. An entry without a text matches no question.
     """
     places_by_text: dict[str, list[int]] = defaultdict(list)
     for place, (_, text) in enumerate(questions):
@@ -218,11 +218,12 @@ def count_for_reconciliation(
 ) -> ReconciliationCounts:
     """Count the findings of both detectors in the part of the period that the nightly runs cover.
 
-    - The period is ``since`` to ``until``. Without a nightly run in it, the guard is counted for the whole period.
-    - The newest run decides which graders and which judge count. Older runs are counted up to the first run with
-      other graders or another judge.
-    - Only log entries that people were notified of are counted. The other entries were in the log before Lookout
-      read it, and the time of such an entry is unknown.
+    - The period is ``since`` to ``until``. If it contains no nightly run, the guard's findings are counted for the
+      whole period.
+    - The graders and the judge of the newest run are used. Older runs are counted back to the first run with other
+      graders or another judge.
+    - Only log entries that people were notified of are counted. All other entries were already in the log when
+      Lookout first read it, and their times are unknown.
 
     Raises `WarehouseDamaged` if the report of a nightly run has another format.
     """
@@ -265,7 +266,8 @@ def _count_nightly(
 ) -> TrafficCounts:
     """Count the nightly runs' findings in replies that users received.
 
-    ``held_back`` has the positions of the replies in ``sampled`` that the guard blocked. They do not count.
+    ``held_back`` contains the positions in ``sampled`` of the replies that the guard blocked. These replies are not
+    counted.
     """
     if not nightly_runs:
         return TrafficCounts(why_none=NO_NIGHT_TEXT)
@@ -296,8 +298,8 @@ def _count_overlap(
 ) -> OverlapCounts:
     """Count the matches, and list the replies that the nightly runs found wrong.
 
-    ``same`` has the positions of the replies in ``sampled`` that the guard blocked. A blocked reply is not listed
-    if people labelled it as a false alarm.
+    ``same`` contains the positions in ``sampled`` of the replies that the guard blocked. A blocked reply is not
+    listed if people labelled it as a false alarm.
     """
     wrong_replies = (
         FoundReply(held_back=place in same, inclusion_probability=reply.inclusion_probability)
@@ -308,5 +310,5 @@ def _count_overlap(
 
 
 def _is_same_reply(blocked: str | None, replied: str) -> bool:
-    """Return whether the stored reply is the blocked reply and not the text that replaced it."""
+    """Return whether the stored reply is the blocked reply, and not the text that replaced the blocked reply."""
     return blocked is not None and blocked.split() == replied.split() != []

@@ -1,4 +1,4 @@
-"""Recorded repeats of cases, from sessions that asked each case twice and from runs on the same commit."""
+"""Stored repeats of cases, from sessions that asked each case twice and from runs on the same commit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monitors.records.targets import Environment
 from warehouse.database.store import DEFAULT_READ_WAIT_S, Store, parse_record_text
 
 MAX_RUNS: Final = 60
-"""Maximum number of runs whose cases are read: two months with one run a night."""
+"""Maximum number of runs whose cases are read: two months with one run per night."""
 
 GRADING_SETTINGS: Final = ("graders", "domains", "judge")
 """The sections of the configuration that affect the grades of an answer, by their names in a run's snapshot."""
@@ -27,9 +27,9 @@ def hash_graders_and_settings(graders: Mapping[str, str], settings: Mapping[str,
 
 
 class RepeatScope(NamedTuple):
-    """Which repeats count: those of this target since this time, of the present cases of this suite.
+    """The repeats to count: repeats of this target since this time, of the cases that are in this suite now.
 
-    ``graded_by`` is the hash of the graders and settings that the repeats must have.
+    ``graded_by`` is the hash of the graders and settings that must have graded the repeats.
     """
 
     target: str
@@ -40,9 +40,10 @@ class RepeatScope(NamedTuple):
 
 
 class RecordedRepeats(NamedTuple):
-    """The repeats of cases: those from sessions that asked each case twice, and those from runs.
+    """The stored repeats of cases, from sessions that asked each case twice and from runs.
 
-    ``sessions`` counts the sessions that are used, and ``void_sessions`` the void ones, which are not.
+    ``sessions`` is the number of sessions that are used. ``void_sessions`` is the number of void sessions, which
+    are not used.
     """
 
     of_sessions: tuple[RepeatedCase, ...]
@@ -74,7 +75,7 @@ def load_recorded_repeats(
 def find_newest_session(
     store: Store, target: str, *, except_run: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> RepeatabilityRun | None:
-    """Find a target's newest session of repeated questions. The session with the id ``except_run`` is skipped.
+    """Find a target's newest session of repeated questions. The session ``except_run`` is skipped.
 
     Returns ``None`` if there is no session. Raises `WarehouseDamaged` if the session has another format.
     """
@@ -90,7 +91,7 @@ def find_newest_session(
 def load_last_repeat_times(
     store: Store, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Mapping[str, datetime]:
-    """Find when each case of a target was last asked twice. The keys are case ids."""
+    """Find the last time at which each case of a target was asked twice. The result maps case ids to times."""
     table = store.query(
         "select c.case_id, max(r.started_at) from repeated_cases c join repeatability_runs r using (run_id)"
         " where r.target = $target and c.asked > 1 group by 1",
@@ -117,7 +118,7 @@ def _parse_session(row: Sequence[object]) -> RepeatabilityRun:
 
 
 def _list_same_cases(store: Store, scope: RepeatScope, wait_s: float) -> frozenset[tuple[str, str]]:
-    """List the suite and the id of every stored case that is the same in the scope's suite."""
+    """List all stored cases that are identical in the scope's suite, as pairs of suite hash and case id."""
     table = store.query(
         "select c.suite_sha256, c.case_id from cases c"
         " join cases now on now.case_id = c.case_id and now.record = c.record"
@@ -163,7 +164,7 @@ def _build_repeated_case(rows: Sequence[Mapping[str, Any]]) -> RepeatedCase:
 
 
 def _list_comparable_run_ids(store: Store, scope: RepeatScope, wait_s: float) -> list[str]:
-    """List the newest finished runs of these graders on a known commit."""
+    """List the ids of the newest finished runs that used the scope's graders and have a known commit."""
     table = store.query(
         "select run_id, json_extract_string(report, '$.snapshot.graders'),"
         " json_extract_string(report, '$.snapshot.settings') from runs"

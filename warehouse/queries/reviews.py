@@ -1,4 +1,4 @@
-"""Queries about answers to review, and about people's labels. They do not write: labels go to the journal."""
+"""Queries for answers to review, and for human labels. They only read: labels are written to the journal."""
 
 from __future__ import annotations
 
@@ -48,14 +48,15 @@ order by s.asked_at desc, s.run_id, s.case_id, s.repeat
 """
 """Selects the rows of the view `graded_answers` since a time. The view itself would read every text.
 
-Only grades and assessments of recent runs are joined. With ten million rows, this is thirty times as fast.
+Only grades and assessments of recent runs are joined. With ten million rows, this query is thirty times faster
+than the view.
 """
 
 
 def list_review_candidates(
     store: Store, *, since: datetime, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[ReviewCandidate, ...]:
-    """List the graded answers since a time, newest first, without their texts. ``target`` selects one target."""
+    """List the answers graded since ``since``, newest first, without their texts. ``target`` selects one target."""
     rows = _query_rows(
         store,
         _CANDIDATES,
@@ -105,9 +106,9 @@ def load_spot_checks(
 def count_verdicts(
     store: Store, *, since: datetime, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[VerdictCount, ...]:
-    """Count the verdicts of each grader and judge since a time.
+    """Count the verdicts of each grader and judge since ``since``.
 
-    The counts are by target and by version or lineage.
+    The counts are grouped by target, and by grader version or judge lineage.
     """
     rows = _query_rows(
         store,
@@ -207,7 +208,7 @@ def list_reviewed_ratings(
 def count_ratings(
     store: Store, *, since: datetime, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[RatingCount, ...]:
-    """Count the reports that each judge rated since a time. The counts are by target and lineage."""
+    """Count the reports that each judge rated since ``since``. The counts are grouped by target and lineage."""
     rows = _query_rows(
         store,
         "select target, g.judge_model, g.judge_prompt_sha256, g.rubric_version, count(*) as reports,"

@@ -1,4 +1,4 @@
-"""Queries about runs: the accepted run to compare with, failures since the last PASS, and figures of runs."""
+"""Queries for runs: the accepted run to compare with, the failures since the last PASS, and the figures of runs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def find_baseline_run(
 def find_last_run_with_answers(
     store: Store, target: str, *, except_run: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> RunReport | None:
-    """Find the newest finished run of ``target`` that got answers, other than run ``except_run``."""
+    """Find the newest finished run of ``target`` that received answers. The run ``except_run`` is skipped."""
     table = store.query(
         "select run_id from runs where target = $target and not interrupted and run_id is distinct from $except_run"
         " and coalesce(json_array_length(report, '$.snapshot.answers'), 0) > 0"
@@ -90,7 +90,10 @@ def _list_accepted_runs(
     branch: str | None,
     wait_s: float,
 ) -> list[_AcceptedRun]:
-    """List the accepted runs, newest first. ``branch`` selects runs of that branch and of unknown branches."""
+    """List the accepted runs, newest first.
+
+    If ``branch`` is given, only runs of that branch and runs of unknown branches are listed.
+    """
     table = store.query(
         "select run_id, commit, suite_sha256, json_extract_string(report, '$.judging.lineages'),"
         " json_extract_string(report, '$.change.branch') from runs"
@@ -135,8 +138,9 @@ def _list_results(store: Store, run_id: str, wait_s: float) -> tuple[BaselineRes
 class FailedSince(NamedTuple):
     """A failed run, the last run with the verdict PASS before it, and the cases that failed since then.
 
-    ``cases`` has the id and the kinds of failure of each case that failed in the failed run and was correct in the
-    run with PASS, worst first. If no run before had PASS, it has all cases that failed in the failed run.
+    ``cases`` contains the id and the failure kinds of each case that failed in the failed run and was correct in
+    the PASS run, most severe first. If there is no earlier PASS, ``cases`` contains all cases that failed in the
+    failed run.
     """
 
     run_id: str
@@ -197,7 +201,10 @@ def _list_failed_cases(
 def find_deploy_time(
     store: Store, target: str, commit: str, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> datetime | None:
-    """Find when the deploy of ``commit`` was reported, or ``None`` if it was not reported."""
+    """Find the time at which the deploy of ``commit`` was reported.
+
+    Returns ``None`` if the deploy was not reported.
+    """
     table = store.query(
         "select occurred_at from deploys where target = $target and commit = $commit",
         {"target": target, "commit": commit},
@@ -251,5 +258,5 @@ def has_finished_run(store: Store, target: str) -> bool:
 
 
 def count_runs(store: Store, *, wait_s: float = DEFAULT_READ_WAIT_S) -> int:
-    """Count the runs of all targets together."""
+    """Count the runs of all targets."""
     return int(str(store.query("select count(*) from runs", wait_s=wait_s).rows[0][0]))

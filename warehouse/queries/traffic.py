@@ -1,6 +1,6 @@
-"""Stored facts about live traffic and about hallucination logs.
+"""Queries for stored facts about live traffic and about hallucination logs.
 
-The facts about traffic are the conversations that nightly runs took, and the results of these runs. The facts about
+The facts about traffic are the conversations that nightly runs read, and the results of these runs. The facts about
 a log are the read position, and the entries that nobody was notified of.
 """
 
@@ -17,10 +17,11 @@ from warehouse.database.store import DEFAULT_READ_WAIT_S, Store, Table, parse_re
 def iterate_known_conversation_hashes(
     store: Store, target: str, source: str, since: datetime, *, except_run: str, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Iterator[int]:
-    """Yield ids of conversations that a nightly run has taken and that were completed at ``since`` or later.
+    """Yield hashes of the conversations that a nightly run has read and that were completed at ``since`` or later.
 
-    Conversations of ``except_run`` are skipped. Each id is converted to a 64-bit number: the first eight bytes of
-    its MD5, lowest byte first. Millions of such numbers fit into a few megabytes. They are in ascending order.
+    Conversations of ``except_run`` are skipped. Each conversation id is converted to a 64-bit number: the first
+    eight bytes of its MD5 hash, in little-endian order. Millions of such numbers fit into a few megabytes. The
+    numbers are in ascending order.
     """
     with store.database.open_for_reading(wait_s) as connection:
         result = connection.execute(
@@ -33,13 +34,13 @@ def iterate_known_conversation_hashes(
 
 
 _ROWS_PER_FETCH = 10_000
-"""How many rows are fetched from DuckDB at a time."""
+"""The number of rows that are fetched from DuckDB at a time."""
 
 
 def list_recent_nightly_reports(
     store: Store, target: str, count: int, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[NightlyReport, ...]:
-    """List a target's last ``count`` nightly reports, newest first. Raises `WarehouseDamaged`."""
+    """List the last ``count`` nightly reports of a target, newest first. Raises `WarehouseDamaged`."""
     table = store.query(
         "select record from nightly_runs where target = $target"
         " order by due_at desc, finished_at desc, run_id desc limit $count",
@@ -50,17 +51,20 @@ def list_recent_nightly_reports(
 
 
 def find_nightly_report(store: Store, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> NightlyReport | None:
-    """Find the report of a nightly run by its id. Raises `WarehouseDamaged` if the report has another format."""
+    """Find the report of a nightly run by its id.
+
+    Raises `WarehouseDamaged` if the report has another format.
+    """
     table = store.query("select record from nightly_runs where run_id = ?", [run_id], wait_s=wait_s)
     return _parse_report(table.rows[0]) if table.rows else None
 
 
 def _parse_report(row: Sequence[object]) -> NightlyReport:
-    return parse_record_text(row[0], NightlyReport, "report of a night", "its figures are still in `nightly_trend`")
+    return parse_record_text(row[0], NightlyReport, "nightly report", "its figures are still in `nightly_trend`")
 
 
 def find_log_cursor(store: Store, log: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> LogCursor | None:
-    """Find the loaded read position of ``log``, or ``None`` before the first poll."""
+    """Find the loaded read position of ``log``. Returns ``None`` before the first poll."""
     table = store.query(
         "select record from log_cursors where log = ? order by sequence desc limit 1", [log], wait_s=wait_s
     )
@@ -90,7 +94,8 @@ def list_entry_times(
 ) -> Sequence[datetime]:
     """Return the times of the entries of ``log`` that were read at ``since`` or later.
 
-    The time of an entry is the time that the entry states. Two kinds of entries have the time of reading instead:
+    The time of an entry is the time that the entry states. Two kinds of entries have the time at which they were
+    read instead:
 
     - Entries that state no time.
     - Entries that people are notified of, if the stated time is impossible: later than the time of reading, or more

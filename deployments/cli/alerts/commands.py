@@ -1,4 +1,4 @@
-"""``lookout alerts``: show incidents with their history, and store what a person decides about them."""
+"""``lookout alerts``: show incidents with their history, and store a person's decisions about them."""
 
 from __future__ import annotations
 
@@ -191,7 +191,8 @@ def silence_command(
         ),
     ] = None,
     zone: Annotated[
-        str | None, typer.Option("--zone", help="the time zone of these times, such as Europe/Berlin or UTC")
+        str | None,
+        typer.Option("--zone", help="the time zone of --until, --from and --every, such as Europe/Berlin or UTC"),
     ] = None,
     target: Annotated[str | None, typer.Option(help="silence incidents of this target")] = None,
     case: Annotated[str | None, typer.Option(help="silence incidents of this case")] = None,
@@ -272,7 +273,9 @@ def _open_session_and_apply_actions(config: Path, data_folder: Path | None) -> I
 def _require_author(by: str) -> str:
     """Return the person's name. Raises `ConfigError` when it is empty."""
     if not by.strip():
-        raise ConfigError("Lookout stores your name with the decision. Give it with --as NAME, or set LOOKOUT_USER")
+        raise ConfigError(
+            "Lookout stores your name with the decision. Set your name with --as NAME or LOOKOUT_USER"
+        )
     return by
 
 
@@ -306,7 +309,7 @@ def _print_silences(silences: Sequence[Silence], now: datetime, *, as_json: bool
 
 
 def _print_json_array(records: Sequence[Record]) -> None:
-    """Print the records as one JSON array, with one record on each line."""
+    """Print the records as one JSON array, one record per line."""
     lines = (json.dumps(record.model_dump(mode="json"), ensure_ascii=False) for record in records)
     write_json("[\n" + ",\n".join(lines) + "\n]\n" if records else "[]\n")
 

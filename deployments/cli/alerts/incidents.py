@@ -1,6 +1,6 @@
 """Find, format and change incidents for ``lookout alerts`` and for the site.
 
-A person names an incident by the id in an alert message, or by the first characters of the incident's own id.
+A person identifies an incident by the id in an alert message, or by the first characters of the incident's own id.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class IncidentSession:
 
     @property
     def store(self) -> Store:
-        """The warehouse."""
+        """Return the warehouse."""
         return self.actions.store
 
     def apply_action(
@@ -84,7 +84,10 @@ class IncidentSession:
 
 
 def describe_unreadable_records(session: IncidentSession) -> Sequence[str]:
-    """Return a sentence for each stored record that cannot be read. Empty if the warehouse is busy."""
+    """Load new results, and return a sentence for each stored record that cannot be read.
+
+    Returns nothing if the warehouse is busy.
+    """
     try:
         return session.store.load_and_list_losses(WAIT_S)
     except WarehouseBusy:
@@ -110,7 +113,7 @@ def open_session_and_apply_actions(config: Path, data_folder: Path | None) -> In
 
 
 ID_SHOWN_LENGTH: Final = 8
-"""How many characters of an incident's id a list shows. They are enough to distinguish all incidents."""
+"""The number of characters of an incident's id that a list shows. They are enough to distinguish all incidents."""
 MIN_ID_CHARACTERS: Final = 4
 
 _ALERT: Final = re.compile(r"LK-[A-Z2-7]{8}", re.IGNORECASE)
@@ -118,14 +121,14 @@ _BEGINNING: Final = re.compile(r"[0-9a-f]{1,64}", re.IGNORECASE)
 
 
 def format_short_id(incident: Incident) -> str:
-    """Return the first characters of an incident's id, which lists show and commands accept."""
+    """Return the first characters of an incident's id. Lists show this short id, and commands accept it."""
     return incident.fingerprint[:ID_SHOWN_LENGTH]
 
 
 def find_by_incident_or_message_id(store: Store, incident_id: str) -> tuple[Incident, ...]:
-    """Return the incidents with this id, or the incidents in the message with this id (``LK-ABCDEFGH``).
+    """Return the incident with this id, or the incidents in the message with this id (``LK-ABCDEFGH``).
 
-    The first characters of an incident's id are enough. Raises `ConfigError` if there is no such id.
+    The first characters of an incident's id are enough. Raises `ConfigError` if nothing has this id.
     """
     if _ALERT.fullmatch(incident_id):
         return _find_incidents_of_message(store, incident_id.upper())
@@ -194,7 +197,7 @@ def build_incident_table(
 
 
 def build_silence_table(silences: Sequence[Silence], now: datetime) -> RenderableType:
-    """Build a table of silences: what each silence matches, when it ends, who created it and why."""
+    """Build a table of silences, with each silence's matchers, end, author and reason."""
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -210,7 +213,7 @@ def build_silence_table(silences: Sequence[Silence], now: datetime) -> Renderabl
 
 
 def format_silence_matchers(silence: Silence) -> str:
-    """Format what a silence matches, such as ``target demo, kind drift``."""
+    """Format the matchers of a silence, such as ``target demo, kind drift``."""
     matchers = silence.list_matchers().items()
     return ", ".join(
         f"{name} {wanted[:ID_SHOWN_LENGTH] if name == 'fingerprint' else wanted}" for name, wanted in matchers
@@ -270,7 +273,7 @@ def _format_title_and_failing_cases(incident: Incident) -> Sequence[str]:
 
 
 def _format_state(incident: Incident, silences: Sequence[Silence], now: datetime, message: str = "") -> str:
-    """Format the state and times of an incident, with the silence that is active now or comes next."""
+    """Format the state and times of an incident, with the silence that is active now or starts next."""
     current = [silence for silence in silences if not silence.is_over(now)]
     silence = min(current, key=lambda silence: not silence.is_active(now), default=None)
     state = incident.state.value

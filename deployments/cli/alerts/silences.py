@@ -46,7 +46,7 @@ _NO_END_ERROR: Final = (
 
 # Repeats the fields of `Silence`, because these are options of a command that are not checked yet.
 class SilenceMatchers(Record):
-    """Which incidents a silence matches. All fields that are set must match. At least one field must be set."""
+    """The incidents that a silence matches. All fields that are set must match. At least one field must be set."""
 
     author: str
     comment: str
@@ -58,7 +58,7 @@ class SilenceMatchers(Record):
 
 
 class SilenceTimes(Record):
-    """The start and end of a silence as a person wrote them. Without ``zone``, the times are in UTC."""
+    """The start and end of a silence in the form that a person entered. Without ``zone``, the times are in UTC."""
 
     lasting: str | None = None
     until: str | None = None
@@ -86,7 +86,7 @@ def store_silences_and_apply_actions(
 ) -> tuple[Silence, ...]:
     """Create and store a silence. For the id of a message, create one silence for each incident of the message.
 
-    Return the silences. If the warehouse is free, also apply all pending actions. Raises `ConfigError`.
+    Returns the silences. If the warehouse is free, also applies all pending actions. Raises `ConfigError`.
     """
     now = session.actions.now()
     about = (
@@ -104,7 +104,7 @@ def store_silences_and_apply_actions(
 def end_silence_and_apply_pending_actions(session: IncidentSession, silence_id: str, *, by: str) -> Silence:
     """End a silence now, and return the ended silence. If the warehouse is free, also apply all pending actions.
 
-    Raises `ConfigError` if the silence does not exist, has already ended or comes from lookout.toml.
+    Raises `ConfigError` if the silence does not exist, has already ended or is configured in lookout.toml.
     """
     now = session.actions.now()
     silences = {silence.id: silence for silence in session.actions.list_silences()}
@@ -113,7 +113,9 @@ def end_silence_and_apply_pending_actions(session: IncidentSession, silence_id: 
         running = ", ".join(silence.id for silence in silences.values() if not silence.is_over(now)) or "none"
         raise ConfigError(f"no silence has the id {silence_id}. Silences that have not ended: {running}")
     if silence_id.startswith(CONFIGURED_PREFIX):
-        raise ConfigError(f"{silence_id} comes from lookout.toml. To end it, remove its [[silences]] table there")
+        raise ConfigError(
+            f"{silence_id} is configured in lookout.toml. To end it, remove its [[silences]] table there"
+        )
     ended = silence.end_early(now, by)
     append_silence(session.store.journal, ended)
     _apply_pending_actions_if_free(session)
@@ -125,7 +127,7 @@ def compute_silence_end(
 ) -> datetime:
     """Return the end of a silence: ``lasting`` after the start, or the time ``until``.
 
-    Raises `ConfigError` if neither or both are given, if one is invalid, or if the end is not after the start.
+    Raises `ConfigError` if neither or both are given, if a value is invalid, or if the end is not after the start.
     """
     if (lasting is None) == (until is None):
         raise ConfigError(_NO_END_ERROR)
@@ -183,9 +185,9 @@ def _parse_silence_time(option: str, text: str, after: datetime, zone: str | Non
 def build_silence(
     matchers: SilenceMatchers, times: SilenceTimes, fingerprint: str | None, now: datetime
 ) -> Silence:
-    """Build a silence from the matchers and times. If ``fingerprint`` is given, it matches only this incident.
+    """Build a silence from the matchers and times.
 
-    Raises `ConfigError`.
+    If ``fingerprint`` is given, the silence matches only the incident with this fingerprint. Raises `ConfigError`.
     """
     starts_at = now if times.begins is None else _parse_silence_time("--from", times.begins, now, times.zone)
     if starts_at < now:

@@ -1,6 +1,6 @@
-"""The checks of ``lookout doctor``. Each check reports what it found and what to do.
+"""The checks of ``lookout doctor``. Each check reports a finding and what to do.
 
-No check changes anything. Unless the caller forbids it, every configured alert channel gets a test message, each
+No check changes anything. Unless the caller disables it, every configured alert channel gets a test message, each
 judge grades two known answers, and each target with an API is asked one harmless question. To add a check, add its
 function to `CHECKS`.
 """
@@ -53,15 +53,16 @@ GIGABYTE = 1e9
 DOUBTFUL_DISK_GB, BROKEN_DISK_GB = 5.0, 1.0
 """Free disk space in GB below which the check is doubtful or broken.
 
-A run of 500 cases stores at most 100 MB of pictures. To rebuild the warehouse, DuckDB needs space for a copy.
+A run of 500 cases stores at most 100 MB of screenshots. To rebuild the warehouse, DuckDB needs space for a second
+copy.
 """
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 CLOCK_DOUBTFUL_S, CLOCK_BROKEN_S = 60.0, 300.0
-"""Errors of the clock in seconds above which the check is doubtful or broken.
+"""Clock errors in seconds above which the check is doubtful or broken.
 
-Signatures of webhooks and of Slack are refused if the clock is wrong by more than five minutes.
+The signatures of webhooks and Slack are refused if the clock is wrong by more than five minutes.
 """
 
 
@@ -75,7 +76,7 @@ def run_checks(
     ask_judges: bool = True,
     ask_apis: bool = True,
 ) -> list[HealthCheck]:
-    """Run all checks and return their results, in the order in which a run needs the checked parts.
+    """Run all checks and return their results, in the order in which a run uses the checked parts.
 
     A check that raises an error is reported as broken.
     """
@@ -98,7 +99,10 @@ def _format_check_name(check: Callable[[DoctorContext], list[HealthCheck]]) -> s
 
 
 def load_configuration_with_check(path: Path) -> tuple[Config | None, HealthCheck]:
-    """Load the configuration and return it with its check. An invalid configuration is ``None``."""
+    """Load the configuration, and return it with the result of its check.
+
+    The returned configuration is ``None`` if it is invalid.
+    """
     name = "configuration"
     if not path.exists():
         to_do = "run `lookout init` to create it; `lookout demo` and `lookout doctor URL` work without it"
@@ -171,7 +175,7 @@ def _check_page(context: DoctorContext, name: str, target: TargetConfig) -> Heal
 def check_logins(context: DoctorContext) -> list[HealthCheck]:
     """Check that each login has its secrets. If a person must sign in, also check that there is a session.
 
-    The check does not sign in.
+    This check does not sign in.
     """
     targets = context.config.targets if context.config else {}
     return [_check_login(context, name) for name, target in targets.items() if target.login is not None]
@@ -219,11 +223,11 @@ def check_clock(context: DoctorContext) -> list[HealthCheck]:
             HealthCheck(
                 name="clock",
                 health=Health.GOOD,
-                found=f"{context.now:%Y-%m-%d %H:%M:%S} UTC; there is no other clock to compare",
+                found=f"{context.now:%Y-%m-%d %H:%M:%S} UTC; there is no other clock to compare with",
             )
         ]
     off_s = min(abs((context.now - sent_at).total_seconds()) for sent_at in context.dates)
-    comparison = f"{context.now:%Y-%m-%d %H:%M:%S} UTC, {off_s:.0f} s different from a target's clock"
+    comparison = f"{context.now:%Y-%m-%d %H:%M:%S} UTC, differs from a target's clock by {off_s:.0f} s"
     if off_s < CLOCK_DOUBTFUL_S:
         return [HealthCheck(name="clock", health=Health.GOOD, found=comparison)]
     health = Health.BROKEN if off_s >= CLOCK_BROKEN_S else Health.DOUBTFUL
@@ -291,16 +295,18 @@ def check_warehouse(context: DoctorContext) -> list[HealthCheck]:
     folder = context.data_folder
     if not (folder / "warehouse.duckdb").exists():
         return [
-            HealthCheck(name="warehouse", health=Health.GOOD, found="there is none yet; the first run creates it")
+            HealthCheck(name="warehouse", health=Health.GOOD, found="does not exist yet; the first run creates it")
         ]
     try:
         runs = count_runs(open_store_in(folder), wait_s=LOCK_WAIT_S)
     except WarehouseBusy as error:
-        return [HealthCheck(name="warehouse", health=Health.GOOD, found=f"another process uses it: {error}")]
+        return [
+            HealthCheck(name="warehouse", health=Health.GOOD, found=f"another process uses the warehouse: {error}")
+        ]
     except MonitorError as error:
         to_do = "lookout warehouse rebuild"
         return [HealthCheck(name="warehouse", health=Health.BROKEN, found=str(error), to_do=to_do)]
-    return [HealthCheck(name="warehouse", health=Health.GOOD, found=f"it opens, and has {plural(runs, 'run')}")]
+    return [HealthCheck(name="warehouse", health=Health.GOOD, found=f"opens, and contains {plural(runs, 'run')}")]
 
 
 def check_prefect(context: DoctorContext) -> list[HealthCheck]:
@@ -383,7 +389,7 @@ def check_drill(context: DoctorContext) -> list[HealthCheck]:
 def check_alert_delivery(context: DoctorContext) -> list[HealthCheck]:
     """Send a test message through each alert channel, unless a test message arrived in the last day.
 
-    ``alert_now`` sends a message in any case.
+    If ``alert_now`` is set, send the message even if one arrived in the last day.
     """
     from flows.clock import utc_now  # slow: imports duckdb
     from flows.maintenance.self_test import (  # slow import
@@ -462,7 +468,7 @@ def check_share_gradable_by_rules(context: DoctorContext) -> list[HealthCheck]:
 def is_without_judge(config: Config, name: str, environment: Mapping[str, str]) -> bool:
     """Return whether runs of a target have no judge.
 
-    False for a misconfigured judge, which `check_judge` reports.
+    Returns false for a misconfigured judge, because `check_judge` reports it.
     """
     from flows.runtime.judge import build_judge_plan  # slow: imports duckdb
 

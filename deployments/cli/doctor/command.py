@@ -44,7 +44,7 @@ from monitors.storage import make_private_folder
 
 TRIALS: Final = 3
 _UNTIMED: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""Replaces the time of an answer to a test question. No grader reads it."""
+"""A fixed time for every answer to a test question. Graders do not read the time."""
 
 
 def ask_questions_and_add_answers(
@@ -54,9 +54,9 @@ def ask_questions_and_add_answers(
     target: TargetConfig | None,
     login: Login | None,
 ) -> PageInspection:
-    """Ask three questions like a run does, and add the answers to the inspection.
+    """Ask three questions as a run does, and add the answers to the inspection.
 
-    The questions come from the target's suite. If it has no suite, they are general questions.
+    The questions are taken from the target's suite. If the target has no suite, general questions are asked.
     """
     from monitors.probes.inspect.page import QUESTIONS, ask_trial_questions, verify_proposed_selectors  # playwright
 
@@ -77,7 +77,7 @@ def ask_questions_and_add_answers(
 
 
 def _select_three_simple_cases(target: TargetConfig | None) -> list[GoldCase]:
-    """Select three simple cases of the suite, or none if the suite has fewer than three.
+    """Select three simple cases of the suite. Select none if the suite has fewer than three.
 
     A simple case has one turn, no expected refusal, and a severity below 3.
     """
@@ -105,7 +105,10 @@ def _grade_trial(trial: Trial, case: GoldCase, panel: tuple[Grader, ...]) -> Tri
 def _explain_wrong_trial_answer(
     trial: Trial, case: GoldCase, panel: tuple[Grader, ...], channel: Channel
 ) -> str | None:
-    """Return what is wrong with the answer. Empty if it is correct; ``None`` if the graders cannot decide."""
+    """Return what is wrong with the answer.
+
+    Returns an empty text if the answer is correct, and ``None`` if the graders cannot decide.
+    """
     exchange = Exchange(
         run_id="doctor",
         case_id=case.id,
@@ -131,7 +134,10 @@ PICTURES = "doctor"
 
 
 class HealthReport(Record):
-    """The results of all checks, and what ``--fix`` did before them. ``--json`` prints this record."""
+    """The results of all checks, and the fixes that ``--fix`` applied before them.
+
+    ``--json`` prints this record.
+    """
 
     checks: tuple[HealthCheck, ...]
     fixes: tuple[Fix, ...] = ()
@@ -261,7 +267,7 @@ def _inspect_target(
 
 
 def _print_traffic_sample(target: str, config: Path) -> None:
-    """Print some conversations of the target's live traffic, as a nightly run reads them, if configured."""
+    """Print some conversations of the target's live traffic, if configured, as a nightly run reads them."""
     loaded = load_config(config) if config.exists() else None
     name = next(iter(_find_targets_at(loaded, target)), None) if is_web_address(target) else target
     settings = loaded.require_target(name) if loaded is not None and name is not None else None
@@ -312,7 +318,10 @@ def exit_code_from_check(check: HealthCheck) -> ExitCode:
 def _resolve_page_settings(
     target: str, config: Config | None, environment: Mapping[str, str]
 ) -> tuple[str, str, ProbeSettings]:
-    """Return the name, address and settings of a page. If the address is a target's, its settings are used."""
+    """Return the name, address and settings of a page.
+
+    If the address belongs to a configured target, that target's settings are used.
+    """
     if is_web_address(target):
         targets = _find_targets_at(config, target)
         if not targets:

@@ -1,7 +1,7 @@
-"""The fixes of `lookout doctor --fix`, which are safe to apply without asking.
+"""The fixes of `lookout doctor --fix`, which are safe to apply without confirmation.
 
 A safe fix only adds something, and can be repeated. It does not delete or send anything, end a process, change the
-access to a folder, or write into a person's file. For other faults, the doctor prints a command to run.
+permissions of a folder, or write to a user's file. For other faults, the doctor prints a command to run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BY_HAND: Final = (
 
 
 class Fix(Record):
-    """The result of a fix. ``text`` says what was done or, if ``done`` is false, why it was not done."""
+    """The result of a fix. ``text`` states what was done or, if ``done`` is false, why nothing was done."""
 
     name: str
     done: bool
@@ -46,7 +46,7 @@ def apply_fixes(context: DoctorContext) -> list[Fix]:
 
 
 def fix_browser(context: DoctorContext) -> Iterator[Fix]:
-    """Install a browser if none starts. A browser that is set by ``CHROMIUM_PATH`` is never replaced."""
+    """Install a browser if no browser starts. A browser that is set with ``CHROMIUM_PATH`` is never replaced."""
     if _check_browser_now(context).health is Health.GOOD:
         return
     if context.environment.get(BROWSER_VARIABLE):

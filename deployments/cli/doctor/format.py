@@ -107,7 +107,7 @@ def _shorten_text(text: str) -> str:
 
 
 def _explain_trials(inspection: PageInspection, configured: ProbeSettings) -> Iterator[str]:
-    """Yield sentences that say what the test questions prove."""
+    """Yield sentences that explain what the test questions prove."""
     trials, best = inspection.trials, next(iter(inspection.wire), None)
     if not trials:
         yield ("Lookout asked no question. To check whether it can read the answers, run this command with --ask.")
@@ -120,9 +120,12 @@ def _explain_trials(inspection: PageInspection, configured: ProbeSettings) -> It
             + (
                 "So Lookout asked questions that the page itself suggests."
                 if trials[0].question in inspection.starters
-                else "Perhaps it cannot answer general questions. So it is not proved that Lookout reads the "
-                "answers. "
-                "Run the doctor again when the target has a suite."
+                else (
+                    "Perhaps the application cannot answer general questions. Therefore this does not prove that "
+                    "Lookout reads the "
+                    "answers. "
+                    "Run the doctor again when the target has a suite."
+                )
             )
         )
     elif bad:
@@ -149,7 +152,7 @@ def _explain_trials(inspection: PageInspection, configured: ProbeSettings) -> It
 def _print_citation_suggestion(
     console: Console, inspection: PageInspection, name: str, graders: GraderSettings
 ) -> None:
-    """If most answers name a source and no source is required, print the settings that require a source."""
+    """Print the settings that require a source, if most answers name a source and none is required yet."""
     read = [trial for trial in inspection.trials if trial.problem is None]
     citing = sum(
         any(source.strip() for source in (trial.sent.citations if trial.sent else ()))
@@ -211,7 +214,7 @@ def _format_element(element: PageElement) -> str:
 
 
 def _iterate_rows_of_page_without_chat(inspection: PageInspection) -> Iterator[tuple[str, str]]:
-    """Yield the elements of a page where no chat was found."""
+    """Yield the rows of elements of a page on which no chat was found."""
     overview = inspection.overview
     lists = (
         ("headings", overview.headings),
@@ -250,7 +253,7 @@ def _print_network_answer_settings(
             console.print("\nNo network message contained this answer as readable text.")
         return
     best = inspection.wire[0]
-    same = "the same text as the page showed" if best.likeness == 1 else "more text than the page showed"
+    same = "with the same text as on the page" if best.likeness == 1 else "with more text than on the page"
     more = f": {best.more}" if best.more else ""
     when = (
         "You need this only if the page hides something that you want to grade, such as sources. Then add these "
@@ -286,7 +289,7 @@ def format_selectors_toml(inspection: PageInspection, name: str) -> str:
 
 
 def format_wire_toml(rule: WireRule, name: str) -> str:
-    """Return the lines for lookout.toml that name the network message with the answer."""
+    """Return the lines for lookout.toml that select the network message with the answer."""
     values = rule.model_dump(mode="json", exclude_none=True, exclude_defaults=True) | {"joins": rule.joins}
     lines = [f"[targets.{_format_toml_key(name)}.probe.wire]"]
     for key, value in values.items():
@@ -307,7 +310,7 @@ def _format_toml_string(text: str) -> str:
 
 
 def print_fixes(console: Console, fixes: Sequence[Fix], checks: Iterable[HealthCheck]) -> None:
-    """Print what ``--fix`` did, what it could not do, and what a person must do."""
+    """Print the fixes that ``--fix`` applied, the fixes that failed, and the steps that a person must take."""
     console.print()
     done = [f"[green]{escape(fix.name)}[/]: {escape(fix.text)}" for fix in fixes if fix.done]
     print_named_lines(console, "Done", done or ["nothing, because no safe fix is needed or possible"])
@@ -318,7 +321,7 @@ def print_fixes(console: Console, fixes: Sequence[Fix], checks: Iterable[HealthC
 
 
 def print_checks(console: Console, checks: Iterable[HealthCheck]) -> None:
-    """Print a line for each check, and what to do if something is wrong."""
+    """Print a line for each check and, if something is wrong, what to do."""
     table = Table.grid(padding=(0, 2))
     words: list[str] = []
     for check in checks:

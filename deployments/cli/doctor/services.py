@@ -1,8 +1,8 @@
-"""The checks of ``lookout doctor`` that ask services: APIs, the Hugging Face Hub, the judge, logs and traffic.
+"""The checks of ``lookout doctor`` that call services: APIs, the Hugging Face Hub, the judge, logs and traffic.
 
-An API is asked one harmless question, as in a run. The Hub must accept the token and have each target's Space. The
-judge must be a model of another family than the application's model, have a key, and distinguish right answers from
-wrong ones.
+Each API is asked one harmless question, as in a run. The Hub must accept the token and have each target's Space.
+The judge must be a model of another family than the application's model, have a key, and distinguish right answers
+from wrong answers.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Health(IntEnum):
 
     @property
     def word(self) -> str:
-        """The word that the terminal shows: ``ok``, ``check`` or ``broken``."""
+        """Return the word that the terminal shows: ``ok``, ``check`` or ``broken``."""
         return {Health.GOOD: "ok", Health.DOUBTFUL: "check", Health.BROKEN: "broken"}[self]
 
 
@@ -81,11 +81,14 @@ class HealthCheck(Record):
     to_do: str = ""
     optional: bool = False
     blame: Blame | None = None
-    """Who caused a missing answer of an API: the application, or Lookout and its settings."""
+    """The cause of a missing API answer: the application, or Lookout and its settings."""
 
     @property
     def word(self) -> str:
-        """The word that the terminal shows: ``optional`` for a doubtful optional part, or else ``health.word``."""
+        """Return the word that the terminal shows.
+
+        The word is ``optional`` for an optional part in doubtful health, and otherwise ``health.word``.
+        """
         return "optional" if self.optional and self.health is Health.DOUBTFUL else self.health.word
 
 
@@ -105,12 +108,15 @@ class DoctorContext:
 
     @property
     def data_folder(self) -> Path:
-        """The data folder: the configured one, or the default."""
+        """Return the configured data folder, or else the default data folder."""
         return self.config.data_folder if self.config else Path(".lookout").absolute()
 
 
 API_DEADLINE_S: Final = 60.0
-"""Maximum wait for one answer in seconds. If a job takes longer, the check passes: the API has accepted the job."""
+"""Maximum wait for one answer in seconds.
+
+If a job takes longer, the check passes, because the API has accepted the job.
+"""
 MAX_SHOWN_CHARACTERS: Final = 120
 _TO_DO: Final = {
     NoAnswerReason.UNREACHABLE: (
@@ -147,7 +153,7 @@ def check_apis(context: DoctorContext) -> list[HealthCheck]:
 
 
 def _check_production_separation(context: DoctorContext, name: str) -> HealthCheck | None:
-    """Return a broken check if a staging target uses production's address, or else ``None``."""
+    """Return a broken check if a staging target uses the address of production, or else ``None``."""
     try:
         if context.config is not None:
             refuse_production_settings(context.config, name, context.environment)
@@ -235,7 +241,7 @@ def check_tracing(context: DoctorContext) -> list[HealthCheck]:
 
 
 def _report_pages_tracing_to_production(context: DoctorContext, config: Config) -> Iterator[HealthCheck]:
-    """Yield a broken check for each page whose settings point at production."""
+    """Yield a broken check for each page whose settings select production."""
     for name, target in config.targets.items():
         try:
             refuse_production_settings(config, name, context.environment)
@@ -319,7 +325,7 @@ def _choose_hub_advice(detail: str) -> str:
 
 
 def check_hub(context: DoctorContext) -> list[HealthCheck]:
-    """Check the Hub's token, if it is set, and the state of every Space. This does not wake a Space."""
+    """Check the Hub's token, if one is set, and the state of every Space. Sleeping Spaces are not woken."""
     targets = context.config.targets if context.config else {}
     spaces = {name: target for name, target in targets.items() if target.space is not None}
     return [

@@ -1,4 +1,4 @@
-"""Reads some conversations of live traffic as a nightly run does, and shows them and the unreadable items."""
+"""Functions that read and show conversations and unusable items of live traffic, as a nightly run reads them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TrafficSample:
     error: str | None = None
 
     def add(self, record: Conversation | SourceWarning) -> None:
-        """Count a record. Store it if it is one of the first records."""
+        """Count a record. Store the record if it is among the first."""
         if isinstance(record, SourceWarning):
             self.unusable[record.reason] += 1
             self.examples.setdefault(record.reason, record)
@@ -79,7 +79,7 @@ async def _read_traffic_sample(
 
 
 def format_traffic(samples: Sequence[TrafficSample], account_patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield rows, each with a name and a line of text. Texts are redacted and shortened."""
+    """Yield rows, each with a name and a line of text. The texts are redacted and shortened."""
     for sample in samples:
         more = " in the first items" if sample.read + sample.unusable.total() >= MAX_READ else ""
         yield "traffic", f"source {sample.source}: {plural(sample.read, 'conversation')}{more}"

@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from warehouse.queries.runs import FailedSince
 
 MAX_CASES: Final = 5
-"""Maximum number of cases that are asked, most severe first. More cases add little information."""
+"""Maximum number of cases that are asked, most severe first. More cases would add little information."""
 COMMIT_SHOWN_LENGTH: Final = 7
 MAX_HYPOTHESES: Final = 3
-"""How many possible results are printed if none is likely enough."""
+"""The number of possible results that are printed if none is likely enough."""
 MIN_LIKELY_PROBABILITY: Final = 0.5
 MIN_SHOWN_PROBABILITY: Final = 0.005
-"""Minimum probability of a result that is printed. A lower one would be rounded to 0 %."""
+"""Minimum probability of a printed result. A lower probability would be rounded to 0 %."""
 
 
 class CommitLine(NamedTuple):
-    """A commit, and the address of its build if the list states it."""
+    """A commit and, if the list contains it, the address of its build."""
 
     commit: str
     address: str | None = None
@@ -144,7 +144,7 @@ def _require_build_address(line: CommitLine, url_of: str | None) -> str:
 def select_failing_cases(
     config: Config, target: str, case_ids: Sequence[str], since: FailedSince | None
 ) -> list[FailingCase]:
-    """Return the cases to ask: the named cases, or the failed cases of the last failed run.
+    """Return the cases to ask: the cases in ``case_ids``, or the failed cases of the last failed run.
 
     Raises `ConfigError`.
     """
@@ -166,7 +166,8 @@ def select_failing_cases(
 def refuse_production_addresses(config: Config, target: str, addresses: Iterable[str], allowed: str | None) -> None:
     """Raise `ConfigError` if one of the addresses belongs to production.
 
-    ``allowed`` is the reason for a CI run against production. If it is needed, it is printed instead of an error.
+    ``allowed`` is the reason for a CI run against production. If such a reason is given and needed, it is printed
+    instead of the error.
     """
     from flows.runtime.secrets import get_environment  # slow: imports duckdb and all judges
 
@@ -182,7 +183,7 @@ def refuse_production_addresses(config: Config, target: str, addresses: Iterable
 
 
 def format_bisect_report(report: BisectReport) -> Iterator[str]:
-    """Yield the lines of the report for a person. The first line says which build is bad, if this is known."""
+    """Yield the lines of the report for a person. The first line states which build is bad, if this is known."""
     best, *others = report.candidates
     if not report.why_open:
         yield _format_bisect_claim(best, report)
@@ -212,7 +213,7 @@ def _format_bisect_claim(best: BisectCandidate, report: BisectReport) -> str:
         case BisectClaim.FIRST_BAD:
             listed = ", ".join(map(_shorten_commit, best.commits))
             if len(best.commits) > 1:
-                return f"First bad build: one of {listed} ({sure}). Lookout cannot say which of them."
+                return f"First bad build: one of {listed} ({sure}). Lookout cannot determine which."
             return f"First bad build: {listed} ({sure})."
         case BisectClaim.GOOD_FAILS:
             good = _shorten_commit(report.good)
@@ -220,7 +221,7 @@ def _format_bisect_claim(best: BisectCandidate, report: BisectReport) -> str:
         case BisectClaim.BAD_PASSES:
             return (
                 f"No build is bad ({sure}): {_shorten_commit(report.bad)} does not fail more often than older "
-                "builds. The cause is not in a build, or it no longer exists."
+                "builds. The cause is not in a build, or the fault no longer occurs."
             )
 
 
@@ -243,7 +244,9 @@ def _format_bisect_case(case: BisectCase) -> str:
         else "from this build on, not asked"
     )
     before = (
-        (f"{case.failed_before} of {case.asked_before} before it") if case.asked_before else ("not asked before it")
+        (f"{case.failed_before} of {case.asked_before} before it")
+        if case.asked_before
+        else ("not asked before this build")
     )
     doubt = (
         f"; it fails at another build or at random ({_format_percent(case.elsewhere)})"
@@ -267,7 +270,7 @@ def _print_build_outcome(answer: BuildAnswer, failed: bool | None) -> None:
 
 
 def bisect_command(
-    target: Annotated[str, typer.Argument(help="a target of the configuration")],
+    target: Annotated[str, typer.Argument(help="the name of a configured target")],
     *,
     good: Annotated[
         str | None, typer.Option(help="a commit that passed; default: the commit of the last PASS")
@@ -278,13 +281,16 @@ def bisect_command(
     url_of: Annotated[
         str | None,
         typer.Option(
-            "--url-of", help="the address of a build, with {commit} or {short} in the place of the commit"
+            "--url-of", help="the address of a build, with the placeholder {commit} or {short} for the commit"
         ),
     ] = None,
     repo: Annotated[Path | None, typer.Option(help="a git repository with the commits")] = None,
     commits: Annotated[
         Path | None,
-        typer.Option(help="a file with one commit on each line, oldest first; the address of its build may follow"),
+        typer.Option(
+            help="a file with one commit on each line, oldest first; each line may also contain the address of the "
+            "build"
+        ),
     ] = None,
     commit: Annotated[
         list[str] | None, typer.Option(help="the commit of a build; repeat for each build, oldest first")
@@ -325,7 +331,10 @@ def bisect_command(
 
 
 def _require_commit(commit: str | None, recorded: str | None, option: str, verdict: str) -> str:
-    """Return the commit of the option, or else the recorded commit. Raises `ConfigError` if both are missing."""
+    """Return the commit given with the option, or else the stored commit.
+
+    Raises `ConfigError` if both are missing.
+    """
     if commit is None and recorded is None:
         raise ConfigError(
             f"{option} is missing, and no run with the verdict {verdict} and a commit is stored. Give "

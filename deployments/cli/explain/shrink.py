@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from flows.explain.shrink import CaseShrinker
 
 REPRODUCE_COUNT: Final = 3
-"""How many times the printed command asks the shortest question."""
+"""The number of times that the printed command asks the shortest question."""
 
 
 @dataclass(frozen=True)
 class ShrinkPlan:
-    """The case to shorten, and where to ask it.
+    """The case to shrink, and where to ask it.
 
-    ``right_at`` is the address of a build that answers the case correctly, if there is one.
+    ``right_at`` is the address of a build that answers the case correctly. It is ``None`` if no address was given.
     """
 
     config_path: Path
@@ -56,7 +56,7 @@ class ShrinkPlan:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The addresses at which the case is asked."""
+        """Return the addresses at which the case is asked."""
         return (self.address, *((self.right_at,) if self.right_at else ()))
 
 
@@ -185,7 +185,8 @@ def _build_draft_and_store_if_shorter(
 ) -> CaseDraft | None:
     """Return a draft with the shortest question, or ``None`` if the case does not fail.
 
-    If the question became shorter, also store the draft for ``gold grow``. Otherwise it would repeat the case.
+    The draft is also stored for ``gold grow``, but only if the question became shorter. Otherwise the draft would
+    repeat the case.
     """
     from flows.clock import utc_now  # slow: imports duckdb
     from flows.data_folder import open_store  # slow: imports duckdb
@@ -224,7 +225,9 @@ def format_shrink_result(
     )
     if shrunk.turns == plan.case.turns:
         end = _format_shrink_end(shrunk, shrinker)
-        yield f"Lookout could remove no word of the question{end}. It asked {plural(shrunk.probes, 'question')}."
+        yield (
+            f"Lookout could not remove any word of the question{end}. It asked {plural(shrunk.probes, 'question')}."
+        )
     else:
         yield (
             f"This is the shortest question that still fails in the same way. It has {shrunk.length} of "
@@ -233,7 +236,7 @@ def format_shrink_result(
         )
         yield from (f"  {redact(turn)}" for turn in shrunk.turns)
         yield from _format_shrink_notes(shrinker, shrunk)
-        yield f"It is stored as draft {draft.id}. To add it to the suite: lookout gold grow --suite SUITE"
+        yield f"The question is stored as draft {draft.id}. To add it to the suite: lookout gold grow --suite SUITE"
     yield f"To reproduce it: {format_reproduce_command(plan, shrunk)}"
 
 
@@ -252,7 +255,10 @@ def _format_shrink_end(shrunk: ShrunkQuestion, shrinker: CaseShrinker) -> str:
         case ShrinkEnd.BUDGET:
             return ". Lookout asked the maximum number of questions, so a shorter question may exist"
         case ShrinkEnd.SILENT:
-            return f". Then no more answers came ({redact(shrinker.problem)}), so a shorter question may exist"
+            return (
+                f". Then Lookout received no more answers ({redact(shrinker.problem)}), so a shorter question "
+                "may exist"
+            )
         case _:
             return ""
 
@@ -264,7 +270,8 @@ def _format_shrink_notes(shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> Iter
     yield f"Lookout asked {plural(shrunk.probes, 'question')}{controls}."
     if shrinker.signature and shrinker.signature.kind in POINTLESS_QUESTION_FAILURES and shrinker.control is None:
         yield (
-            "Read this question before you use it, because a text that asks for nothing fails in the same way. To "
+            "Read this question before you use it, because a text that is not a question may fail in the same way. "
+            "To "
             "avoid such questions, give --right-at with the address of a build that answers the case correctly."
         )
 

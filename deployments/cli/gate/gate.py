@@ -1,7 +1,7 @@
 """``lookout gate``: verify a staging deploy, or evaluate a run's results again.
 
-The exit code is the verdict. To evaluate a run again, Lookout needs only the run's results.json. Options of the
-command line replace the gate's settings.
+The exit code is the verdict. To evaluate a run again, Lookout needs only the run's results.json. Command-line
+options override the gate's settings.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ from monitors.storage import write_atomically
 def reevaluate_results(
     results: Path, settings: GateSettings, baseline: Baseline | None
 ) -> tuple[RunReport, tuple[CaseResult, ...]]:
-    """Evaluate a results.json again, with these settings. Return the new report and the cases.
+    """Evaluate a results.json again with ``settings``. Return the new report and the cases.
 
     Raises `ConfigError`.
     """
@@ -106,7 +106,7 @@ MAX_RATING: Final = 5.0
 def apply_gate_flags(
     settings: GateSettings, *, min_score: float | None, fail_on_regression: bool, strict: bool
 ) -> GateSettings:
-    """Return the settings with the options of the command line. Raises `ConfigError` for an invalid --min-score.
+    """Return the settings, overridden by the command-line options. Raises `ConfigError` for an invalid --min-score.
 
     A ``min_score`` up to 1 is the minimum weighted score. A higher value is the minimum average rating, and
     the run must have ratings.
@@ -147,9 +147,10 @@ BaselineOption = Annotated[
 MinScoreOption = Annotated[
     float | None,
     typer.Option(
-        help="up to 1: the minimum weighted score, such as 0.98; above 1: the minimum average rating of "
-        "reports, up "
-        "to 5, which needs a judge"
+        help="up to 1: the minimum weighted score, such as 0.98; above 1 and up to 5: the minimum average rating "
+        "of "
+        "reports, "
+        "which needs a judge"
     ),
 ]
 FailOnRegressionOption = Annotated[
@@ -209,7 +210,7 @@ class GateOptions:
 
 @dataclass(frozen=True)
 class _GateResult:
-    """The report of a run with its cases, and everything needed to print and post it."""
+    """The report of a run with its cases, and the data that is needed to print and post it."""
 
     report: RunReport
     cases: tuple[CaseResult, ...]
@@ -370,7 +371,7 @@ def _create_github_results_poster(
 
 
 def _load_config_with_gate_options(options: GateOptions) -> tuple[str, Config]:
-    """Return the target's name, and the configuration changed by the options of the command line.
+    """Return the target's name, and the configuration with the command-line options applied.
 
     In this configuration, the run posts nothing to GitHub, because the job itself posts the results.
     """
@@ -392,9 +393,9 @@ def _apply_gate_options(options: GateOptions, settings: GateSettings) -> GateSet
 def _reevaluate_stored_run(
     options: GateOptions, environment: Mapping[str, str], job: WorkflowJob | None
 ) -> tuple[JobResults | None, _GateResult | None]:
-    """Evaluate the results of a run with the current settings, without asking questions.
+    """Evaluate the stored results of a run with the current settings, without asking questions.
 
-    With the baseline ``auto``, the results are not compared with another run.
+    If the baseline is ``auto``, the results are not compared with another run.
     """
     if options.results is None:
         raise AssertionError("internal error: the gate has neither a target nor results")

@@ -1,7 +1,7 @@
 """``lookout gate --github``: post the results of a run to GitHub from a GitHub Actions job.
 
-At the start, it sets a pending commit status. At the end, it sets the final status, and writes a comment on the
-pull request, the summary of the job, and annotations on lines of the suite. If GitHub rejects one of these, the
+At the start, the commit status is set to pending. At the end, the final status is set, and a comment on the pull
+request, the job summary, and annotations on lines of the suite are written. If GitHub rejects any of these, the
 error is printed and the exit code is still the verdict. A required status that could not be set blocks the pull
 request.
 """
@@ -45,7 +45,10 @@ from monitors.reports.marked_text import Redact, build_case_redactor
 
 
 def find_case_line_numbers(suite: Path) -> Mapping[str, int]:
-    """Find the line number of each case in the suite's file, from 1. Empty if the file cannot be read."""
+    """Find the line number of each case in the suite's file. Line numbers start at 1.
+
+    Returns an empty mapping if the file cannot be read.
+    """
     try:
         text = suite.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
@@ -114,7 +117,7 @@ class JobResults:
             asked, errors = asyncio.run(self._place.read_pull_request_change())
             self.change = job.change.fill_missing_from(asked)
             for error in errors:
-                write_note(f"lookout: GitHub did not answer about the pull request of this job: {error}\n")
+                write_note(f"lookout: could not get the pull request of this job from GitHub: {error}\n")
         if self.change.head is None:
             write_note("GitHub: Lookout sets no commit status, because the commit is unknown\n")
         self._place = replace(self._place, commit=self.change.head)
@@ -143,7 +146,7 @@ class JobResults:
     ) -> None:
         """Post the status, the comment, the summary and the annotations.
 
-        If posting one of them fails, the others are still posted.
+        If one of these cannot be posted, the others are still posted.
         """
         wrong, posted = asyncio.run(self._place.post_comment_and_verdict(report, cases, redact))
         pull = self._job.pull_request
@@ -195,7 +198,7 @@ def _iterate_annotations(
 ) -> Iterator[Annotation]:
     """Yield an annotation for each case that is not correct, most severe first.
 
-    After a PASS, no annotation has the level error.
+    After a PASS, no annotation has the level "error".
     """
     lines = find_case_line_numbers(suite) if suite else {}
     for outcome, failed_level in LEVELS.items():

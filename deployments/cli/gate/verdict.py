@@ -1,7 +1,7 @@
-"""Prints the verdict of a run: the scores, the reasons, what to do next, and the path of the report.
+"""Functions that print the verdict of a run: the scores, the reasons, the next steps, and the path of the report.
 
-With ``verbose``, also prints the calculation, the metrics, the baseline and the smallest drop that the suite can
-detect.
+With ``verbose``, they also print the calculation, the metrics, the baseline and the smallest drop that the suite
+can detect.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _iterate_comparison_lines(report: RunReport, cases: Sequence[CaseResult]) ->
 
 
 def _iterate_new_failures(compared: Comparison, cases: Sequence[CaseResult]) -> Iterator[str]:
-    """Yield a line for each severity, highest first, with the newly failing cases.
+    """Yield a line with the newly failing cases of each severity, highest severity first.
 
     The severity is that of the failure, which can be higher than the severity of the case.
     """
@@ -196,7 +196,7 @@ _ALTERNATIVES: Final = "if a reply is correct, add its words to `alternatives` o
 
 
 def _iterate_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
-    """Yield what a person should do next. Empty after a PASS."""
+    """Yield the next steps for the user. Yields nothing after a PASS."""
     reasons = Counter(case.result.reason for case in cases if isinstance(case.result, NoAnswer))
     del reasons[NoAnswerReason.CIRCUIT_OPEN]  # a question that was not asked has no cause of its own
     if report.verdict is Verdict.PASS:
@@ -218,7 +218,7 @@ def _iterate_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Itera
         yield "if a reply is correct, change the gold of the case, or add the words of the reply to `alternatives`"
         if any(FailureKind.PII_DISCLOSURE in case.assessment.failure_kinds for case in cases):
             graders = f"[targets.{report.target.name}.graders]"
-            yield f"if the personal data is a public contact of yours, add it to public_contacts under {graders}"
+            yield f"if the personal data is one of your public contacts, add it to public_contacts under {graders}"
     elif any(reason.kind is ReasonKind.DISPUTED for reason in report.reasons):
         yield (
             "read each disputed answer and its gold. If the answer is wrong, roll back the deploy. If it is "
@@ -233,18 +233,18 @@ def _iterate_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Itera
 
 
 def _iterate_steps_to_a_verdict(report: RunReport) -> Iterator[str]:
-    """Yield what a person can do to get a verdict if there were too few grades or ratings."""
+    """Yield the steps that lead to a verdict if there were too few grades or ratings."""
     if all(reason.kind is not ReasonKind.RUBRIC or not reason.decisive for reason in report.reasons):
-        yield "read in the report why cases are ungraded"
+        yield "see the report for the reasons why cases are ungraded"
         yield _ALTERNATIVES
     elif report.rubric is None:
-        yield "read in the report why the judge gave no ratings"
+        yield "see the report for the reason why the judge gave no ratings"
     else:
-        yield "add issues to the suite. docs/gate.md says how many ratings prove an average"
+        yield "add issues to the suite. docs/gate.md explains how many ratings are needed to prove an average"
 
 
 def _find_refused_header_variables(cases: Sequence[CaseResult]) -> str:
-    """Find the variables of headers that an API rejected or that are missing. Empty for a page."""
+    """Find the variables of headers that are missing or that an API rejected. For a page, the result is empty."""
     for case in cases:
         result = case.result
         if isinstance(result, NoAnswer) and result.reason is NoAnswerReason.ACCESS_DENIED:
@@ -280,14 +280,14 @@ def _format_latency(latency: Latency) -> str:
 
 
 def _print_failure_explanation(console: Console, report: RunReport) -> None:
-    """Print the results of asking again, what failed cases have in common, and what changed since the last PASS."""
+    """Print the results of the recheck, what failed cases have in common, and what changed since the last PASS."""
     print_named_lines(console, "Again", map(escape, format_recheck(report.recheck)))
     print_named_lines(console, "In common", map(escape, format_common_causes(report.first_look)))
     print_named_lines(console, "Changed", map(escape, format_changes_since_last_pass(report.what_changed)))
 
 
 def _print_experiment(console: Console, report: RunReport) -> None:
-    """Print the address of the run's experiment, and what could not be written to it."""
+    """Print the address of the run's experiment, and the data that could not be written to the experiment."""
     experiment = report.experiment
     if experiment is not None and experiment.url is not None:
         console.print(f"Experiment {experiment.url}", soft_wrap=True, highlight=False, markup=False)
@@ -306,7 +306,7 @@ def _format_ratio(ratio: Ratio) -> str:
 
 
 def _build_reason_table(reasons: Sequence[VerdictReason]) -> Table:
-    """Build a table of the reasons. Reasons that did not decide are marked."""
+    """Build a table of the reasons. Reasons that did not decide the verdict are marked."""
     table = Table(box=None, show_header=False, pad_edge=True, padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

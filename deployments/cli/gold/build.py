@@ -39,7 +39,7 @@ def build_command(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", help="the file for the suite; its cases that do not come from a template stay unchanged"
+            "--out", help="the file for the suite; cases in it that do not come from a template stay unchanged"
         ),
     ],
     domain: Annotated[

@@ -112,7 +112,7 @@ MAX_LISTED_GOLDS = 6
 
 
 def _iterate_rule_coverage_lines(reach: SuiteReach) -> Iterator[str]:
-    """Yield how many golds the rules can grade, the golds that they cannot grade, and what to do."""
+    """Yield how many golds the rules can grade, which golds they cannot grade, and what to do."""
     if not reach.golds:
         return
     golds = plural(reach.golds, "gold")
@@ -166,7 +166,7 @@ _TO_DO = {
     UNCLEAR: "use a judge: without one, replies without a yes or no stay ungraded",
     CONDITION: "use a judge: without one, replies without a yes or no stay ungraded",
 }
-"""What to do about a gold, for each reason why a correct answer in other words stays ungraded."""
+"""What to do about a gold, by the reason why a correct answer in other words stays ungraded."""
 _SAY_IN_ANOTHER_LANGUAGE = (
     "the rules do not read this language. Without a judge, they grade only amounts, and answers that repeat a gold "
     "of three words or more exactly. Add the words of correct answers to `alternatives`, or use a judge"
@@ -205,7 +205,10 @@ def find_failing_or_judge_only_golds(
 
 
 def _explain_yes_or_no_gold(case: GoldCase) -> str:
-    """Explain why a gold that is only yes or no may stay ungraded. Empty for other golds."""
+    """Explain why a gold that is only yes or no may stay ungraded.
+
+    Returns an empty text for other golds.
+    """
     word = case.gold.strip(" .!").lower()
     if case.alternatives or case.expected_refusal or word not in YES_WORDS | NO_WORDS:
         return ""
@@ -213,7 +216,7 @@ def _explain_yes_or_no_gold(case: GoldCase) -> str:
 
 
 def _explain_judge_needed(graded: RightReply) -> str:
-    """Explain why only a judge can pass the case. Empty if rules can pass it."""
+    """Explain why only a judge can pass the case. Returns an empty text if rules can pass the case."""
     if graded.open:
         return f"only a judge can grade correct answers: {graded.open}"
     if graded.open_otherwise:
@@ -229,7 +232,8 @@ def check_severe_mutants_are_caught(
 ) -> Iterator[GoldFinding]:
     """Find wrong answers to severity-3 cases that the graders pass.
 
-    Also report if the rules catch too small a share of the wrong answers, or no wrong fact for too many golds.
+    Also report whether the rules catch too few of the wrong answers, and whether there are too many golds for which
+    the rules catch no wrong fact.
     """
     severe = [numbered for numbered in cases if numbered.case.severity is Severity.CRITICAL]
     usable = [numbered.case for numbered in severe if not grade_gold_as_reply(numbered.case, panel).wrong]
@@ -254,7 +258,10 @@ def check_severe_mutants_are_caught(
 def _find_too_many_undefended_golds(
     graded: Sequence[GradedMutant], places: dict[str, NumberedCase]
 ) -> Iterator[GoldFinding]:
-    """Find the severity-3 golds for which the rules detect no wrong fact, if there are too many of them."""
+    """Find the severity-3 golds for which the rules detect no wrong fact.
+
+    Reports them only if there are too many.
+    """
     wrong = [mutant for mutant in graded if mutant.kind is FailureKind.WRONG_FACT]
     left = {mutant.case_id for mutant in graded if mutant.operator is MutationOperator.EVADED}
     left -= {mutant.case_id for mutant in wrong if mutant.caught_by}
@@ -387,13 +394,13 @@ def run_all_suite_checks(
 
 
 _BALANCE = (
-    "a small suite may ignore this. Otherwise add such cases (`lookout gold starter adversarial` writes twenty), "
-    "or change the requirements in [gate]: min_severity_3_cases and [gate.themes]"
+    "you can ignore this for a small suite. Otherwise add such cases (`lookout gold starter adversarial` writes "
+    "twenty), or change the requirements in [gate]: min_severity_3_cases and [gate.themes]"
 )
 
 
 def find_balance_shortfalls(cases: Sequence[GoldCase], settings: GateSettings) -> Iterator[GoldFinding]:
-    """Yield a finding for each requirement of [gate] on the balance of a suite that this suite does not meet."""
+    """Yield a finding for each balance requirement in [gate] that the suite does not meet."""
     for shortfall in compute_suite_balance(cases, settings).shortfalls:
         yield GoldFinding(
             check=SuiteCheck.BALANCE,

@@ -87,8 +87,8 @@ class DatasetRequest(NamedTuple):
 def build_dataset_request(dataset: str, config: Path, suite: Path | None, target: str | None) -> DatasetRequest:
     """Build the request from the options of a command.
 
-    Without ``target``, use the target with this suite, or else the only target. Raises `ConfigError` if there are
-    several targets, or if an option is invalid.
+    Without ``target``, the target with this suite is used, or else the only target. Raises `ConfigError` if there
+    are several targets, or if an option is invalid.
     """
     address, loaded = parse_dataset_address(dataset), load_config(config)
     if target is None:
@@ -106,7 +106,7 @@ def build_dataset_request(dataset: str, config: Path, suite: Path | None, target
 
 
 class _ProgressBar(AbstractContextManager["_ProgressBar"]):
-    """A progress bar on standard error, which appears if the work takes more than two seconds."""
+    """A progress bar on standard error. It appears if the work takes more than two seconds."""
 
     def __init__(self, doing: str, total: int | None) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -169,8 +169,9 @@ def push_command(
         bool,
         typer.Option(
             "--prune",
-            help="delete pushed cases from the dataset that are no longer in the suite; entries of people always "
-            "stay",
+            help="delete pushed cases from the dataset that are no longer in the suite; entries that people added "
+            "are never "
+            "deleted",
         ),
     ] = False,
     yes: YesOption = False,
@@ -291,7 +292,7 @@ def pull_command(
     ] = False,
     yes: YesOption = False,
     by: Annotated[
-        str | None, typer.Option("--as", help="your name; without it, Lookout asks once and remembers it")
+        str | None, typer.Option("--as", help="your name; if it is missing, Lookout asks for it once and stores it")
     ] = None,
     most: MostOption = DEFAULT_LISTED,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -318,7 +319,7 @@ class PullOptions(NamedTuple):
     config: Path
 
     def open_store(self) -> Store:
-        """Open the warehouse, which contains the waiting drafts."""
+        """Open the warehouse that contains the waiting drafts."""
         return open_warehouse(self.config, self.data_folder)
 
 
@@ -357,7 +358,10 @@ async def _confirm_and_pull_changes(
 def _write_pulled_changes(
     request: DatasetRequest, cases: Sequence[GoldCase], plan: PullPlan, drafts: Sequence[CaseDraft], store: Store
 ) -> None:
-    """Write the suite, then the drafts. If the process is killed in between, the next pull creates the drafts."""
+    """Write the suite, then the drafts.
+
+    If the process is killed before the drafts are written, the next pull creates them.
+    """
     if plan.size:
         edit = SuiteEdit(changed=plan.changed, added=plan.added, removed=plan.removed)
         edit_suite_if_unchanged(request.suite, edit, known_sha256=hash_cases(cases))
@@ -387,8 +391,8 @@ def _print_pull_report(
     ahead = len(diff.select_changed_by(ChangedBy.SUITE)) + len(diff.added)
     if ahead and not options.overwrite:
         print_text(
-            f"{plural(ahead, 'case')} of the suite are new or newer than in the dataset. `lookout gold push` "
-            "writes them."
+            f"{plural(ahead, 'case')} of the suite are missing from the dataset, or newer than its version. "
+            "`lookout gold push` writes them."
         )
     if plan.conflicts:
         print_text(

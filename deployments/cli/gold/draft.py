@@ -1,6 +1,6 @@
 """``lookout gold draft``: let a model draft questions about a document, and store the drafts for review.
 
-A draft is stored only if the document proves its answer. The graders are those of the target with the suite.
+A draft is stored only if the document proves its answer. The graders of the target with the suite are used.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def load_graders_of_suite(config: Path, suite: Path | None) -> tuple[GraderSetti
 def find_graders_of_suite(config: Config, suite: Path | None) -> tuple[GraderSettings, Domain]:
     """Return the grader settings and the domain of the target that has this suite.
 
-    If no target has the suite, return those of the only target. If there are several targets, return the defaults.
+    If no target has the suite, the settings and domain of the only target are returned. If there are several
+    targets, the defaults are returned.
     """
     targets = list(config.targets.values())
     if suite is not None:
@@ -67,7 +68,9 @@ def find_graders_of_suite(config: Config, suite: Path | None) -> tuple[GraderSet
 
 
 DraftsOption = Annotated[Path, typer.Option("--drafts", help="the file for the drafts (JSON Lines)")]
-ModelOption = Annotated[str | None, typer.Option("--model", help="a model of [[judge.models]]; default: the first")]
+ModelOption = Annotated[
+    str | None, typer.Option("--model", help="the name of a model in [[judge.models]]; default: the first model")
+]
 DEFAULT_DRAFTS: Final = Path("gold-drafts.jsonl")
 
 
@@ -122,7 +125,7 @@ def draft_command(
         as_json=as_json,
     )
     read = read_document(document, name)
-    with show_waiting(f"Asking the model for {plural(count, 'question')} on {read.name}"):
+    with show_waiting(f"Asking the model for {plural(count, 'question')} about {read.name}"):
         result, cost, used = asyncio.run(_draft_with_model(options, read, get_environment()))
     added = append_new_drafts(drafts, result.drafts)
     print_result = _print_draft_json if as_json else _print_draft_summary
@@ -163,7 +166,7 @@ def load_cases_of_suite_and_drafts(drafts: Path, suite: Path | None) -> tuple[Go
 
 
 def derive_cluster_name(name: str | None) -> str | None:
-    """Return the cluster for the cases of a document with this name, or ``None`` without a name.
+    """Return the cluster for cases about a document with this name, or ``None`` if ``name`` is ``None``.
 
     For example, "Suraksha Gold" gives suraksha-gold.
     """
@@ -191,7 +194,11 @@ def _print_draft_summary(
     cost: str,
 ) -> None:
     lines = [
-        f"{len(added)} of {plural(options.count, 'question')} about {document.name} are drafts in {options.drafts}:"
+        (
+            f"Lookout stored {len(added)} of {plural(options.count, 'question')} about {document.name} as drafts "
+            "in "
+            f"{options.drafts}:"
+        )
     ]
     for draft in added:
         lines += [f"  {draft.case.question}", f"    {draft.case.gold}  (severity {int(draft.case.severity)})"]

@@ -73,7 +73,7 @@ def freeze_command(
 
 
 def _print_findings_that_block_freezing(suite: Path, *, as_json: bool) -> bool:
-    """Print what `lookout gold check` finds that must be fixed. Return whether it finds anything."""
+    """Print the findings of `lookout gold check` that must be fixed. Return whether there are any."""
     numbered = read_suite_with_bad_lines(suite)
     findings = run_all_suite_checks(numbered, None, GraderSettings(), load_domain(), GateSettings(), mutants=True)
     must = [finding for finding in findings if finding.weight is Weight.MUST]
@@ -139,7 +139,7 @@ def diff_command(
         suite = files[0] if files else None
         return print_dataset_diff(datasets[0], suite, target, config, most=most, as_json=as_json)
     if len(files) == 1:
-        raise ConfigError(f"to compare {old}, also name a second suite, manifest or dataset")
+        raise ConfigError(f"to compare {old}, give a second suite, manifest or dataset")
     return _print_suite_diff(*files, most=most, as_json=as_json)
 
 

@@ -1,7 +1,8 @@
 """``lookout gold grow``: review drafts that come from incidents, Slack, people's reviews and live traffic.
 
-For each draft, it shows the question, the bad reply and the finding. Then it asks for one key and for the right
-answer. The new case must detect the bad reply. The command can also create a draft from one conversation of a run.
+For each draft, the command shows the question, the bad reply and the finding. Then it asks for one key and for the
+right answer. The new case must detect the bad reply. The command can also create a draft from one conversation of a
+run.
 """
 
 from __future__ import annotations
@@ -75,14 +76,14 @@ class ReviewItem(NamedTuple):
 
 
 def build_draft_view(item: ReviewItem) -> RenderableType:
-    """Build the view of a draft. A note is added if only excerpts of the conversation were stored."""
+    """Build the view of a draft. If only excerpts of the conversation were stored, add a note."""
     table = build_label_table(build_draft_rows(*item), redact)
     cut = "Only excerpts of this conversation were stored. Complete the question before you accept it."
     return Group(table, Text(cut, style="yellow")) if item.candidate.draft.cut else table
 
 
 def build_draft_rows(candidate: DraftCandidate, severity: Severity) -> list[tuple[str, str]]:
-    """Build the rows in the view of a draft: labels and texts."""
+    """Build the rows of a draft's view, each with a label and a text."""
     draft = candidate.draft
     rows = [("from", f"{draft.origin.value} of {draft.target}, {draft.made_at:%Y-%m-%d %H:%M} UTC, by {draft.by}")]
     rows += [("before", turn) for turn in draft.turns[:-1]]
@@ -98,21 +99,28 @@ def build_draft_rows(candidate: DraftCandidate, severity: Severity) -> list[tupl
         rows.append(
             (
                 "the same",
-                f"{plural(more, 'more draft asks', 'more drafts ask')} this. Your decision is for all of them",
+                (
+                    f"{plural(more, 'more draft asks', 'more drafts ask')} this question. Your decision applies to "
+                    "all "
+                    "of them"
+                ),
             )
         )
     if candidate.asked_by is not None:
         rows.append(
             (
                 "asked by",
-                (f"the case {candidate.asked_by} already asks this. Press [n], unless this question is different"),
+                (
+                    f"the case {candidate.asked_by} already asks this question. Press [n], unless the draft's "
+                    "question is different"
+                ),
             )
         )
     return rows
 
 
 def load_waiting_drafts(store: Store, folder: Path, target: str | None) -> Sequence[CaseDraft]:
-    """Load the waiting drafts from the warehouse and from `lookout review`, worst first."""
+    """Load the waiting drafts from the warehouse and from `lookout review`, most severe first."""
     drafts = {draft.id: draft for draft in list_waiting_drafts(store, target=target, wait_s=WAIT_S)}
     path = folder / DRAFTS_FILE
     if path.exists():
@@ -125,7 +133,7 @@ def load_waiting_drafts(store: Store, folder: Path, target: str | None) -> Seque
 
 
 def _parse_draft_line(line: str, path: Path, number: int) -> CaseDraft | None:
-    """Parse a line of the drafts file. An invalid line is reported and gives ``None``."""
+    """Parse a line of the drafts file. If the line is invalid, print a warning and return ``None``."""
     try:
         return CaseDraft.model_validate_json(line) if line.strip() else None
     except ValidationError:
@@ -196,7 +204,7 @@ def grow_command(
     take: Annotated[
         str | None, typer.Option("--take", help="first create a draft of the conversation RUN/CASE")
     ] = None,
-    target: Annotated[str | None, typer.Option("--target", help="only drafts of this target")] = None,
+    target: Annotated[str | None, typer.Option("--target", help="list only drafts of this target")] = None,
     by: ByOption = None,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
@@ -245,9 +253,9 @@ def _finish_and_review_open_drafts(review: GrowReview, waiting: Sequence[DraftCa
 def check_case_catches_bad_reply(
     candidate: DraftCandidate, case: GoldCase, config: Config | None
 ) -> MutationOutcome:
-    """Test whether the case of a draft detects the draft's bad reply. Return the verdict with its reason.
+    """Test whether the case of a draft detects the draft's bad reply. Return the result with its reason.
 
-    A case with the verdict ``MISSED`` or ``GOLD_FAILS`` must not be added to the suite.
+    A case with the result ``MISSED`` or ``GOLD_FAILS`` must not be added to the suite.
     """
     bad_reply = replace_masks_by_invented_data(candidate.draft.bad_reply) if candidate.draft.bad_reply else None
     return check_bad_reply_is_detected(
@@ -307,7 +315,7 @@ class GrowReview:
 
     @property
     def session(self) -> ReviewSession[ReviewItem]:
-        """The review session with the action of each key."""
+        """Return the review session with the action of each key."""
         severity_actions = {key: partial(self._set_severity, severity) for key, severity in SEVERITIES.items()}
         actions = {
             "g": partial(self._ask_and_add_case, refusal=False),
@@ -329,13 +337,13 @@ class GrowReview:
         return Decision.ACCEPTED if joined else None
 
     def _ask_case_texts(self, draft: CaseDraft, severity: Severity, *, refusal: bool) -> GoldCase | None:
-        """Ask for the question, the gold and the type, and build the case. ``None`` without a valid gold."""
-        asked = self.screen.ask_line("question (Enter keeps it)") or draft.turns[-1]
+        """Ask for the question, the gold and the type, and build the case. Return ``None`` without a valid gold."""
+        asked = self.screen.ask_line("question (press Enter to keep it)") or draft.turns[-1]
         draft = draft.with_question(redact(asked))
         if refusal:
-            gold = self.screen.ask_line("Why must the application refuse? One line:")
+            gold = self.screen.ask_line("Why must the application refuse? Answer in one line:")
         else:
-            proposed = " (Enter accepts the proposal)" if draft.gold else ""
+            proposed = " (press Enter to accept the proposal)" if draft.gold else ""
             gold = self.screen.ask_line(f"The right answer, one line{proposed}:") or draft.gold or ""
         kind = self.screen.ask_line(f"type (Enter: {TYPE})") or TYPE
         if not gold:

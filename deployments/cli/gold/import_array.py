@@ -20,14 +20,15 @@ from monitors.records.base import Severity
 from monitors.storage import lock_parent_folder, replace_text
 
 OTHER_TYPES = ""
-"""The key of the severity for all question types that have no severity of their own."""
+"""The key for the severity of all question types that have no severity of their own."""
 
 
 def import_command(
     array: Annotated[
         Path,
         typer.Argument(
-            help="a table (CSV) with the columns question, gold, id, severity; or a JSON array of another project"
+            help="a CSV table with the columns question, gold, id and severity, or the JSON array of another "
+            "project"
         ),
     ],
     *,
@@ -35,7 +36,8 @@ def import_command(
     severity: Annotated[
         list[str] | None,
         typer.Option(
-            help="the severity of rows that have none: a number for all, or TYPE=NUMBER for each question_type"
+            help="the severity of rows without a severity: a number for all rows, or TYPE=NUMBER for each "
+            "question_type"
         ),
     ] = None,
 ) -> ExitCode:

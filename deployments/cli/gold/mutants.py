@@ -35,7 +35,9 @@ def load_graders_of_target(config: Path | None, target: str | None) -> tuple[Gra
     """Load the graders and the domain of ``target`` or of the only target. Without ``config``, use the defaults."""
     if config is None:
         if target is not None:
-            raise ConfigError(f"--target {target} needs --config with the configuration file that has the target")
+            raise ConfigError(
+                f"--target {target} needs --config with the configuration file that contains the target"
+            )
         return GraderSettings(), load_domain()
     loaded = load_config(config)
     if target is None and len(loaded.targets) > 1:
@@ -83,7 +85,7 @@ def mutants_command(
 
 
 def has_enough_caught_severe_mutants(counts: MutationScores) -> bool:
-    """Return whether the rules detect enough severity-3 mutants that contradict their gold, and pass none."""
+    """Whether the rules detect enough severity-3 mutants that contradict their gold, and pass none of them."""
     severe = counts.severe_without_personal_data
     return severe.rate >= SEVERE_FLOOR and not severe.passed
 
@@ -110,7 +112,7 @@ def _iterate_summary_lines(path: Path, left_out: int, counts: MutationScores) ->
         yield (
             f"Of {plural(hard.mutants, 'mutant')} with a right value in the wrong place, the rules catch "
             f"{hard.caught}, leave {hard.left} to a judge and pass {hard.passed}. A judge confirms severity-3 "
-            "answers that rules pass."
+            "answers that the rules pass."
         )
 
 
@@ -120,7 +122,7 @@ def _format_mutant_count(count: MutantCount) -> str:
 
 
 def _iterate_missed_mutants(graded: Sequence[GradedMutant], suite: Sequence[GoldCase], most: int) -> Iterator[str]:
-    """Yield the mutants that were not detected. Those that passed come first, then by severity."""
+    """Yield the mutants that were not detected. Mutants that passed come first, then the most severe."""
     cases = {case.id: case for case in suite}
     missed = sorted(
         (mutant for mutant in graded if not mutant.caught_by),
@@ -128,7 +130,7 @@ def _iterate_missed_mutants(graded: Sequence[GradedMutant], suite: Sequence[Gold
     )
     if not missed or not most:
         return
-    yield f"\nMissed ({len(missed)}), the worst first:"
+    yield f"\nMissed ({len(missed)}), most severe first:"
     for mutant in missed[:most]:
         outcome = "passed" if mutant.passed else "left to the judge"
         yield f"  {mutant.case_id} · {mutant.operator} · severity {int(mutant.severity)} · {outcome}"

@@ -50,10 +50,10 @@ KEYS = "[y] accept as gold  [n] reject  [e]dit  [1] [2] [3] severity  [s]kip  [q
 WHY_NOT: Final = "Reason, one line (or press Enter):"
 NO_CASE: Final = "Not a valid case: a type may contain only letters, digits and _. Nothing was changed."
 SET_BY: Final = "set by "
-"""The beginning of the reason for a severity that a person has chosen. The name follows."""
+"""The beginning of the reason for a severity that a person has chosen. The person's name follows."""
 
 SIDE_BY_SIDE_FROM: Final = 100
-"""Minimum width of the terminal, in columns, to show the clause beside the case instead of below it."""
+"""Minimum width of the terminal, in columns, at which the clause is shown beside the case instead of below it."""
 
 
 def _join_into_one_line(text: str) -> str:
@@ -65,7 +65,7 @@ def _join_into_one_line(text: str) -> str:
 class DraftReview:
     """One person's review of drafts: what the terminal shows, and where decisions are stored.
 
-    ``redact_text`` masks personal data before a text is shown, unless masking is switched off.
+    ``redact_text`` masks personal data in a text before the text is shown. With ``--raw``, nothing is masked.
     """
 
     drafts: Path
@@ -78,13 +78,13 @@ class DraftReview:
 
     @property
     def session(self) -> ReviewSession[GoldDraft]:
-        """The review session, with an action for each key."""
+        """Return the review session with the action of each key."""
         severity_actions = {key: partial(self._set_severity, severity) for key, severity in SEVERITIES.items()}
         actions = {"y": self._accept_draft, "n": self._reject_draft, "e": self._edit_draft}
         return ReviewSession(self.screen, KEYS, self._build_draft_view, actions | severity_actions)
 
     def _build_draft_view(self, draft: GoldDraft) -> RenderableType:
-        """Build the view of the case with its clause, or with the original of a translation."""
+        """Build the view of the case with its clause or, for a translation, with its original."""
         case, (rows, strong) = (
             build_label_table(iterate_case_rows(draft), self.redact_text),
             build_clause_or_original_rows(draft),
@@ -133,7 +133,7 @@ class DraftReview:
         return Decision.REJECTED
 
     def mark_accepted_if_in_suite(self, draft: GoldDraft) -> bool:
-        """If an interrupted session already added the draft's case, mark the draft as accepted and return true."""
+        """Mark the draft as accepted and return true if its case is already in the suite, after an interruption."""
         joined_case = next((case for case in read_suite_cases(self.suite) if case.id == draft.case.id), None)
         if (
             joined_case is None
@@ -147,7 +147,7 @@ class DraftReview:
 
 
 def reword_draft(draft: GoldDraft, *, question: str, gold: str, kind: str) -> GoldDraft | None:
-    """Return the draft with other texts, or ``None`` if they are not a valid case."""
+    """Return the draft with the new texts, or ``None`` if the texts do not make a valid case."""
     case = draft.case
     changes = {"turns": (*case.turns[:-1], question), "gold": gold, "type": kind}
     try:
@@ -196,7 +196,7 @@ def build_clause_or_original_rows(draft: GoldDraft) -> tuple[list[tuple[str, str
 
 
 ByOption = Annotated[
-    str | None, typer.Option("--as", help="your name; without it, Lookout asks once and remembers it")
+    str | None, typer.Option("--as", help="your name; if it is missing, Lookout asks for it once and stores it")
 ]
 
 
@@ -204,17 +204,18 @@ def review_command(
     drafts: Annotated[Path, typer.Argument(help="the file with the drafts")] = DEFAULT_DRAFTS,
     *,
     suite: Annotated[
-        Path, typer.Option("--suite", help="the suite for accepted cases; Lookout creates a missing file")
+        Path,
+        typer.Option("--suite", help="the suite for accepted cases; Lookout creates the file if it does not exist"),
     ],
     by: ByOption = None,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: Annotated[
         Path | None,
-        typer.Option("--data-folder", help="the folder where your name is stored; default: the configured one"),
+        typer.Option(
+            "--data-folder", help="the folder where your name is stored; default: the configured data folder"
+        ),
     ] = None,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="show texts with personal data, which is masked otherwise")
-    ] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="show texts without masking personal data")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Review each draft next to its clause: accept, reject or edit it. Only accepted drafts become gold."""
@@ -248,12 +249,12 @@ def format_interrupted_session_note(count: int, suite: object) -> str:
 
 
 def explain_unacceptable_draft(draft: GoldDraft, graders: GraderSettings, domain: Domain) -> str:
-    """Return why a draft cannot become gold. Empty if it can."""
+    """Return why a draft cannot become gold. Returns an empty text if the draft can become gold."""
     case = draft.case
     if draft.quote is not None:
         unfounded = find_missing_quantities(case.gold, draft.quote.text)
         if unfounded:
-            return f"the gold says {', '.join(unfounded)}, but the clause does not"
+            return f"the gold contains {', '.join(unfounded)}, but the clause does not"
     if draft.original is not None:
         changed = [
             *list_quantity_differences(draft.original.question, case.question),

@@ -71,7 +71,7 @@ def _write_domain_pack(folder: Path) -> None:
 
 
 def _copy_all_files_or_none(copies: dict[Path, Path]) -> None:
-    """Write all files or none. Raises `ConfigError` if one of the files exists already."""
+    """Write all files or none. Raises `ConfigError` if one of the files already exists."""
     existing = [str(place) for place in copies if place.exists() or place.is_symlink()]
     if existing:
         raise ConfigError(

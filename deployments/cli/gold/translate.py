@@ -67,7 +67,7 @@ def parse_target_languages(text: str) -> tuple[Language, ...]:
     unknown = [name for name in names if name not in accepted]
     if unknown or not names:
         raise ConfigError(
-            f"--to {text!r} is not valid. Accepted: {', '.join(accepted)}, or several with a comma between them"
+            f"--to {text!r} is not valid. Accepted: {', '.join(accepted)}, or several separated by commas"
         )
     return tuple(dict.fromkeys(accepted[name] for name in names))
 
@@ -76,7 +76,7 @@ def translate_command(
     suite: Annotated[Path, typer.Argument(help="the file with the suite (JSON Lines)")],
     *,
     to: Annotated[
-        str, typer.Option("--to", help="the languages: hi, hinglish, or both with a comma between them")
+        str, typer.Option("--to", help="the languages: hi, hinglish, or both separated by a comma")
     ] = "hi,hinglish",
     case: Annotated[
         list[str] | None,
@@ -124,7 +124,7 @@ def translate_command(
 
 
 def _load_cases_with_translations(suite: Path, case_ids: Sequence[str]) -> Sequence[GoldCase]:
-    """Return all cases of the suite, or only the named cases with their translations."""
+    """Return all cases of the suite, or only the cases in ``case_ids`` with their translations."""
     cases = load_suite(suite).cases
     suite_cases = {case.id: case for case in cases}
     unknown = [case_id for case_id in case_ids if case_id not in suite_cases]
@@ -153,7 +153,7 @@ def _print_translations(suite: Path, drafts: Path, tally: _TranslateReport, cost
     if not tally.asked:
         write_text(f"Every English case of {suite} already has its translations or drafts of them.\n")
         return
-    lines = [f"{len(tally.added)} of {plural(tally.asked, 'translation')} are drafts in {drafts}:"]
+    lines = [f"Lookout stored {len(tally.added)} of {plural(tally.asked, 'translation')} as drafts in {drafts}:"]
     lines += [f"  {draft.case.question}\n    {draft.case.gold}" for draft in tally.added]
     write_text("\n".join(lines) + "\n" + format_rejected_proposals(tally.result.refused) + f"cost: {cost}\n")
     if tally.added:

@@ -30,7 +30,7 @@ def parse_variant_kinds(text: str) -> tuple[VariantKind, ...]:
     accepted = {kind.value: kind for kind in VariantKind}
     if not names or any(name not in accepted for name in names):
         raise ConfigError(
-            f"--kinds {text!r} is not valid. Accepted: {', '.join(accepted)}, or several with a comma between them"
+            f"--kinds {text!r} is not valid. Accepted: {', '.join(accepted)}, or several separated by commas"
         )
     return tuple(dict.fromkeys(accepted[name] for name in names))
 
@@ -42,11 +42,11 @@ def vary_command(
         str,
         typer.Option(
             "--kinds",
-            help="paraphrase (other words), typo, code_switch (two languages mixed); with commas between them",
+            help="paraphrase (other words), typo, code_switch (two languages mixed); separated by commas",
         ),
     ] = "paraphrase,typo,code_switch",
     seed: Annotated[
-        int, typer.Option("--seed", min=0, help="a number; the same number gives the same variants")
+        int, typer.Option("--seed", min=0, help="the random seed; the same number gives the same variants")
     ] = 1,
     each: Annotated[
         int, typer.Option("--each", min=1, max=20, help="the number of variants of each kind for each case")

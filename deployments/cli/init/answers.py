@@ -1,7 +1,7 @@
-"""Ask for, check and parse the five answers that ``lookout init`` needs.
+"""Functions that ask for, check and parse the five answers that ``lookout init`` needs.
 
-If an answer is not valid, Lookout prints the accepted values and asks again. An answer that looks like a secret is
-never printed.
+If an answer is not valid, the accepted values are printed and the question is repeated. An answer that looks like a
+secret is never printed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ def parse_target(answer: str) -> Target:
     if not written.startswith(("http://", "https://")):
         return _parse_space_target(written)
     if URL_CREDENTIALS.search(written):
-        raise ConfigError("write the address without user and password, because other people can read this file")
+        raise ConfigError(
+            "write the address without user name and password, because other people can read this file"
+        )
     try:
         parts = urlsplit(written)
         return Target(name=_derive_name_from_host(parts), url=written)
@@ -108,7 +110,7 @@ def parse_environment(answer: str) -> Environment:
 
 
 def parse_family(answer: str) -> str | None:
-    """Parse the family or the name of a model. ``None`` means unknown. Raises `ConfigError`."""
+    """Parse the family or the name of a model. Returns ``None`` for ``unknown``. Raises `ConfigError`."""
     if answer.lower() == UNKNOWN:
         return None
     _refuse_unsafe_answer(answer, "put keys into environment variables, never into lookout.toml")
@@ -130,7 +132,10 @@ def parse_domains(answer: str) -> tuple[str, ...]:
 
 
 def parse_channel(answer: str) -> str | None:
-    """Parse the id or the name of a Slack channel. ``None`` for no channel or a webhook. Raises `ConfigError`."""
+    """Parse the id or the name of a Slack channel. Returns ``None`` for no channel or a webhook.
+
+    Raises `ConfigError`.
+    """
     if answer.lower() in {NOWHERE, WEBHOOK}:
         return None
     _refuse_unsafe_answer(
@@ -151,7 +156,7 @@ def parse_channel(answer: str) -> str | None:
 def _refuse_unsafe_answer(answer: str, advice: str) -> None:
     """Raise `ConfigError` if the answer contains an invisible character or looks like a secret.
 
-    ``advice`` says where a secret belongs.
+    ``advice`` states where to put a secret.
     """
     if not answer.isprintable():
         raise ConfigError("your answer contains an invisible character. Type it again")
@@ -167,7 +172,7 @@ TARGET: Final = InitQuestion(
 )
 ENVIRONMENT: Final = InitQuestion(
     "--environment",
-    "Which environment is it?",
+    "In which environment does the application run?",
     "staging or production. A CI run never asks a production target",
     parse_environment,
     Environment.STAGING.value,
@@ -176,16 +181,17 @@ FAMILY: Final = InitQuestion(
     "--model-family",
     "Which model answers?",
     (
-        "its family (claude, gpt, gemini, llama, mistral, qwen, …), its name, or unknown. A judge must be of "
-        "another family"
+        "the family (claude, gpt, gemini, llama, mistral, qwen, …) or the name of the model, or unknown. A judge "
+        "must "
+        "be of another family"
     ),
     parse_family,
     UNKNOWN,
 )
 DOMAINS: Final = InitQuestion(
     "--domains",
-    "What does it talk about?",
-    "general (any shop or service), health_insurance, both with a comma between them, or none. The graders use the "
+    "What is the subject of the application?",
+    "general (any shop or service), health_insurance, both separated by a comma, or none. The graders use the "
     "words of this subject to read amounts and durations",
     parse_domains,
     ",".join(DEFAULT_DOMAINS),
@@ -208,9 +214,9 @@ _COUNTED: Final = ("", "One question.", "Two questions.", "Three questions.", "F
 class Prompter:
     """Asks the questions that have no answer on the command line.
 
-    ``given`` maps the name of an option to its answer. If ``take_defaults`` is true, no question is asked. ``say``
-    prints a text. ``line`` reads a line, and returns "" at the end of the input. ``is_typed`` is true if a person
-    types the answers; then the terminal already shows the line breaks.
+    ``given`` maps option names to answers. If ``take_defaults`` is true, no question is asked. ``say`` prints a
+    text. ``line`` reads a line, and returns "" at the end of the input. ``is_typed`` is true if a person types the
+    answers; the terminal then already shows the line breaks.
     """
 
     def __init__(

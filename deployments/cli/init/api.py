@@ -31,16 +31,19 @@ ANOTHER_LANGUAGE: Final = (
     "grades only amounts, and answers that repeat a gold of three words or more exactly. It does not grade "
     "refusals, yes or no."
 )
-"""Printed if an application answers in another language, because most answers stay ungraded without a judge."""
+"""The text printed if an application answers in another language.
+
+Without a judge, most answers in another language stay ungraded.
+"""
 _DEFAULT_SETTINGS: Final = ProbeSettings()
 Say = Callable[[str], None]
 
 
 class Probe(NamedTuple):
-    """The `probe` table of a target as TOML. It is empty for a page.
+    """The `probe` table of a target as TOML. The table is empty for a page.
 
-    ``is_known`` is false if Lookout could not detect the API's format. Then the table contains defaults. ``export``
-    names a variable that the user must still set.
+    ``is_known`` is false if Lookout could not detect the API's format. The table then contains defaults. ``export``
+    is the name of a variable that the user must still set.
     """
 
     table: str = ""
@@ -71,8 +74,8 @@ def detect_probe_table(
         may_ask = False
     if not may_ask:
         say(
-            "Lookout asked no question, because of --no-ask or a CI run against production. So the probe "
-            "table has defaults.\n"
+            "Lookout asked no question, because of --no-ask or a CI run against production. Therefore the probe "
+            "table contains the defaults.\n"
         )
         return Probe(
             _format_unknown_table(driver or "json", "", "Lookout asked no question"), is_api=True, is_known=False
@@ -83,9 +86,9 @@ def detect_probe_table(
 def find_problem_if_address_is_api(
     address: str, environment: Mapping[str, str], *, ask: bool
 ) -> PageProblem | None:
-    """Return what to do if an address is not a page but an API. ``None`` for other addresses.
+    """Return what to do if the address is an API and not a page. Returns ``None`` for other addresses.
 
-    If ``ask`` is true, the API is asked a harmless question, to find out which key it requires.
+    If ``ask`` is true, the API is asked a harmless question to find out which key it requires.
     """
     endpoint = asyncio.run(identify_endpoint(address, _DEFAULT_SETTINGS))
     if endpoint.kind in {EndpointKind.PAGE, EndpointKind.UNKNOWN}:
@@ -117,7 +120,7 @@ def _build_api_headers(settings: ProbeSettings, environment: Mapping[str, str]) 
 
 
 def _detect_and_print_whether_api(address: str, say: Say) -> bool:
-    """Return whether the address is an API, and print the result. No secret is sent before this is known."""
+    """Return whether the address is an API, and print the result. Before this is known, no secret is sent."""
     endpoint = asyncio.run(identify_endpoint(address, _DEFAULT_SETTINGS))
     match endpoint.kind:
         case EndpointKind.API:
@@ -139,9 +142,10 @@ def _detect_and_print_whether_api(address: str, say: Say) -> bool:
 
 
 def ask_and_detect_probe_settings(address: str, environment: Mapping[str, str], say: Say) -> ProbeSettings:
-    """Return the settings to ask the page or the API at an address.
+    """Return the settings with which Lookout can ask the page or API at an address.
 
-    To detect the settings of an API, ask it a question. Raises `ConfigError` for an API that needs more settings.
+    To detect the settings of an API, the API is asked a question. Raises `ConfigError` if the API needs more
+    settings.
     """
     if asyncio.run(identify_endpoint(address, _DEFAULT_SETTINGS)).kind is not EndpointKind.API:
         return _DEFAULT_SETTINGS
@@ -185,7 +189,7 @@ def _ask_api_and_build_probe(address: str, environment: Mapping[str, str], drive
             return Probe(_format_unknown_table(driver, "", discovery.problem), is_api=True, is_known=False)
         raise ConfigError(
             f"nothing was written. {address}: {discovery.problem}.{tried}Write probe.api yourself "
-            "(docs/configuration.md), or use --no-ask to get a table that you complete"
+            "(docs/configuration.md), or use --no-ask to get a table that you can complete"
         )
     reply = " ".join(discovery.answer.split())
     say(f"It answered: “{reply[:MAX_SHOWN_CHARACTERS]}{'…' if reply[MAX_SHOWN_CHARACTERS:] else ''}”\n")
@@ -200,7 +204,10 @@ def _ask_api_and_build_probe(address: str, environment: Mapping[str, str], drive
 def _print_refusal_and_build_probe(
     address: str, discovery: ApiDiscovery, headers: RequestHeaders, driver: str, say: Say
 ) -> Probe:
-    """Build a table with the header that the API requires. The rest can be detected after the key is set."""
+    """Print that the API refused the question, and build a table with the header that the API requires.
+
+    The remaining settings can be detected after the key is set.
+    """
     assert discovery.refused is not None
     variable = KEY_VARIABLE if discovery.header else API_TOKEN_VARIABLE
     if discovery.header:

@@ -37,7 +37,7 @@ _SEEN_API: Final = "asks the API one question and shows the answer"
 
 
 class NextStep(Record):
-    """A command to run next, and why."""
+    """A command to run next, and its purpose."""
 
     command: str
     why: str
@@ -135,7 +135,10 @@ def _add_and_print_stored_answers(config: Path, address: str, options: dict[str,
 
 
 def read_stored_answers(config_path: Path, address: str) -> dict[str, str]:
-    """Read the answers for the target with this address from an existing lookout.toml. Empty if there is none."""
+    """Read the answers for the target with this address from an existing lookout.toml.
+
+    The result is empty if there is no such target.
+    """
     try:
         config = load_config(config_path)
     except (ConfigError, OSError):
@@ -204,7 +207,7 @@ def _list_next_steps(
             NextStep(command=again, why="detects how to ask the API"),
         ]
     if answers.channel:
-        why = f"sends alerts to {answers.channel}; the Slack bot needs the right chat:write"
+        why = f"sends alerts to {answers.channel}; the Slack bot needs the permission chat:write"
         steps.append(NextStep(command="export SLACK_BOT_TOKEN=…", why=why))
     if answers.by_webhook:
         steps.append(

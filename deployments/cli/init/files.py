@@ -20,7 +20,7 @@ SUITE_NAME: Final = "suite.jsonl"
 WEBHOOKS_NAME: Final = "webhooks.md"
 FIRST_SUITE: Final = Path(__file__).with_name("first_suite.jsonl")
 OWN_FAMILY: Final = "claude"
-"""The family of the judge in the written file, if the application uses another family."""
+"""The family of the judge in the written file, if the application's model is of another family."""
 
 _CONFIG: Final = """\
 # `lookout init` wrote this file. docs/configuration.md explains all settings. Never write secrets here: put them
@@ -141,7 +141,7 @@ _POLL: Final = (
 
 
 def format_init_files(answers: Answers, probe: str = "") -> Mapping[str, str]:
-    """Return the text of each file. The keys are file names.
+    """Return the text of each file. The keys of the result are file names.
 
     ``probe`` is the text of the target's `probe` table. It is empty for a page.
     """
@@ -163,7 +163,9 @@ def format_init_files(answers: Answers, probe: str = "") -> Mapping[str, str]:
     webhooks = _WEBHOOKS.format(
         name=name,
         poll=_POLL if target.space else "",
-        space_words=f"`{target.space}`, as a Space" if target.space else "the Space `owner/name`, if it is one",
+        space_words=f"`{target.space}`, as a Space"
+        if target.space
+        else "the Space `owner/name`, if the application is a Space",
     )
     return {
         FILE_NAME: config,
@@ -206,7 +208,7 @@ def list_init_file_paths(config_path: Path) -> Mapping[str, Path]:
 
 
 def refuse_existing_files(config_path: Path) -> None:
-    """Raise a `ConfigError` that names every file that already exists."""
+    """Raise a `ConfigError` that lists every file that already exists."""
     existing = [
         str(path) for path in list_init_file_paths(config_path).values() if path.exists() or path.is_symlink()
     ]
@@ -219,9 +221,9 @@ def refuse_existing_files(config_path: Path) -> None:
 
 
 def write_init_files(config_path: Path, answers: Answers, *, force: bool, probe: str = "") -> tuple[Path, ...]:
-    """Write all three files, or none. Return the new paths of existing files, which are renamed.
+    """Write all three files, or none. Return the new paths of renamed existing files.
 
-    No file is overwritten. If a file exists, ``force`` renames it; without ``force``, this raises `ConfigError`.
+    No file is overwritten. If a file exists, it is renamed if ``force`` is true; otherwise `ConfigError` is raised.
     ``probe`` is the text of the target's `probe` table.
     """
     if not force:

@@ -1,6 +1,6 @@
-"""Computes the output line for one input line of ``lookout facts``, ``grade``, ``redact`` and the other pipes.
+"""Functions that compute the output line for one input line of ``lookout facts``, ``grade`` and the other pipes.
 
-An invalid field raises an error that names the field and the accepted values. ``lookout grade`` uses the same
+An invalid field raises an error with the name of the field and the accepted values. ``lookout grade`` uses the same
 graders and rules as a run.
 """
 
@@ -36,7 +36,10 @@ from monitors.records.grades import Abstained, Aspect, CaseOutcome, Grade, Judge
 from monitors.records.sayings import parse_phrase_or_pattern
 
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
-"""Replaces each half of a surrogate pair, which is invalid, with one character, so that positions stay right."""
+"""A translation table that replaces each half of a surrogate pair, which is invalid, with one character.
+
+The positions in the text therefore do not change.
+"""
 
 
 def read_text_field(fields: Fields, name: str, default: str | None = None) -> str:
@@ -67,7 +70,7 @@ def read_text_list_field(fields: Fields, name: str) -> tuple[str, ...]:
 
 
 def read_bool_field(fields: Fields, name: str) -> bool:
-    """Return a field that is ``true`` or ``false``. A missing field is false."""
+    """Return the value of a field that is ``true`` or ``false``. The default is false."""
     value = fields.get(name)
     if value is None:
         return False
@@ -77,7 +80,7 @@ def read_bool_field(fields: Fields, name: str) -> bool:
 
 
 def read_severity_field(fields: Fields) -> Severity:
-    """Return the severity 1, 2 or 3. A missing severity is 2."""
+    """Return the severity 1, 2 or 3. The default is 2."""
     value = fields.get("severity")
     if value is None:
         return Severity.MAJOR
@@ -87,7 +90,7 @@ def read_severity_field(fields: Fields) -> Severity:
 
 
 def read_language_field(fields: Fields) -> Language | None:
-    """Return the language, or ``None`` if the line has none."""
+    """Return the language, or ``None`` if the line does not contain a language."""
     value = fields.get("language")
     if value is None:
         return None
@@ -98,17 +101,17 @@ def read_language_field(fields: Fields) -> Language | None:
 
 
 def read_locale_field(fields: Fields) -> str | None:
-    """Return a locale such as ``de-DE``, or ``None`` if the line has none."""
+    """Return a locale such as ``de-DE``, or ``None`` if the line does not contain a locale."""
     return _read_validated_text_field(fields, "locale", validate_locale)
 
 
 def read_currency_field(fields: Fields) -> str | None:
-    """Return a currency as its ISO 4217 code, or ``None`` if the line has none."""
+    """Return a currency as its ISO 4217 code, or ``None`` if the line does not contain a currency."""
     return _read_validated_text_field(fields, "currency", validate_currency)
 
 
 def read_domain_field(fields: Fields) -> Domain:
-    """Load the domain packs that the line names. The default is the insurance pack."""
+    """Load the domain packs in the line's field ``domains``. The default is the insurance pack."""
     packs = read_text_list_field(fields, "domains") if fields.get("domains") is not None else (INSURANCE,)
     if any("/" in pack for pack in packs):
         raise Unreadable("domains: expected names of packs that come with Lookout. A folder is not accepted here")
@@ -128,11 +131,11 @@ def _read_validated_text_field(fields: Fields, name: str, check: Callable[[str],
 
 
 def extract_facts(fields: Fields) -> Fields:
-    """Return all quantities in ``text``, in the order in which they occur. English and Hindi are both read.
+    """Return all quantities in ``text``, in the order in which they occur. Both English and Hindi are read.
 
-    ``language``, ``locale`` (``de-DE``) and ``currency`` (ISO 4217) are optional; they say how to read ambiguous
-    numbers. In a text with more than a million characters, only the beginning and the end are read; ``unread`` is
-    the span between them.
+    ``language``, ``locale`` (``de-DE``) and ``currency`` (ISO 4217) are optional; they determine how ambiguous
+    numbers are read. In a text with more than a million characters, only the beginning and the end are read;
+    ``unread`` is the span between them.
     """
     text = read_text_field(fields, "text")
     facts = read_facts(
@@ -160,9 +163,9 @@ def _format_fact(fact: Fact) -> Fields:
 
 
 _UNTIMED = datetime(1970, 1, 1, tzinfo=UTC)
-"""Replaces the time of an answer, because a line has no time. No grader reads it."""
+"""A fixed time for every answer, because a line has no time. Graders do not read the time."""
 _NOTHING = "-"
-"""Replaces an empty question or gold, because a case must have both."""
+"""A placeholder for an empty question or gold, because a case must have both."""
 _TRUTH = {Finding.YES: True, Finding.NO: False, Finding.UNGRADED: None}
 _CORRECT = {CaseOutcome.CORRECT: True, CaseOutcome.FAILED: False}
 
@@ -246,7 +249,7 @@ def _build_exchange(case: GoldCase, answer: str) -> Exchange:
 def _find_refusal_kind(case: GoldCase, answer: str) -> RefusalKind | None:
     """Return whether the answer refuses, as a `RefusalKind`.
 
-    ``None`` if the rules are unsure or cannot read the language.
+    Returns ``None`` if the rules are unsure or cannot read the language.
     """
     refusal = classify_refusal(answer, " ".join(case.turns), expected=case.expected_refusal)
     unread = not case.language.is_english_or_hindi and refusal.language != "de" and not refusal.refused
@@ -270,7 +273,8 @@ def _format_grade(grade: Grade) -> Fields:
 def redact_line(fields: Fields) -> Fields:
     """Mask personal data and secrets in ``text``, and list them with their positions in the original text.
 
-    In a text with more than a million characters, a mark replaces the middle; ``unread`` is the span of the middle.
+    In a text with more than a million characters, a placeholder replaces the middle; ``unread`` is the span of the
+    middle.
     """
     redaction = redact_with_findings(read_text_field(fields, "text"))
     findings = [{"kind": finding.kind.value, "span": [finding.start, finding.end]} for finding in redaction.found]
@@ -279,9 +283,9 @@ def redact_line(fields: Fields) -> Fields:
 
 
 def compute_file_precision_and_recall(fields: Fields) -> Fields:
-    """Compute precision, recall and F1 of the files in ``named``, compared with ``gold``. Repeats do not count.
+    """Compute precision, recall and F1 of the files in ``named``, compared with ``gold``. Duplicates are ignored.
 
-    An empty ``named`` has a precision of 0. With an empty ``gold``, all three values are ``null``.
+    If ``named`` is empty, the precision is 0. If ``gold`` is empty, all three values are ``null``.
     """
     scores = compute_agreement(_read_file_names_field(fields, "named"), _read_file_names_field(fields, "gold"))
     has_gold = bool(scores.found or scores.missed)
@@ -308,7 +312,7 @@ def _read_list_field(fields: Fields, name: str, content: str) -> list[Any]:
 
 
 def count_tool_calls_and_repeats(fields: Fields) -> Fields:
-    """Count the calls, the calls of the reference, and calls that repeat an earlier call with equal arguments."""
+    """Count the calls, the calls of the reference, and the calls that repeat an earlier call exactly."""
     calls, reference = _read_tool_calls_field(fields, "calls"), _read_tool_calls_field(fields, "reference")
     return {"calls": len(calls), "reference": len(reference), "repeats": len(find_repeated_calls(calls))}
 
@@ -328,11 +332,11 @@ def _parse_tool_call(name: str, at: int, value: Any) -> ToolCall:
 
 
 FAILED = "failed"
-"""The key that says whether the case failed. All other keys are attributes of the case."""
+"""The key of the field that contains whether the case failed. All other keys are attributes of the case."""
 
 
 def find_attributes_shared_by_failures(fields: Fields) -> Fields:
-    """Return what the failed cases have in common, the strongest link first. The list may be empty."""
+    """Return the attributes that the failed cases share, strongest first. The list may be empty."""
     rows = [
         _parse_attributes_and_outcome(at, value)
         for at, value in enumerate(_read_list_field(fields, "cases", "cases"), start=1)
@@ -347,7 +351,7 @@ def _parse_attributes_and_outcome(at: int, value: Any) -> tuple[dict[str, Value]
     case = cast("Fields", value)
     failed = case.get(FAILED)
     if not isinstance(failed, bool):
-        raise Unreadable(f"cases, case {at}, {FAILED}: expected true or false. Leave out cases without a grade")
+        raise Unreadable(f"cases, case {at}, {FAILED}: expected true or false. Omit cases without a grade")
     attributes = {
         replace_surrogates(name): _parse_case_attribute(at, name, attribute)
         for name, attribute in case.items()

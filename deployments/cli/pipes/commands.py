@@ -1,6 +1,7 @@
-"""``lookout facts``, ``grade``, ``redact`` and the other pipes: the graders of runs, used on JSON Lines.
+"""``lookout facts``, ``grade``, ``redact`` and other pipes: apply the graders of runs to JSON Lines.
 
-A pipe reads JSON Lines and writes one line for each, in the same order. An invalid line gets a line with an error.
+A pipe reads JSON Lines and writes one output line for each input line, in the same order. For an invalid line, the
+output line contains an error.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ Fields = dict[str, Any]
 
 
 class Unreadable(ValueError):
-    """Raised for an invalid input line. The message says what is wrong and what is accepted."""
+    """Raised for an invalid input line. The message contains the fault and the accepted values."""
 
 
 def answer_each_line(lines: Iterable[bytes], out: BinaryIO, answer: Callable[[Fields], Fields]) -> ExitCode:
-    """Write one output line for every input line. An invalid line gets ``{"id": …, "error": …}``.
+    """Write one output line for every input line. The output for an invalid line is ``{"id": …, "error": …}``.
 
     Returns ``USAGE`` (2) if there are lines and all are invalid, or else ``PASS`` (0).
     """
@@ -45,7 +46,7 @@ def _answer_line(line: bytes, answer: Callable[[Fields], Fields]) -> tuple[bytes
     except Unreadable as error:
         return _encode_error(line_id, str(error)), False
     except RecursionError:
-        return _encode_error(None, "the JSON has too many levels; use fewer"), False
+        return _encode_error(None, "the JSON is nested too deeply; use fewer levels"), False
     except Exception as error:  # noqa: BLE001 - one line must never end the rest
         return _encode_error(line_id, f"this line could not be processed: {type(error).__name__}"), False
 
@@ -69,7 +70,7 @@ def _parse_json(text: str) -> object:
     except json.JSONDecodeError as error:
         raise Unreadable(f"the JSON is invalid at column {error.colno}: {error.msg}") from None
     except RecursionError:
-        raise Unreadable("the JSON has too many levels; use fewer") from None
+        raise Unreadable("the JSON is nested too deeply; use fewer levels") from None
     except Unreadable:
         raise
     except ValueError:
@@ -155,7 +156,7 @@ def _answer_standard_input(answer: Callable[[Fields], Fields]) -> ExitCode:
 
 
 def run_on_standard_streams(answer: Callable[[BinaryIO, BinaryIO], ExitCode]) -> ExitCode:
-    """Call ``answer`` with standard input and output. If the reader closes the pipe early, this is not an error."""
+    """Call ``answer`` with standard input and output. It is not an error if the reader closes the pipe early."""
     try:
         return answer(sys.stdin.buffer, get_binary_stdout())
     except BrokenPipeError:  # the reader closed the pipe, so nothing may be flushed at exit

@@ -23,7 +23,7 @@ def conversations_command() -> ExitCode:
 
 
 def answer_logged_conversations(stream: BinaryIO, out: BinaryIO) -> ExitCode:
-    """Write one output line for every input line, after all lines were read, because lines can belong together.
+    """Write one output line for every input line. All lines are read first, because lines can belong together.
 
     Returns ``USAGE`` (2) if there are lines and none is a JSON object, or else ``PASS`` (0).
     """
@@ -38,7 +38,7 @@ def answer_logged_conversations(stream: BinaryIO, out: BinaryIO) -> ExitCode:
 
 
 def build_conversation_answers(records: Iterable[LocatedRecord]) -> Iterator[Fields]:
-    """Yield the output for each line. If several lines belong together, the last one gets the conversation."""
+    """Yield the output for each line. If several lines belong together, the last line gets the conversation."""
     for located in records:
         *earlier, last = sorted(map(int, located.places))
         for line in earlier:

@@ -1,8 +1,8 @@
 """``lookout review``: let people review a sample of graded answers, to measure the errors of rules and judges.
 
 The terminal shows one answer at a time, with its question and gold, and asks for one key. For a report about an
-issue it also asks for a rating from 1 to 5. Lookout stores the decision as a label. If the decision contradicts the
-verdicts, Lookout also stores a draft of a new case.
+issue, it also asks for a rating from 1 to 5. The decision is stored as a label. If the decision contradicts the
+verdicts, a draft of a new case is also stored.
 """
 
 from __future__ import annotations
@@ -80,7 +80,10 @@ def build_review_label(
     rating: int | None = None,
     note: str = "",
 ) -> HumanLabel:
-    """Build the label of one person for one answer. A second label by the same person has the same id."""
+    """Build the label of one person for one answer.
+
+    A second label by the same person for the same answer has the same id.
+    """
     answer = check.answer
     answer_id = answer.answer_id
     parts = (by, answer.target, answer_id.run_id, answer_id.case_id, str(answer_id.repeat))
@@ -103,9 +106,9 @@ def build_review_label(
 
 
 def is_contradiction(label: HumanLabel, answer: GradedAnswer) -> bool:
-    """Return whether the label contradicts the graders and the judge. The label "unsure" never does.
+    """Return whether the label contradicts the graders and the judge. The label "unsure" is never a contradiction.
 
-    If the person chose a kind of failure, the label is compared with the verdicts about this kind only.
+    If the person chose a failure kind, the label is compared only with the verdicts about this kind.
     """
     if label.answer is AnswerVerdict.UNSURE:
         return False
@@ -119,10 +122,13 @@ def is_contradiction(label: HumanLabel, answer: GradedAnswer) -> bool:
 
 
 def describe_failed_or_passed_verdicts(answer: GradedAnswer) -> str:
-    """Describe which graders failed the answer and why. If none failed it, describe which graders passed it."""
+    """Describe which graders failed the answer and why.
+
+    If no grader failed it, describe which graders passed it.
+    """
     failed = [grade for grade in answer.grades if not grade.passed]
     return "; ".join(
-        f"{format_grader_name(grade)} {'passed' if grade.passed else 'failed'} it: {grade.reason}"
+        f"{format_grader_name(grade)} {'passed' if grade.passed else 'failed'} the answer: {grade.reason}"
         for grade in failed or answer.grades
     )
 
@@ -159,7 +165,9 @@ def build_draft_from_label(label: HumanLabel, answer: GradedAnswer, redact: Reda
         language=answer.language,
         suggested_severity=answer.severity,
         severity_reason="the severity of the reviewed case",
-        finding=redact(f"{describe_failed_or_passed_verdicts(answer)} A person said that it is {judgement}{note}"),
+        finding=redact(
+            f"{describe_failed_or_passed_verdicts(answer)} A person decided that the answer is {judgement}{note}"
+        ),
     )
 
 
@@ -178,12 +186,13 @@ KINDS: Mapping[str, FailureKind] = {
     "0": FailureKind.ERROR_LEAK,
     "m": FailureKind.MISSING_CITATION,
 }
-"""The kinds of failure that a person can choose, by the key to press."""
+"""The failure kinds that a person can choose, by the key to press."""
 
 RATING_KEYS = frozenset("12345")
 RUBRIC = (
-    "How useful is the report? 5 right cause, exactly the files, clear what to do  4 right cause, a small gap  "
-    "3 on the right track  2 wrong area, too vague, or every file  1 wrong or empty. Another key: not rated."
+    "How useful is the report? 5 right cause, exactly the right files, clear next step  4 right cause, a small gap"
+    "  3 on the right track  2 wrong area, too vague, or lists every file  1 wrong or empty. Any other key: "
+    "not rated."
 )
 _DIFFER = "Your decision differs from these verdicts. Lookout stored a draft of a new case."
 _DIFFER_ON_A_REPORT = "Your decision differs from these verdicts. Check the reference of this issue in the suite."
@@ -191,17 +200,19 @@ _DIFFER_ON_A_REPORT = "Your decision differs from these verdicts. Check the refe
 DRAFTS_FILE = Path("drafts") / "review.jsonl"
 WAIT_S = 10.0
 BATCH_SIZE = 100
-"""How many answers one query reads with their texts."""
+"""The number of answers whose texts one query reads."""
 NOTHING = "No answer was graded in this period."
 
 
 def review_command(
-    target: Annotated[str | None, typer.Argument(help="a target of the configuration; default: all")] = None,
+    target: Annotated[
+        str | None, typer.Argument(help="the name of a configured target; default: all targets")
+    ] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     by: Annotated[
-        str | None, typer.Option("--as", help="your name; without it, Lookout asks once and remembers it")
+        str | None, typer.Option("--as", help="your name; if it is missing, Lookout asks for it once and stores it")
     ] = None,
     share: Annotated[
         float | None,
@@ -213,15 +224,13 @@ def review_command(
     figures: Annotated[
         bool, typer.Option("--figures", help="show how often each rule and each judge is wrong")
     ] = False,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="show texts with personal data, which is masked otherwise")
-    ] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="show texts without masking personal data")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="list the answers to review as JSON lines")] = False,
 ) -> ExitCode:
     """Review a sample of the graded answers yourself. Lookout shows its own verdicts after your decision.
 
-    With --figures it prints how often each rule and each judge is wrong, and how a judge's ratings differ from
-    yours.
+    With --figures, the command prints how often each rule and each judge is wrong, and how a judge's ratings differ
+    from yours.
     """
     folder = find_data_folder(config, data_folder)
     configured = load_config(config) if config.exists() else None
@@ -255,7 +264,7 @@ def review_command(
 
 
 Redactors = Callable[[str], Callable[[str], Redacted]]
-"""Returns the function that masks personal data for a target, because formats of account numbers differ."""
+"""A function that returns the masking function of a target, because the formats of account numbers differ."""
 
 
 @dataclass(frozen=True)
@@ -271,7 +280,7 @@ class AnswerReview:
 
     @property
     def session(self) -> ReviewSession[SpotCheck]:
-        """The review session, with an action for each key."""
+        """Return the review session with the action of each key."""
         actions = {key: partial(self._store_label, verdict) for key, verdict in VERDICTS.items()}
         return ReviewSession(self.screen, KEYS, self._build_answer_view, actions)
 
@@ -306,24 +315,24 @@ class AnswerReview:
         return Decision.ACCEPTED
 
     def _ask_rating(self) -> int | None:
-        """Ask for a rating from 1 to 5. ``None`` for any other key."""
+        """Ask for a rating from 1 to 5. Return ``None`` for any other key."""
         self.screen.print_line(RUBRIC)
         key = self.screen.read_key()
         return int(key) if key in RATING_KEYS else None
 
     def _ask_failure_kind(self) -> FailureKind | None:
-        """Ask for the kind of failure. ``None`` for an unknown key."""
+        """Ask for the failure kind. Return ``None`` for an unknown key."""
         offered = "  ".join(f"{key} {FAILURE_WORDS[kind]}" for key, kind in KINDS.items())
         self.screen.print_line(f"What is the worst fault of the answer? {offered}")
-        self.screen.print_line("Any other key: no kind. Then your decision is not used to measure rules.")
+        self.screen.print_line("Any other key: no failure kind. Your decision is then not used to measure rules.")
         return KINDS.get(self.screen.read_key())
 
 
 def store_review_label(store: Store, folder: Path, label: HumanLabel, answer: GradedAnswer, redact: Redact) -> bool:
     """Store the label. If it contradicts the verdicts, store a draft too. Return whether it contradicts them.
 
-    The draft is stored first: if the process is killed before the label is stored, the person is asked again.
-    Raises `WarehouseUnwritable`.
+    The draft is stored first. If the process is killed before the label is stored, the person is asked about the
+    answer again. Raises `WarehouseUnwritable`.
     """
     contradicted = is_contradiction(label, answer)
     if contradicted and answer.issue is None:
@@ -336,7 +345,7 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 
 def load_and_describe_other_reviewers(store: Store, answer: AnswerId, person: str) -> str:
-    """Return a sentence that names the other reviewers of the answer. Empty if there are none."""
+    """Return a sentence with the names of the answer's other reviewers. The sentence is empty if there are none."""
     with suppress(WarehouseBusy):  # labels of another session stay in the journal until they are loaded
         store.load_pending(WAIT_S)
     others = [name for name in list_reviewers(store, answer, wait_s=WAIT_S) if name != person]
@@ -397,7 +406,7 @@ def _format_rating_row(grade: Judged) -> tuple[str, str]:
     """Format the rating of one judge."""
     answers = [f"{'' if c.score else 'not '}{CRITERION_LABELS[c.name]}" for c in grade.criteria]
     criteria = f" ({', '.join(answers)})" if answers else ""
-    return "judge", f"{format_grader_name(grade)} rated it {grade.rubric} of 5{criteria}: {grade.reason}"
+    return "judge", f"{format_grader_name(grade)} rated the report {grade.rubric} of 5{criteria}: {grade.reason}"
 
 
 def _append_draft_once(path: Path, draft: CaseDraft) -> None:
@@ -444,7 +453,7 @@ def _hash_shown_texts(answer: GradedAnswer) -> bytes:
 
 
 def _iterate_spot_checks(store: Store, sampled: Sequence[SampledAnswer]) -> Iterator[SpotCheck]:
-    """Yield the sampled answers with their texts. They are loaded in batches, to limit memory."""
+    """Yield the sampled answers with their texts. The answers are loaded in batches, to limit memory."""
     for start in range(0, len(sampled), BATCH_SIZE):
         yield from load_spot_checks(store, sampled[start : start + BATCH_SIZE], wait_s=WAIT_S)
 

@@ -1,4 +1,4 @@
-"""A review in the terminal: it shows the items one after the other, and asks for one key for each item.
+"""Review sessions in the terminal. They show one item at a time, and ask for one key for each item.
 
 Each decision is stored at once, so an interrupted session can be continued.
 """
@@ -24,7 +24,7 @@ from monitors.reports.invisible import replace_invisible_by_code_points
 from monitors.storage import write_atomically
 
 REVIEWER_FILE: Final = "reviewer"
-"""Name of the file in the data folder that contains the name of the last reviewer."""
+"""The name of the file in the data folder that contains the name of the last reviewer."""
 SKIP, QUIT = "s", "q"
 _ESCAPE, _END = "\x1b", "\x04"
 _MAX_BYTES = 64
@@ -40,13 +40,14 @@ class Decision(Enum):
     REJECTED = auto()
     SKIPPED = auto()
     LEFT = auto()
-    """The person quit, so the later items were not shown."""
+    """The person quit, so later items were not shown."""
 
 
 class Keyboard:
-    """Reads single keys from a terminal. From a pipe, it reads lines; the first character of a line is the key.
+    """A reader of single keys from a terminal.
 
-    Keys that were pressed early are used later. Keys such as arrows, which send several characters, are ignored.
+    From a pipe, it reads lines; the first character of a line is the key. Keys that were pressed early are used
+    later. Keys such as arrows, which send several characters, are ignored.
     """
 
     def __init__(self) -> None:
@@ -129,9 +130,9 @@ class ReviewScreen:
 def build_label_table(
     rows: Iterable[tuple[str, str]], redact_text: Callable[[str], str], *, strong: str = ""
 ) -> Table:
-    """Build a table of labels and texts. The row with the label ``strong`` is bold, and the other rows are dim.
+    """Build a table of labels and texts. The row with the label ``strong`` is bold, and all other rows are dim.
 
-    ``redact_text`` masks personal data before a text is shown, unless masking is switched off.
+    ``redact_text`` masks personal data in a text before the text is shown, unless masking is switched off.
     """
     table = Table.grid(padding=(0, 1))
     table.add_column(style="dim", width=_LABEL_WIDTH)
@@ -144,10 +145,10 @@ def build_label_table(
 
 @dataclass(frozen=True)
 class ReviewSession(Generic[Item]):
-    """One person's review of several items, one after the other.
+    """One person's review of several items, shown one at a time.
 
     ``keys`` is the line that lists the keys. ``content`` builds the view of an item. ``actions`` maps a key to a
-    function, which returns a decision, or the changed item to show again, or ``None`` to ask for another key.
+    function. The function returns a decision, the changed item to show again, or ``None`` to ask for another key.
     """
 
     screen: ReviewScreen
@@ -182,15 +183,15 @@ class ReviewSession(Generic[Item]):
 def get_and_store_reviewer(
     by: str | None, folder: Path | None, screen: ReviewScreen | None, *, option: str = "--as"
 ) -> str:
-    """Return the reviewer's name, and store it for the next review. Raises `ConfigError` if there is no name.
+    """Return the reviewer's name, and store it for the next review.
 
-    The name is ``by``, or else the stored name. If ``screen`` is given, a person without a stored name is asked.
-    ``option`` is the name of the option in the error message.
+    The name is ``by``, or else the stored name. If neither exists and ``screen`` is given, the person is asked for
+    a name. ``option`` is the name of the option in the error message. Raises `ConfigError` if there is no name.
     """
     person = (by or (load_reviewer_name(folder) if folder is not None else "")).strip()
     if not person and screen is not None:
         person = screen.ask_line(
-            "Your name (Lookout stores it with each decision, and remembers it on this machine):"
+            "Your name (Lookout stores it with each decision, and for later reviews on this machine):"
         )
     if not person:
         raise ConfigError(f"a review needs your name. Give it with {option}")
@@ -200,6 +201,6 @@ def get_and_store_reviewer(
 
 
 def load_reviewer_name(folder: Path) -> str:
-    """Load the name of the last reviewer. Empty if there is none."""
+    """Load the name of the last reviewer. The name is empty if there is none."""
     path = folder / REVIEWER_FILE
     return path.read_text(encoding="utf-8").strip() if path.exists() else ""

@@ -38,5 +38,6 @@ def export_command(
     print_text(f"Lookout wrote {plural(written.pages, 'page')}. Open {folder / 'index.html'}")
     if written.left_out:
         print_text(
-            f"The export has no room for {plural(written.left_out, 'more page')}: it has a maximum number of pages."
+            f"The export does not contain {plural(written.left_out, 'more page')}, because the number of pages is "
+            "limited."
         )

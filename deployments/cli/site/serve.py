@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import uvicorn
 
 LOCAL_NAMES = ("LOOKOUT_USER", "USER")
-"""Environment variables with the name of the local user. It is stored with decisions made without a login."""
+"""Environment variables with the name of the local user. The name is stored with decisions made without a login."""
 
 
 def serve_site(config: Path, *, host: str | None, port: int | None) -> None:

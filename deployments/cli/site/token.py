@@ -16,7 +16,7 @@ from monitors.records.base import Record
 NameArgument = Annotated[
     str, typer.Argument(help="the name of the person, which is stored with each of their decisions")
 ]
-RoleOption = Annotated[Role, typer.Option(help="read: may only look; operate: may also decide")]
+RoleOption = Annotated[Role, typer.Option(help="read: may only view; operate: may also decide")]
 PersonalOption = Annotated[
     bool, typer.Option("--personal-data", help="the person may see personal data; each such view is logged")
 ]

@@ -1,1 +1,1 @@
-"""A small demo agent that triages issues of an invented repository. It can have planted faults."""
+"""A small demo agent that triages issues of a fictional repository. Faults can be planted in it."""

@@ -21,7 +21,7 @@ _PATH: Final = re.compile(r"\b[a-z_]+/[a-z_]+\.py\b")
 
 
 class PlantedFault(StrEnum):
-    """A fault of the faulty agent. The value is a text that the demo prints."""
+    """A fault of the faulty agent. The value is the text that the demo prints."""
 
     WRONG_FILE = "the wrong file"
     EVERY_FILE = "every file of the repository"
@@ -48,7 +48,10 @@ class HealthyAgent:
     """An agent without faults."""
 
     def should_ask_version(self, issue: str) -> bool:
-        """Return whether the agent must ask for the version: the issue mentions an upgrade, but no version."""
+        """Return whether the agent must ask for the version.
+
+        This is true if the issue mentions an upgrade, but no version.
+        """
         return bool(_UPGRADE.search(issue)) and not _VERSION.search(issue)
 
     def should_search_again(self, issue: str) -> bool:
@@ -70,12 +73,12 @@ class HealthyAgent:
 class FaultyAgent(HealthyAgent):
     """An agent with six bugs.
 
-    1. If the issue names a file, the agent blames this file and ignores the results of its search.
-    2. If the issue contains "everywhere", the report names every file of the repository.
+    1. If the issue mentions a file, the agent blames this file and ignores the results of its search.
+    2. If the issue contains "everywhere", the report lists every file of the repository.
     3. If the issue contains a code block, the agent searches and reads the same files a second time.
-    4. If the issue states a version without a "v", the agent does not recognise it, and asks for the version.
+    4. If the issue states a version without a "v", the agent does not recognise the version, and asks for it.
     5. If the issue contains a letter outside ASCII, the report has no content.
-    6. If the issue contains "slow", the report confidently names a wrong cause: a missing database index.
+    6. If the issue contains "slow", the report confidently states a wrong cause: a missing database index.
     """
 
     def should_ask_version(self, issue: str) -> bool:
@@ -87,7 +90,7 @@ class FaultyAgent(HealthyAgent):
         return find_fault_triggered_by_issue(issue) is PlantedFault.SEARCHES_TWICE
 
     def select_files_to_open(self, issue: str, found: Sequence[str]) -> Sequence[str]:
-        """Return only the file that the issue names (fault 1), or all found files if it names none."""
+        """Return only the file that the issue mentions (fault 1), or all found files if it mentions none."""
         return _PATH.findall(issue)[:1] or found
 
     def write_report(self, report: Report, issue: str, files: Sequence[str]) -> Report:

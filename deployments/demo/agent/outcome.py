@@ -1,4 +1,7 @@
-"""Lists which planted faults of the triage agent a run detected, by which grader, and what else it reported."""
+"""Functions that list which planted faults of the triage agent a run detected, and all other failures.
+
+For each detected fault, the list contains the grader that detected it.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Serves the triage agent on loopback. A job starts with an issue's address and ends with a report.
+"""A server for the triage agent on loopback. A job starts with an issue's address and ends with a report.
 
 The routes are ``POST /jobs`` (202), ``GET /jobs/ID``, its events as a stream, ``POST /jobs/ID/answer`` while the
-job waits for an answer, ``DELETE /jobs/ID``, and ``GET /jobs/ID/report``. Run it with ``python -m
+job waits for an answer, ``DELETE /jobs/ID``, and ``GET /jobs/ID/report``. Run the server with ``python -m
 deployments.demo.agent.service``.
 """
 
@@ -62,7 +62,7 @@ class TriageJob:
 
     @property
     def state(self) -> Mapping[str, Any]:
-        """The response to ``GET /jobs/ID``, without the report."""
+        """Return the response to ``GET /jobs/ID``, without the report."""
         return {
             "job_id": self.name,
             "status": self.status,
@@ -76,7 +76,7 @@ class TriageJob:
 
 
 class TriageService:
-    """Runs the jobs. Each action of the agent takes ``pause_s`` seconds."""
+    """The jobs of the agent, and the actions on them. Each action of the agent takes ``pause_s`` seconds."""
 
     def __init__(self, agent: TriageAgent, pause_s: float, now: Callable[[], datetime]) -> None:
         self._agent = agent
@@ -141,7 +141,7 @@ class TriageService:
         job.status = "running"
 
     def resume_job_after_answer(self, job: TriageJob) -> None:
-        """Accept the user's answer. Raises HTTP 409 if the job asked nothing."""
+        """Accept the user's answer and continue the job. Raises HTTP 409 if the job does not wait for an answer."""
         if job.status != "waiting":
             raise HTTPException(409, "the job does not wait for an answer")
         job.status = "running"
@@ -155,7 +155,7 @@ class TriageService:
 
 
 async def stream_events(job: TriageJob) -> AsyncIterator[str]:
-    """Stream a job's events, beginning with the first, until the job ends. Comments keep the connection open."""
+    """Stream a job's events, starting with the first, until the job ends. Comments keep the connection open."""
     sent = 0
     while True:
         news = job.news
@@ -241,7 +241,7 @@ def _parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--pause-s", type=float, default=0.3, help=("duration of a tool call in seconds (default 0.3)")
     )
-    parser.add_argument("--commit", default="demo", help="the sha in /version")
+    parser.add_argument("--commit", default="demo", help="the commit hash to return at /version")
     return parser.parse_args(argv)
 
 

@@ -1,4 +1,4 @@
-"""The triage agent. It searches an invented repository for the words of an issue, and writes a report.
+"""The triage agent. It searches a fictional repository for the words of an issue, and writes a report.
 
 The agent has no side effects and uses no model. It searches the files for the words of the issue. In the files that
 it found, it recognises a defect by a pattern in the code, such as a lock that no ``finally`` block releases.
@@ -27,7 +27,7 @@ MAX_FILES_READ: Final = 3
 """Maximum number of files of a search result that the agent opens."""
 MAX_FILES_FOUND: Final = 5
 PATH_WEIGHT: Final = 3
-"""How many times more a word in a file's path counts than a word in the file's text."""
+"""The weight of a word in a file's path, relative to a word in the file's text."""
 TITLE_WEIGHT: Final = 2
 STEM_CHARACTERS: Final = 5
 SURE, UNSURE = 0.9, 0.3
@@ -35,7 +35,7 @@ QUESTION: Final = "Which version of berths do you run?"
 
 
 class IssueText(BaseModel):
-    """An issue as it is in the tracker."""
+    """An issue as stored in the tracker."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -45,7 +45,7 @@ class IssueText(BaseModel):
 
     @property
     def text(self) -> str:
-        """The title and the body as one text."""
+        """Return the title and the body as one text."""
         return f"{self.title}\n\n{self.body}"
 
 
@@ -63,7 +63,10 @@ class Report(BaseModel):
 
 @dataclass(frozen=True)
 class Defect:
-    """A pattern in code, the cause that it indicates, and the fix. ``{at}`` is the function and its file."""
+    """A pattern in code, the cause that the pattern indicates, and the fix.
+
+    ``{at}`` is the function and its file.
+    """
 
     pattern: re.Pattern[str]
     cause: str
@@ -89,12 +92,12 @@ _COMMON: Final = frozenset(
 
 
 def load_repository(path: Path = REPOSITORY) -> Mapping[str, str]:
-    """Load the text of each file. The keys are paths."""
+    """Load the text of each file. The result maps paths to texts."""
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def load_issues(path: Path = ISSUES) -> Mapping[str, IssueText]:
-    """Load the issues, without their references. The keys are addresses."""
+    """Load the issues, without their references. The result maps addresses to issues."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return {
         row["issue_url"]: IssueText(url=row["issue_url"], title=row["issue_title"], body=row["issue_body"])
@@ -103,12 +106,15 @@ def load_issues(path: Path = ISSUES) -> Mapping[str, IssueText]:
 
 
 def split_into_uncommon_stems(text: str) -> list[str]:
-    """Return the words of a text without the most common words, each cut to its first letters."""
+    """Return the words of a text without the most common words. Each word is cut to its first letters."""
     return [word[:STEM_CHARACTERS] for word in _WORD.findall(text.casefold()) if word not in _COMMON]
 
 
 class CodeSearch:
-    """Ranks the files of a repository by the words that they share with a query. Rare words count more."""
+    """A search that ranks the files of a repository by the words that they share with a query.
+
+    Rare words count more.
+    """
 
     def __init__(self, files: Mapping[str, str]) -> None:
         self._terms = {
@@ -119,7 +125,7 @@ class CodeSearch:
         self._rarity = {word: math.log(len(files) / count) for word, count in holders.items()}
 
     def rank_files(self, query: str) -> tuple[str, ...]:
-        """Return the files that share a word with the query, the best match first."""
+        """Return the files that share a word with the query, best match first."""
         asked = Counter(split_into_uncommon_stems(query))
         scores = {
             path: sum(
@@ -148,12 +154,12 @@ class Action:
 
     @property
     def question(self) -> str | None:
-        """The question to the user, or ``None`` for another action."""
+        """Return the question to the user, or ``None`` for any other action."""
         return self.arguments["question"] if self.tool == "ask_user" else None
 
 
 class TriageAgent:
-    """Works on one issue at a time. ``faults`` can change its behaviour."""
+    """An agent that works on one issue at a time. ``faults`` can change its behaviour."""
 
     def __init__(self, files: Mapping[str, str], faults: HealthyAgent | None = None) -> None:
         self._files = files
@@ -213,7 +219,7 @@ class TriageAgent:
 def _find_enclosing_function_name(text: str, place: int) -> str:
     """Return the name of the last function that begins before a position.
 
-    If there is none, for example at a decorator, return the name of the next function.
+    If no function begins before the position, for example at a decorator, return the name of the next function.
     """
     before = re.findall(r"def (\w+)\(", text[:place])
     after = re.search(r"def (\w+)\(", text[place:])

@@ -1,4 +1,4 @@
-"""The page Cases × runs with the results of all cases in the newest runs, and the page of one case."""
+"""The page Cases × runs, which shows the results of all cases in the newest runs, and the page of one case."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ COURSE_LABELS: Final = {
 class CasesData(Record):
     """The data of a page of cases: their results in the newest ``runs`` of a target.
 
-    ``courses`` counts the cases by course.
+    ``courses`` contains the number of cases of each course.
     """
 
     target: str | None
@@ -65,7 +65,7 @@ class CasesData(Record):
 class ShownAnswer(Record):
     """One answer to a case, with masked personal data.
 
-    ``as_before`` is true if the previous run got the same text.
+    ``as_before`` is true if the previous run received the same text.
     """
 
     row: CaseAnswer
@@ -139,7 +139,7 @@ class CaseStrips:
         return [(course, list(same)) for course, same in groupby(rows, key=lambda row: row.course)]
 
     def build_cells(self, row: GridRow) -> list[StripCell]:
-        """Return one cell for each run that is shown. A run that did not ask the case gets an empty cell."""
+        """Return one cell for each shown run. A run that did not ask the case has an empty cell."""
         cells_by_place = {cell.place: cell for cell in row.cells}
         shown: list[StripCell] = []
         for run in reversed(self.runs):
@@ -167,7 +167,7 @@ class CaseStrips:
 
 
 def build_case_page(request: PageRequest) -> Page:
-    """Build the page of a case: its answers, newest first, and the right answer."""
+    """Build the page of a case with its right answer and the application's answers, newest first."""
     case_id, paging, target = request.path["case"], request.read_paging(), read_or_choose_target_filter(request)
     if "rows" not in request.query:
         paging = paging.model_copy(update={"rows": DEFAULT_ANSWERS})
@@ -198,7 +198,7 @@ def build_case_page(request: PageRequest) -> Page:
 
 
 def _is_same_as_older(answer: CaseAnswer, older: CaseAnswer | None) -> bool | None:
-    """Return whether the older answer has the same text. ``None`` if one of the two answers has no text."""
+    """Return whether the older answer has the same text. Return ``None`` if one of the two answers has no text."""
     if older is None or answer.answer is None or older.answer is None:
         return None
     return answer.answer == older.answer

@@ -1,4 +1,4 @@
-"""The page that compares two runs: changed results, whether chance explains them, and other differences."""
+"""The page that compares two runs: changed results, whether chance can explain them, and other differences."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ MIN_SHOWN_CHANCE: Final = 1e-6
 
 
 class DifferenceRow(Record):
-    """A condition of both runs, such as the commit. ``differs`` is ``None`` if a run does not record it."""
+    """A condition of both runs, such as the commit.
+
+    ``differs`` is ``None`` if a run did not record the condition.
+    """
 
     what: str
     before: str
@@ -41,10 +44,10 @@ class DifferenceRow(Record):
 
 
 class PairSums(Record):
-    """The compared cases of one severity, and how many of them broke or were fixed. ``None`` means all severities.
+    """The numbers of compared, broken and fixed cases of one severity. A severity of ``None`` means all severities.
 
     ``p_value`` is from McNemar's exact test. ``smallest_drop`` is the smallest share of broken cases that a
-    comparison detects with 80 % power; ``None`` if it cannot detect any.
+    comparison detects with 80 % power. It is ``None`` if no share can be detected.
     """
 
     severity: Severity | None
@@ -59,7 +62,7 @@ class PairSums(Record):
 class CompareData(Record):
     """The comparison of two runs. ``before`` or ``now`` is ``None`` if fewer than two runs exist.
 
-    ``recorded`` lists the recorded conditions that differ. It is ``None`` if one run has no such record.
+    ``recorded`` lists the recorded conditions that differ. It is ``None`` if one of the runs has no such record.
     """
 
     before: RunSide | None
@@ -79,7 +82,10 @@ REPORTED_FIELDS: Final = ("paths", "versions", "weights_version")
 
 
 def build_compare_page(request: PageRequest) -> Page:
-    """Build the page that compares the run ``now`` with ``before``. The default is the two newest runs."""
+    """Build the page that compares the run ``now`` with the run ``before``.
+
+    The defaults are the two newest runs.
+    """
     paging, store = request.read_paging(), request.site.store
     asked_before, asked_now = (
         request.read_and_show_text_filter("before", "Run before"),
@@ -154,7 +160,7 @@ def _summarize_group(severity: Severity | None, pairs: Sequence[Pair], matters: 
 
 
 def format_comparison_conclusion(pairs: Sequence[Pair], matters: float) -> str:
-    """Format what the comparison shows. ``matters`` is the smallest drop that a comparison should detect."""
+    """Format the conclusion of the comparison. ``matters`` is the smallest drop that a comparison should detect."""
     drop, chance = compute_min_detectable_drop(len(pairs)), compute_p_value(pairs)
     if drop is None:
         return (
@@ -163,7 +169,7 @@ def format_comparison_conclusion(pairs: Sequence[Pair], matters: float) -> str:
         )
     if chance < ALPHA:
         way = "better" if find_change_direction(pairs) is Direction.BETTER else "worse"
-        return f"{way}, more than chance explains: without a change, this happens {_format_frequency(chance)}"
+        return f"{way}, more than chance explains. Without a change, this happens {_format_frequency(chance)}"
     unnoticed = f"a drop below {100 * drop:.1f} points can stay undetected"
     if drop > matters:
         return f"{TOO_FEW}: {unnoticed}, but a drop of {100 * matters:.0f} points matters"
@@ -175,7 +181,7 @@ def _format_frequency(chance: float) -> str:
 
 
 def _iterate_comparison_warnings(before: RunSide, now: RunSide) -> Iterator[str]:
-    """Yield the reasons why a changed result may not be due to the application."""
+    """Yield the reasons why a changed result may not be caused by the application."""
     if before.run_id == now.run_id:
         yield "Both runs are the same."
     if before.target != now.target:
@@ -210,7 +216,7 @@ def _iterate_differences(before: RunSide, now: RunSide) -> Iterator[DifferenceRo
 def _find_recorded_changes(request: PageRequest, before: RunSide, now: RunSide) -> tuple[str, ...] | None:
     """Return the recorded differences in deploy, content, page, settings and behaviour.
 
-    ``None`` if one of the runs has no such record.
+    Returns ``None`` if one of the runs has no such record.
     """
     earlier, later = (request.site.store.find_report(side.run_id) for side in (before, now))
     if earlier is None or later is None or earlier.snapshot is None or later.snapshot is None:

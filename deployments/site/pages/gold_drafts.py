@@ -1,4 +1,4 @@
-"""The page to review drafts of cases. Each is shown beside the clause that proves it.
+"""The page to review drafts of cases. Each draft is shown beside the clause that proves it.
 
 The page uses the same drafts, checks and suites as ``lookout gold review``.
 """
@@ -57,7 +57,7 @@ class DraftShown(Record):
 
 
 class GoldDraftsData(Record):
-    """The draft to review, and the counts. ``said`` is the decision that is chosen but not stored yet."""
+    """The draft to review, and the counts. ``said`` is the decision that was chosen but is not stored yet."""
 
     queues: QueueCounts
     person: str
@@ -106,7 +106,10 @@ def build_gold_drafts_page(request: PageRequest) -> Page:
 
 
 def _choose_suite_target(request: PageRequest, chosen: str | None) -> str:
-    """Return the target whose suite gets accepted drafts: the chosen or the only target. Otherwise empty."""
+    """Return the target whose suite gets accepted drafts: the chosen target, or else the only target.
+
+    Returns an empty text if no target is chosen and there are several.
+    """
     targets = request.site.targets
     return chosen or (targets[0] if len(targets) == 1 else "")
 
@@ -155,7 +158,7 @@ def decide_gold_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
     return Done(next_url, "Rejected." if done else _ALREADY_DECIDED)
 
 
-_ALREADY_DECIDED: Final = "Another person has already decided this draft. That decision stays."
+_ALREADY_DECIDED: Final = "Another person has already decided on this draft. That decision remains."
 
 
 def _require_waiting_draft(draft_id: str) -> GoldDraft:

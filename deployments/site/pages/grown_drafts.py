@@ -1,4 +1,4 @@
-"""The page to review drafts from incidents, Slack and people's reviews. A person writes the right answer.
+"""The page to review drafts from incidents, Slack and people's reviews. A person enters the right answer.
 
 The page uses the same drafts, checks and suites as ``lookout gold grow``.
 """
@@ -49,7 +49,7 @@ class GrownDraftShown(Record):
 
 
 class GrownDraftsData(Record):
-    """The draft to review. ``said`` is the decision that is chosen but not stored yet."""
+    """The draft to review. ``said`` is the decision that was chosen but is not stored yet."""
 
     queues: QueueCounts
     person: str
@@ -60,7 +60,7 @@ class GrownDraftsData(Record):
 
 
 def build_grown_drafts_page(request: PageRequest) -> Page:
-    """Build the page of the waiting draft with the highest severity, or at the requested position."""
+    """Build the page of the waiting draft with the highest severity, or of the draft at the requested position."""
     target = request.read_and_show_choice_filter("target", "Target", request.site.targets)
     waiting = merge_drafts_by_question(
         load_waiting_drafts(request.site.store, request.site.config.data_folder, target), ()
@@ -96,9 +96,9 @@ def _build_shown_draft(request: PageRequest, candidate: DraftCandidate) -> Grown
 
 
 def _add_case_asking_same_question(candidate: DraftCandidate, settings: TargetConfig) -> DraftCandidate:
-    """Return the candidate with the id of the case that already asks its question.
+    """Return the candidate with the id of an existing case that asks the same question.
 
-    If the suite cannot be read, return the candidate unchanged.
+    If the suite cannot be read, the candidate is returned unchanged.
     """
     # A suite that cannot be read must not hide the draft.
     with suppress(GoldSetError):
@@ -108,16 +108,14 @@ def _add_case_asking_same_question(candidate: DraftCandidate, settings: TargetCo
 
 
 def decide_grown_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
-    """Accept a draft as a case in the person's words, or reject it."""
+    """Accept a draft as a case in the person's words, or reject the draft."""
     person = find_reviewer_name(request)
     if not person:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "First enter your name on the page Review.")
     candidate = _require_waiting_draft(request)
     settings = request.site.config.targets.get(candidate.draft.target)
     if settings is None:
-        raise PageRefused(
-            HTTPStatus.CONFLICT, f"{candidate.draft.target} is no longer a target of the configuration."
-        )
+        raise PageRefused(HTTPStatus.CONFLICT, f"The target {candidate.draft.target} is no longer configured.")
     if form.get("word") == DraftWord.YES:
         text = _add_case_to_suite(request, candidate, settings, person, form)
     elif form.get("word") == DraftWord.NO:
@@ -146,7 +144,7 @@ def _require_waiting_draft(request: PageRequest) -> DraftCandidate:
     waiting_draft = next((candidate for candidate in drafts if candidate.draft.id == draft_id), None)
     if waiting_draft is None:
         raise build_not_found_error(
-            f"Draft {draft_id[:80]} is not waiting. It is already decided, or does not exist."
+            f"Draft {draft_id[:80]} is not waiting. It is already decided, or it does not exist."
         )
     return waiting_draft
 

@@ -12,7 +12,7 @@ from warehouse.queries.site.hallucinations import LogEntryShown, list_log_target
 
 
 class HallucinationsData(Record):
-    """One page of log entries. ``followed`` are the targets with a configured log."""
+    """One page of log entries. ``followed`` contains the targets with a configured log."""
 
     entries: tuple[LogEntryShown, ...]
     paging: Paging
@@ -47,7 +47,7 @@ def _read_time_filter(request: PageRequest, name: str, label: str) -> datetime |
     except ValueError:
         raise PageRefused(
             HTTPStatus.BAD_REQUEST,
-            f"{name}={text[:80]} is not valid; accepted: a day or a time, as 2026-03-02 or 2026-03-02T08:00",
+            f"{name}={text[:80]} is not valid; accepted: a day or a time, such as 2026-03-02 or 2026-03-02T08:00",
         ) from None
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 

@@ -47,14 +47,14 @@ STATES: Final = (UNRESOLVED, *(state.value for state in IncidentState))
 SEVERITIES: Final = tuple(str(int(level)) for level in sorted(Severity, reverse=True))
 KINDS: Final = tuple(kind.value for kind in IncidentKind)
 SILENCE_DURATIONS: Final = ("1h", "4h", "1d", "7d")
-"""The durations that a person can choose for a silence. The text field accepts any other end."""
+"""The durations that a person can choose for a silence. Any other end can be entered in the text field."""
 MAX_NOTE_CHARACTERS: Final = 500
 MAX_STORY_LINES: Final = 100
-"""Maximum number of lines of the history that are shown (the newest). `lookout alerts show` prints all."""
+"""Maximum number of history lines that are shown, newest first. `lookout alerts show` prints all lines."""
 
 
 class IncidentsData(Record):
-    """One page of incidents. ``kind_texts`` are the names of the kinds of incidents.
+    """One page of incidents. ``kind_texts`` contains the names of the incident kinds.
 
     ``planned`` describes the silences that repeat or that start later.
     """
@@ -67,7 +67,7 @@ class IncidentsData(Record):
 
 
 class StoryEntry(Record):
-    """A line of the history. ``run_id`` is the run that it is about, if this run has a page."""
+    """A line of the history. ``run_id`` is the run that the line is about, if this run has a page."""
 
     at: UtcTime
     text: str
@@ -76,7 +76,7 @@ class StoryEntry(Record):
 
 # Repeats fields of `Observation`, because a page must get only masked texts.
 class CaseEvidence(Record):
-    """The evidence in the last message, with masked personal data. A text that was not stored is ``None``."""
+    """The evidence in the last message, with masked personal data. A text is ``None`` if it was not stored."""
 
     reason: str
     why_sent: str
@@ -91,7 +91,7 @@ class CaseEvidence(Record):
 
 
 class IncidentDecision(Record):
-    """A decision that a person can make, and what it does."""
+    """A decision that a person can make, and its effect."""
 
     kind: ActionKind
     word: str
@@ -99,11 +99,11 @@ class IncidentDecision(Record):
 
 
 class IncidentData(Record):
-    """One incident with all its data. ``earlier`` counts the lines of the history that are not shown.
+    """One incident with all its data. ``earlier`` is the number of history lines that are not shown.
 
-    ``silences`` have not ended yet; ``silence_times`` maps their ids to their periods. ``asked_again`` is the
-    result if the last run asked the case again. Otherwise it is empty. ``page_state`` changes with the history. A
-    form that is sent twice with the same state counts as one decision.
+    ``silences`` contains the silences that have not ended yet; ``silence_times`` maps their ids to their periods.
+    ``asked_again`` is the result of the recheck, if the last run rechecked the case; otherwise it is empty.
+    ``page_state`` changes with the history. A form that is sent twice with the same state counts as one decision.
     """
 
     incident: Incident
@@ -123,25 +123,29 @@ class IncidentData(Record):
 
 
 _DECISIONS: Final = (
-    IncidentDecision(kind=ActionKind.ACKNOWLEDGE, word="Acknowledge", hint="no reminder until it is worse"),
+    IncidentDecision(
+        kind=ActionKind.ACKNOWLEDGE, word="Acknowledge", hint="no reminder until the incident gets worse"
+    ),
     IncidentDecision(
         kind=ActionKind.FALSE_ALARM,
         word="False alarm",
-        hint="the answer was right: Lookout labels it, resolves the incident, and sends no alerts for a while",
+        hint="the answer was right: Lookout stores a label, resolves the incident, and sends no alerts for a while",
     ),
     IncidentDecision(
         kind=ActionKind.RESOLVE,
         word="Resolve",
-        hint=("the fault is over; if a run finds it again, you get an alert"),
+        hint=("the fault is fixed; if a run finds it again, you get an alert"),
     ),
     IncidentDecision(
-        kind=ActionKind.ADD_TO_GOLD, word="Add to gold", hint="a draft of a gold case, to be reviewed by a person"
+        kind=ActionKind.ADD_TO_GOLD,
+        word="Add to gold",
+        hint="Lookout creates a draft of a gold case, which a person must review",
     ),
 )
 
 
 def build_incidents_list_page(request: PageRequest) -> Page:
-    """Build the list of all incidents. Unresolved incidents with the highest severity come first."""
+    """Build the list of all incidents. Unresolved incidents come first, then those with the highest severity."""
     site, paging = request.site, request.read_paging()
     target = request.read_and_show_choice_filter(
         "target", "Target", sorted({*site.targets, *list_incident_targets(site.store)})
@@ -268,7 +272,7 @@ def _build_evidence(request: PageRequest, item: AlertItem, known_runs: frozenset
 
 
 def _is_decision_possible(kind: ActionKind, incident: Incident, item: AlertItem | None) -> bool:
-    """Return whether a person can still make this decision. Buttons in Slack follow the same rule."""
+    """Return whether a person can still make this decision. The same rule applies to the buttons in Slack."""
     match kind:
         case ActionKind.ACKNOWLEDGE:
             return incident.state is IncidentState.OPEN

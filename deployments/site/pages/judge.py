@@ -1,4 +1,4 @@
-"""The page of the judge: how often it agrees with people, known answers and rules, and its cost."""
+"""The page of the judge: how often it agrees with people, with known answers and with rules, and its cost."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class JudgeData(Record):
 
 
 def build_judge_page(request: PageRequest) -> Page:
-    """Build the page of the judge's agreement with people, known answers and rules, and its cost."""
+    """Build the page with the judge's agreement with people, known answers and rules, and with its cost."""
     site, paging = request.site, request.read_paging()
     store = site.store
     target = request.read_and_show_choice_filter(

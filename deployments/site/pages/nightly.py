@@ -1,4 +1,4 @@
-"""The page of nightly runs on live traffic, and of one night with its rates and examples of failures."""
+"""The page of nightly runs on live traffic, which also shows one night with its rates and examples of failures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ DRIFTS: Final = ("worse", "better", "none")
 
 
 class ShownRate(Record):
-    """A rate in a nightly report. ``text`` has its interval, and ``method`` is how the interval was computed."""
+    """A rate in a nightly report.
+
+    ``text`` contains the interval, and ``method`` states how the interval was computed.
+    """
 
     name: str
     text: str
@@ -39,7 +42,10 @@ class ShownRate(Record):
 
 
 class ShownNightlyRun(Record):
-    """A nightly run. ``facts`` are further results, and ``shortfalls`` say what was missing. Both are sentences."""
+    """A nightly run.
+
+    ``facts`` contains further results, and ``shortfalls`` states what was missing. Both contain sentences.
+    """
 
     run_id: str
     target: str
@@ -54,11 +60,11 @@ class ShownNightlyRun(Record):
     facts: tuple[str, ...]
     examples: tuple[FailureExample, ...]
     has_report: bool
-    """Whether the report file of the nightly run is on this machine."""
+    """True if the report file of the nightly run is on this machine."""
 
 
 class NightlyData(Record):
-    """One page of nightly runs, newest first, the trend of the last ones, and the one that is shown in detail."""
+    """One page of nightly runs, newest first, the trend of the last runs, and the run that is shown in detail."""
 
     target: str | None
     shown: ShownNightlyRun | None

@@ -77,7 +77,7 @@ class TargetCard(Record):
 
 
 class NowData(Record):
-    """All targets, the worst first, and the health of the monitor. A static export has no such health."""
+    """All targets, worst first, and the health of the monitor. A static export does not show this health."""
 
     cards: tuple[TargetCard, ...]
     monitor: tuple[HealthLine, ...]
@@ -87,7 +87,7 @@ _ORDER: Final = (CardState.WRONG, CardState.UNSURE, CardState.OLD, CardState.NON
 
 
 def build_now_page(request: PageRequest) -> Page:
-    """Build the page with a card for each target, the worst first."""
+    """Build the page with a card for each target, worst first."""
     site = request.site
     now = site.now()
     stored = _StoredState(
@@ -158,12 +158,12 @@ def _build_card(site: Site, name: str, now: datetime, stored: _StoredState) -> T
 def _choose_card_state(
     last: RunPoint | None, opened: Iterable[OpenIncidents], since: datetime
 ) -> tuple[CardState, str, str]:
-    """Return the state of a target, the word for it and the reason."""
+    """Return the state of a target, with its label and its reason."""
     if last is None:
         return (
             CardState.NONE,
             "no data",
-            "No run of this target has finished yet. To start the first:",
+            "No run of this target has finished yet. To start the first run:",
         )
     severe = sum(incident_count.open for incident_count in opened if incident_count.severity == WORST_SEVERITY)
     if last.verdict is Verdict.FAIL:
@@ -171,7 +171,7 @@ def _choose_card_state(
     if severe:
         return CardState.WRONG, f"{last.verdict}, and open incidents", f"Open incidents of severity 3: {severe}."
     if last.finished_at < since:
-        reason = f"The last verdict was {last.verdict}, but it is too old. To ask the target again:"
+        reason = f"The last verdict was {last.verdict}, but it is too old. To run the suite again:"
         return CardState.OLD, "no recent data", reason
     if last.verdict is Verdict.PASS and last.graded:
         return CardState.RIGHT, "PASS", ""
@@ -179,7 +179,7 @@ def _choose_card_state(
 
 
 def _format_score_calculation(run: RunPoint) -> str:
-    """Format how the scores of a run were computed, for example ``744 / 904 = 0.823 weighted, …``."""
+    """Format the calculation of a run's scores, for example ``744 / 904 = 0.823 weighted, …``."""
     weighted = _format_ratio(run.weighted_earned, run.weighted_total)
     flat = _format_ratio(run.flat_earned, run.flat_total)
     veto = f", {run.severe_not_correct} of severity 3 not correct" if run.severe_not_correct else ""

@@ -1,4 +1,4 @@
-"""Counts the drafts that wait for review: from documents, translations and incidents."""
+"""Functions that count the drafts that wait for review: from documents, translations and incidents."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from monitors.records.cases import DraftState, GoldDraft
 
 
 class DraftKind(StrEnum):
-    """Where a draft comes from."""
+    """The source of a draft."""
 
     DOCUMENT = "document"
     TRANSLATION = "translation"
 
 
 class QueueCounts(Record):
-    """How many drafts wait in each queue."""
+    """The number of drafts that wait in each queue."""
 
     documents: int
     translations: int
@@ -28,7 +28,7 @@ class QueueCounts(Record):
 
 
 def load_gold_drafts() -> tuple[GoldDraft, ...] | None:
-    """Load the drafts from the file in the site's working directory. ``None`` if there is no file."""
+    """Load the drafts from the file in the site's working directory. Return ``None`` if there is no file."""
     return read_drafts(DEFAULT_DRAFTS) if DEFAULT_DRAFTS.exists() else None
 
 

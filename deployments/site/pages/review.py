@@ -1,7 +1,8 @@
 """The page to review a sample of answers. It shows Lookout's verdicts only after the person's own decision.
 
-A review can continue in ``lookout review``, which uses the same sample. A person first chooses a decision, which
-can still be changed, and then stores it. A stored decision is final, because the verdicts are shown after it.
+A review can be continued in ``lookout review``, which uses the same sample. A person first chooses a decision,
+which can still be changed, and then stores the decision. A stored decision is final, because the verdicts are shown
+after it.
 """
 
 from __future__ import annotations
@@ -66,14 +67,14 @@ class AnswerShown(Record):
 
 
 class AnswerBefore(Record):
-    """The last answer that the person reviewed, with the verdicts on it."""
+    """The last answer that the person reviewed, with its verdicts."""
 
     question: str
     verdicts: tuple[TextRow, ...]
 
 
 class FailureChoice(Record):
-    """A kind of failure that a person can choose, and the key to press."""
+    """A failure kind that a person can choose, and the key to press."""
 
     key: str
     kind: FailureKind
@@ -81,9 +82,9 @@ class FailureChoice(Record):
 
 
 class ReviewData(Record):
-    """The answer to review. ``said`` is the decision that is chosen but not stored yet.
+    """The answer to review. ``said`` is the decision that was chosen but is not stored yet.
 
-    ``person`` is empty until the reviewer's name is known. ``left`` counts the sampled answers that are not
+    ``person`` is empty until the reviewer's name is known. ``left`` is the number of sampled answers that are not
     reviewed yet.
     """
 
@@ -160,7 +161,7 @@ def build_review_page(request: PageRequest) -> Page:
 
 
 def compute_agreement(site: Site, target: str | None) -> Agreement:
-    """Compute how often people and judges agree, for one target or for all."""
+    """Compute how often people and judges agree, for one target or for all targets."""
 
     def compute() -> Agreement:
         answers = site.reviews.load_reviewed_judged_answers(site.store, target, site.now())
@@ -172,7 +173,7 @@ def compute_agreement(site: Site, target: str | None) -> Agreement:
 
 
 def find_reviewer_name(request: PageRequest) -> str:
-    """Return the name of the logged-in person, or the last name that was given on the page or to the command.
+    """Return the name of the logged-in person, or else the last name entered on the page or in the command.
 
     In a static export, the name is empty.
     """
@@ -272,12 +273,15 @@ def store_review(request: PageRequest, form: Mapping[str, str]) -> Done:
 
 
 _ALREADY_REVIEWED: Final = (
-    "You have already reviewed this answer. Your first decision stays, because you saw the verdicts after it."
+    "You have already reviewed this answer. Your first decision remains, because you saw the verdicts after it."
 )
 
 
 def _store_label(request: PageRequest, check: SpotCheck, person: str, form: Mapping[str, str]) -> str:
-    """Store the decision as a label. If it contradicts the verdicts, also store a draft. Return the message."""
+    """Store the decision as a label.
+
+    If the label contradicts the verdicts, also store a draft. Return the message.
+    """
     answer, clean = check.answer, _build_redactor(request, check.answer.target)
     label = build_review_label(
         check,
@@ -301,7 +305,7 @@ def _store_label(request: PageRequest, check: SpotCheck, person: str, form: Mapp
 
 
 def _require_sampled_answer(request: PageRequest, form: Mapping[str, str]) -> SpotCheck:
-    """Return the answer that the form is about. Raises `PageRefused` if it is not in the sample."""
+    """Return the answer that was reviewed in the form. Raises `PageRefused` if the answer is not in the sample."""
     target = form.get("target") or None
     requested_key = form.get("answer", "")
     if target is not None and target not in request.site.targets:
@@ -328,7 +332,7 @@ def _parse_verdict(form: Mapping[str, str]) -> AnswerVerdict:
 
 
 def _parse_failure_kind(form: Mapping[str, str]) -> FailureKind | None:
-    """Return the kind of failure, if the person chose "wrong" and named a kind."""
+    """Return the failure kind, if the person chose "wrong" and a failure kind."""
     kind = form.get("failure_kind", "")
     if form.get("verdict") != AnswerVerdict.WRONG or not kind:
         return None

@@ -34,7 +34,7 @@ from warehouse.queries.site.runs import load_runs_page as runs_in
 VERDICTS: Final = tuple(verdict.value for verdict in Verdict)
 OUTCOMES: Final = tuple(outcome.value for outcome in CaseOutcome)
 LIVE_REFRESH_S: Final = 3
-"""After how many seconds a page with an active run is loaded again."""
+"""The number of seconds after which a page with an active run is reloaded."""
 IDLE_REFRESH_S: Final = 15
 
 
@@ -83,7 +83,7 @@ def build_runs_page(request: PageRequest) -> Page:
 
 
 def load_unfinished_runs(request: PageRequest) -> tuple[RunProgress, ...]:
-    """Load the runs of this data folder that have no report yet. Empty for a static export."""
+    """Load the runs of this data folder that have no report yet. Returns nothing in a static export."""
     if request.static is not None:
         return ()
     unfinished = request.site.watch.list_recent_unfinished_runs(request.site.now())
@@ -96,7 +96,7 @@ def load_unfinished_runs(request: PageRequest) -> tuple[RunProgress, ...]:
 
 
 def compute_refresh_s(runs: Iterable[RunProgress]) -> int:
-    """Return after how many seconds a page with these runs is loaded again."""
+    """Return the number of seconds after which a page with these runs is reloaded."""
     return LIVE_REFRESH_S if any(run.state is not RunState.STOPPED for run in runs) else IDLE_REFRESH_S
 
 
@@ -160,7 +160,7 @@ _HEAD_CHARACTERS: Final = 2_000
 def _build_content_security_policy(file: Path) -> str:
     """Build the content security policy of a report.
 
-    It allows only the report's style sheet and embedded pictures.
+    The policy allows only the report's style sheet and embedded pictures.
     """
     with file.open(encoding="utf-8", errors="replace") as report:
         match = _STYLE_HASH.search(report.read(_HEAD_CHARACTERS))

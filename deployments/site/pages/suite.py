@@ -1,4 +1,4 @@
-"""The page of a suite: its balance, what its graders detect, and which drops a run cannot detect."""
+"""The page about a target's suite: its balance, what its graders detect, and which drops a run cannot detect."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class SeverityPower(Record):
 class SuiteData(Record):
     """The suite of a target's newest run. A value that was not computed is ``None``.
 
-    ``gaps`` are sentences that say what the suite lacks. ``repeatability`` is the last session that asked cases
-    twice, with any suite.
+    ``gaps`` contains sentences about what the suite lacks. ``repeatability`` is the last session that asked each
+    case twice, whatever the suite was.
     """
 
     target: str | None
@@ -68,7 +68,7 @@ class SuiteData(Record):
 
 
 def build_suite_page(request: PageRequest) -> Page:
-    """Build the page of the suite of the target's newest run."""
+    """Build the page about the suite of the target's newest run."""
     store, target = request.site.store, read_or_choose_target_filter(request)
     suite = request.read_and_show_choice_filter("suite", "Suite", list_suites(store))
     run_id = find_last_completed_run_id(store, target, suite) if target else None

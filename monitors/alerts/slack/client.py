@@ -1,8 +1,8 @@
 """Delivers messages to Slack with a bot token or an incoming webhook. Only this module imports slack_sdk.
 
-A request is repeated only if it cannot have arrived: without a connection, and after the HTTP status 429, 500 or
-503. By default, the SDK would also repeat other requests, and could post a message twice. The SDK's default logger
-writes the webhook's address, so the SDK gets another logger.
+A request is retried only if it cannot have arrived: if there was no connection, or after the HTTP status 429, 500
+or 503. By default, the SDK would also retry other requests, and could post a message twice. The SDK's default
+logger writes the webhook's address, so the SDK gets a different logger.
 
 Error messages contain no address and no token. The reply to a button is sent to the address in Slack's request.
 This address needs no token and is valid for half an hour.
@@ -47,7 +47,7 @@ from monitors.records.incidents import Alert, DeliveryStatus, NotifyReason, Rece
 
 
 class PostMessageResponse(BaseModel):
-    """The answer of chat.postMessage. ``channel`` is an id even if the request contained a name."""
+    """The response of chat.postMessage. ``channel`` is an id even if the request contained a name."""
 
     channel: str
     ts: str
@@ -67,13 +67,13 @@ class SlackMessage(BaseModel):
 
 
 class SlackHistory(BaseModel):
-    """The answer of conversations.history and conversations.replies."""
+    """The response of conversations.history and conversations.replies."""
 
     messages: tuple[SlackMessage, ...] = ()
 
 
 class SlackErrorResponse(BaseModel):
-    """An answer that reports an error, with Slack's name for the error."""
+    """A response that reports an error, with Slack's name for the error."""
 
     error: object = None
 
@@ -102,13 +102,15 @@ def parse_slack_error_code(error: object) -> str:
 
 
 def build_refusal_error(status: int, error: object) -> NotifyError:
-    """Build the error for an unsuccessful answer.
+    """Build the error for an unsuccessful response.
 
-    ``status`` is the HTTP status, ``error`` is Slack's error name.
+    ``status`` is the HTTP status, and ``error`` is Slack's name for the error.
     """
     code = parse_slack_error_code(error)
     if status == 429:  # noqa: PLR2004 - HTTP's "too many requests"
-        return NotifyTransient("Slack limits the rate (429); the message is stored for the next delivery")
+        return NotifyTransient(
+            "Slack rate-limited the request (HTTP 429); the message is stored for the next delivery"
+        )
     if code in TRANSIENT:
         return NotifyTransient(
             f"Slack reports a temporary error ({code}); the message is stored for the next delivery"
@@ -118,23 +120,26 @@ def build_refusal_error(status: int, error: object) -> NotifyError:
         text = f"Slack answers HTTP {status}; the message is stored for the next delivery"
         return NotifyTransient(text) if status in {500, 503} else NotifyUnsure(text)
     if code == UNREADABLE and status < 400:  # noqa: PLR2004 - HTTP's success and redirects
-        return NotifyUnsure("The answer did not come from Slack, but perhaps from a proxy; the message is stored")
+        return NotifyUnsure("The response is not from Slack, but perhaps from a proxy; the message is stored")
     advice = ADVICE.get(code, "read Slack's documentation of this error")
     return NotifyRejected(f"Slack refuses the message (HTTP {status}, {code}): {advice}. The message is stored")
 
 
 def build_not_sent_error() -> NotifyTransient:
-    """Build the error for a request that cannot have arrived, because no connection was made."""
+    """Build the error for a request that cannot have arrived, because there was no connection."""
     return NotifyTransient("Lookout cannot connect to Slack (name, network or proxy); the message is stored")
 
 
 def build_reply_missing_error() -> NotifyUnsure:
-    """Build the error for a request that was sent and got no reply."""
+    """Build the error for a request that was sent but got no reply."""
     return NotifyUnsure("Slack's reply was lost; the message may have arrived and is stored for the next delivery")
 
 
 BROADCAST: Final = frozenset({NotifyReason.WORSE, NotifyReason.REMINDER})
-"""Reasons of alerts that are posted both in their thread and in the channel, because nobody reads old threads."""
+"""Reasons for alerts that are posted both in their thread and in the channel.
+
+People rarely read old threads.
+"""
 
 
 class Post(Record):
@@ -148,11 +153,11 @@ class Post(Record):
     broadcast: bool = False
 
     def move_out_of_thread(self) -> Post:
-        """Return a copy of the message that is posted in the channel itself, for a thread that was deleted."""
+        """Return a copy of the message for the channel itself, for use if the thread was deleted."""
         return self.model_copy(update={"thread": None, "broadcast": False})
 
     def remove_layout(self) -> Post:
-        """Return a copy of the message with plain text only, for a layout that Slack refuses."""
+        """Return a copy of the message with plain text only, for use if Slack refuses the layout."""
         return self.model_copy(update={"content": SlackText(text=self.content.text, blocks=())})
 
 
@@ -173,7 +178,8 @@ def build_alert_post(alert: Alert, settings: AlertSettings, *, thread: str | Non
 def build_digest_post(digest: Digest, settings: AlertSettings) -> Post:
     """Build the post for ``digest``: a new message in the channel for alerts.
 
-    ``made_at`` is the time when the digest was due. An earlier attempt may have posted the digest since then.
+    ``made_at`` is the time when the digest was due, because an earlier attempt may have posted the digest since
+    then.
     """
     return Post(
         id=digest.id, content=render_digest(digest), made_at=digest.due_at, channel=settings.slack_channel or ""
@@ -185,7 +191,7 @@ SLACK_HOSTS: Final = frozenset({"hooks.slack.com", "hooks.slack-gov.com"})
 
 
 class SlackReply:
-    """Replies to people who press a button. It sends requests only to addresses of Slack."""
+    """Replies to people who press a button. Requests are sent only to addresses of Slack."""
 
     def __init__(self, settings: AlertSettings) -> None:
         self._settings = settings
@@ -216,7 +222,9 @@ class SlackReply:
 
     async def _post(self, url: str, message: Mapping[str, object]) -> None:
         if not self.is_slack_address(url):
-            raise NotifyRejected("the address for the answer does not belong to Slack; Lookout did not use it")
+            raise NotifyRejected(
+                "the address for the reply does not belong to Slack; Lookout did not use this address"
+            )
         timeout = aiohttp.ClientTimeout(total=self._settings.send_timeout_s)
         try:
             async with (
@@ -236,19 +244,22 @@ class SlackReply:
 # pyright: reportUnknownMemberType=false
 
 CONNECT_TIMEOUT_S: Final = 5.0
-"""Timeout of making a connection in seconds. After it, the request was certainly not sent."""
+"""Timeout for connecting in seconds. After this timeout, the request was certainly not sent."""
 METADATA_EVENT: Final = "lookout_alert"
 SEARCH_MARGIN: Final = timedelta(hours=1)
-"""The search for an earlier message begins this long before the alert's creation, because clocks differ."""
+"""The time by which the search for an earlier message starts before the alert's creation, because clocks differ."""
 SEARCH_AFTER: Final = timedelta(seconds=5)
-"""If an alert is older, Lookout first searches for its message. A worker that died may have posted it."""
+"""Age of an alert after which Lookout first searches for its message.
+
+A worker that died may have posted the message.
+"""
 
 _sdk_logger = logging.getLogger("monitors.alerts.slack.client.sdk")
 _sdk_logger.setLevel(logging.WARNING)
 
 
 class _RateLimitHandler(AsyncRateLimitErrorRetryHandler):
-    """Waits as long as Slack requests, and then tries again. If this takes longer than ``max_wait_s``, it gives up.
+    """Waits as long as Slack requests, and then retries. Gives up if the wait is longer than ``max_wait_s``.
 
     The SDK's own handler could wait for hours.
     """
@@ -276,7 +287,7 @@ class _RateLimitHandler(AsyncRateLimitErrorRetryHandler):
         response: HttpResponse | None = None,
         error: Exception | None = None,
     ) -> None:
-        """Sleep for as many seconds as Slack requests. The default is one second."""
+        """Sleep for the number of seconds that Slack requests. The default is one second."""
         del request, error
         state.next_attempt_requested = True
         await asyncio.sleep(_read_retry_after_s(response))  # an earlier request would be refused
@@ -310,7 +321,7 @@ class SlackBot:
     async def send(
         self, alert: Alert, *, thread: str | None = None, channel: str | None = None, again: bool = False
     ) -> Receipt:
-        """Post ``alert``. If its incident has a thread, post it there. See `AlertSender.send`."""
+        """Post ``alert``, in the thread of its incident if there is a thread. See `AlertSender.send`."""
         return await self.post(build_alert_post(alert, self._settings, thread=thread, channel=channel), again=again)
 
     async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
@@ -318,7 +329,7 @@ class SlackBot:
         return await self.post(build_digest_post(digest, self._settings), again=again)
 
     async def post(self, post: Post, *, again: bool = False) -> Receipt:
-        """Post the message if no earlier attempt has posted it.
+        """Post the message, unless an earlier attempt has posted it.
 
         Return the receipt of the message in the channel.
         """
@@ -337,7 +348,7 @@ class SlackBot:
         )
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
-        """Replace the message with the id ``ts`` in ``channel`` with ``alert``."""
+        """Replace the message with the timestamp ``ts`` in ``channel`` with ``alert``."""
         content = render_alert(alert, self._settings)
         async with _open_session(self._settings) as session:
             await self._build_client(session).chat_update(
@@ -362,7 +373,7 @@ class SlackBot:
     async def _post(self, client: AsyncWebClient, post: Post) -> PostMessageResponse:
         """Post the message.
 
-        If Slack refuses the layout, post plain text. If the thread is gone, post in the channel.
+        If Slack refuses the layout, post plain text. If the thread was deleted, post in the channel.
         """
         try:
             return await self._post_once(client, post)
@@ -392,7 +403,7 @@ class SlackBot:
     async def _find_earlier_post(self, client: AsyncWebClient, post: Post) -> PostMessageResponse | None:
         """Find the message of an earlier attempt.
 
-        ``None`` if there is none, or if the bot may not read the channel.
+        Return ``None`` if there is no such message, or if the bot may not read the channel.
         """
         oldest = str((min(post.made_at, self._now()) - SEARCH_MARGIN).timestamp())
         method = "conversations.replies" if post.thread else "conversations.history"
@@ -410,7 +421,7 @@ class SlackBot:
 
 
 class SlackWebhook:
-    """Posts to an incoming webhook. It has one channel, no threads, and no search for earlier messages."""
+    """Posts to an incoming webhook. A webhook has one channel, no threads, and no search for earlier messages."""
 
     def __init__(self, settings: AlertSettings, *, url: str, now: Callable[[], datetime]) -> None:
         self._settings = settings.model_copy(update={"slack_buttons": False})
@@ -425,7 +436,7 @@ class SlackWebhook:
     async def send(
         self, alert: Alert, *, thread: str | None = None, channel: str | None = None, again: bool = False
     ) -> Receipt:
-        """Post ``alert``. See `AlertSender.send`. A webhook ignores thread and channel."""
+        """Post ``alert``. See `AlertSender.send`. A webhook ignores ``thread`` and ``channel``."""
         del again
         return await self._deliver(build_alert_post(alert, self._settings, thread=thread, channel=channel))
 
@@ -463,7 +474,7 @@ class SlackWebhook:
 async def _open_session(settings: AlertSettings) -> AsyncGenerator[aiohttp.ClientSession]:
     """Open a session that converts every failure to a `NotifyError`.
 
-    The library's texts may contain the address.
+    The library's own error texts may contain the address.
     """
     timeout = aiohttp.ClientTimeout(total=settings.send_timeout_s, connect=CONNECT_TIMEOUT_S)
     watch_redirects = aiohttp.TraceConfig()
@@ -519,6 +530,6 @@ def _read_slack_error(error: SlackApiError) -> object:
 
 
 def _read_http_status(error: SlackApiError) -> int:
-    """Read the HTTP status of the SDK's response or, if the body was not JSON, of aiohttp's response."""
+    """Read the HTTP status from the SDK's response. If the body was not JSON, read it from aiohttp's response."""
     response: Any = error.response
     return int(getattr(response, "status_code", None) or getattr(response, "status", None) or 200)

@@ -42,7 +42,7 @@ BUTTONS: Final[dict[str, ActionKind]] = {
     "lookout_false_alarm": ActionKind.FALSE_ALARM,
     "lookout_add_to_gold": ActionKind.ADD_TO_GOLD,
 }
-"""The actions of buttons. The keys are Slack's ``action_id``.
+"""The actions of buttons, by Slack's ``action_id``.
 
 A message about several failures has only the first button.
 """
@@ -68,7 +68,7 @@ _MENU_VALUE: Final = re.compile(r"([a-z_]{1,20}) ([A-Za-z0-9_-]{1,40}) ([0-9a-f]
 class ButtonAction(Record):
     """The action of a button, on a whole alert or only on the failures in ``fingerprints``.
 
-    ``shown`` is the number of failures that the message had when the button was added.
+    ``shown`` is the number of failures in the message when the button was added.
     """
 
     kind: ActionKind
@@ -78,7 +78,7 @@ class ButtonAction(Record):
 
 
 def build_buttons(alert: Alert) -> Block | None:
-    """Build the row of buttons below ``alert``. ``None`` if no action is available."""
+    """Build the row of buttons below ``alert``. Return ``None`` if no action is available."""
     is_only_item = len(alert.items) == 1
     candidates = list(BUTTONS.items()) if is_only_item else list(BUTTONS.items())[:1]
     elements = [
@@ -92,7 +92,7 @@ def build_buttons(alert: Alert) -> Block | None:
 def build_menu(alert: Alert, item: AlertItem) -> Block | None:
     """Build the menu of actions for one of several failures.
 
-    ``None`` if no action is available, or if a value is too long for Slack.
+    Return ``None`` if no action is available, or if a value is too long for Slack.
     """
     kinds = [kind for kind in BUTTONS.values() if is_action_available(kind, item, alert.marks)]
     options = [
@@ -104,9 +104,9 @@ def build_menu(alert: Alert, item: AlertItem) -> Block | None:
 
 
 def parse_button_action(action_id: str, value: str) -> ButtonAction | None:
-    """Return the action of a pressed button. ``None`` for a button of another application.
+    """Return the action of a pressed button. Return ``None`` for a button of another application.
 
-    Raises ``ValueError`` if a button of Lookout has an invalid value.
+    Raises ``ValueError`` if a Lookout button has an invalid value.
     """
     if action_id == MENU:
         kind, alert_id, fingerprint = _parse_button_value(_MENU_VALUE, value)
@@ -120,14 +120,15 @@ def parse_button_action(action_id: str, value: str) -> ButtonAction | None:
 def _parse_button_value(pattern: re.Pattern[str], value: str) -> Sequence[str]:
     match = pattern.fullmatch(value)
     if match is None:
-        raise ValueError("the button's value is not from a Lookout button")
+        raise ValueError("the value is not from a Lookout button")
     return match.groups()
 
 
 def _build_button(action_id: str, kind: ActionKind, alert: Alert) -> Block:
     """Build a button.
 
-    The button's value contains the number of failures. After the number has grown, a press is a new action.
+    The button's value contains the number of failures. After this number has grown, a press of the button is a new
+    action.
     """
     button: Block = {
         "type": "button",
@@ -145,7 +146,7 @@ def _build_button(action_id: str, kind: ActionKind, alert: Alert) -> Block:
 
 
 def _build_false_alarm_confirmation() -> Block:
-    """Build the question that is asked before a false alarm, because a single tap must not mute a leak."""
+    """Build the confirmation dialog for a false alarm, because a single tap must not mute a leak."""
     return {
         "title": _build_plain_text("False alarm?"),
         "text": _build_plain_text(
@@ -165,7 +166,7 @@ SECTION_CHARACTERS: Final = 3_000
 CONTEXT_CHARACTERS: Final = 2_000
 """Slack's limits on a header, a section's text and a context element (docs.slack.dev, reference/block-kit)."""
 PARTS_CHARACTERS: Final = 9_000
-"""Maximum length of all failures together in characters.
+"""Maximum total length of all failures in characters.
 
 Slack refuses a message of more than about 13,000 characters (`msg_blocks_too_long`, undocumented).
 """
@@ -174,7 +175,7 @@ LINKS_CHARACTERS: Final = 1_500
 URL_CHARACTERS: Final = 1_000
 MIN_QUOTE_CHARACTERS: Final = 80
 MAX_MARKS_SHOWN: Final = 6
-"""Maximum number of operators' actions that a message shows. The newest one is last."""
+"""Maximum number of operator actions that a message shows. The newest action is last."""
 
 _ADDRESS: Final = re.compile(r"https?://[^\s|<>]+")
 
@@ -189,8 +190,8 @@ class SlackText(Record):
 def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
     """Render ``alert``.
 
-    The first line has the fault, its severity and the target. The last line has the alert's id, the run and the
-    time.
+    The first line contains the fault, its severity and the target. The last line contains the alert's id, the run
+    and the time.
     """
     content = build_message(alert, group_limit=settings.group_limit, site_url=settings.site_url)
     offers_actions = settings.slack_buttons and not content.is_over
@@ -243,7 +244,7 @@ def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
 
 
 def build_header(text: str) -> Block:
-    """Build the first line."""
+    """Build the header block with the first line of a message."""
     shown = truncate_escaped_text(escape_for_slack(remove_invisible_characters(text)), HEADER_CHARACTERS)
     return {"type": "header", "text": {"type": "plain_text", "text": shown, "emoji": False}}
 
@@ -305,7 +306,7 @@ def _format_part(part: MessageSection, number: str, room: int, case_ids: Sequenc
 
 
 def format_links_that_fit(links: Sequence[Link]) -> str:
-    """Format as many complete links as fit. No link is cut, because a cut link leads to another page.
+    """Format as many complete links as fit. No link is cut, because a cut link would lead to another page.
 
     A local path is shown as code.
     """

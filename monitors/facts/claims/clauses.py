@@ -88,7 +88,7 @@ _LINE: Final = re.compile(r"[^\n]*\n?")
 
 
 def build_passage_with_clauses(scan: Scan) -> Passage:
-    """Split a scanned text into clauses. Takes linear time."""
+    """Split a scanned text into clauses. The function takes linear time."""
     marks = find_marks(scan.reader.tokens)
     figures = find_figures(scan, marks)
     builder = _Builder(scan, figures, marks)
@@ -123,7 +123,10 @@ def _format_bare_number_as_word(figure: Figure) -> str:
 
 
 class _ContentStems(dict[str, str]):
-    """A cache with the stem of each word. The stem is empty if the word does not say what a text is about."""
+    """A cache with the stem of each word.
+
+    The stem is empty for a word that does not describe the text's subject.
+    """
 
     def __missing__(self, key: str) -> str:
         if len(self) > _MAX_CACHE:
@@ -189,7 +192,7 @@ class _Builder:
 
     @cached_property
     def starts(self) -> list[int]:
-        """The start of each token in the text, in characters."""
+        """Return the start of each token in the text, in characters."""
         return [token.start for token in self.tokens]
 
     def collect_content_words(self, first: int, after: int) -> Words:
@@ -263,7 +266,7 @@ class _Builder:
         return frozenset[str]().union(*(words for _, words in headings))
 
     def _is_heading(self, lines: Sequence[_Line], at: int, raw: str, is_item: bool) -> bool:
-        """Whether a line is a heading of the next lines: it has a ``#``, bold type or a colon, or it is short."""
+        """Return whether a line is a heading: it has a ``#``, bold type or a colon, or it is short."""
         line = lines[at]
         if _HEADING.match(raw) or (
             _BOLD_LINE.fullmatch(raw.rstrip("\n")) and not self.find_figures(line.first, line.after)
@@ -294,7 +297,10 @@ class _Builder:
         )
 
     def _find_label(self, line: _Line) -> Words:
-        """Return the words of a list item before its colon or dash. They are a heading for the items below it."""
+        """Return the words of a list item before its colon or dash.
+
+        These words are a heading for the items below the list item.
+        """
         for at in range(line.first, line.after):
             if self.tokens[at].text in {":", "–", "—"}:
                 return self.collect_content_words(line.first, at)
@@ -429,7 +435,7 @@ class _Builder:
             self._add_clause(start, end, path, is_question=is_question, context=context)
 
     def _is_tag_question(self, first: int, after: int) -> bool:
-        """Whether a sentence is a statement with a short question at its end: "It takes 11 weeks, okay?"."""
+        """Return whether a sentence is a statement with a short question at its end: "It takes 11 weeks, okay?"."""
         comma = next(
             (at for at in range(after - 2, max(first, after - 5), -1) if self.tokens[at].text == ","), None
         )
@@ -494,7 +500,7 @@ class _Builder:
         return replace(figure, kind=FigureKind.MONEY, low=low)
 
     def _is_retracted_figure(self, first: int, clause: Clause) -> bool:
-        """Whether "sorry" and another figure of the same kind follow shortly after a figure."""
+        """Return whether "sorry" and another figure of the same kind follow shortly after a figure."""
         sentences = {clause.sentence, clause.sentence - 1}
         near = [neighbour for neighbour in self.clauses if neighbour.sentence in sentences]
         before = {figure.kind for neighbour in near for figure in neighbour.figures if figure.first < first}
@@ -520,5 +526,5 @@ def _is_blank(raw: str) -> bool:
 
 
 def _is_number_in_name(figure: Figure) -> bool:
-    """Whether a figure is a number in a name: "Steady 18"."""
+    """Return whether a figure is a number in a name: "Steady 18"."""
     return figure.kind in {FigureKind.NUMBER, FigureKind.IDENTIFIER} and not figure.noun

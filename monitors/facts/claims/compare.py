@@ -34,12 +34,12 @@ class Likeness(StrEnum):
 
     @property
     def is_contradicting_gold(self) -> bool:
-        """Whether the figure contradicts the gold, provided that both have the same subject."""
+        """Return whether the figure contradicts the gold, provided that both figures have the same subject."""
         return self is Likeness.DIFFERENT or self.has_number_with_other_meaning
 
     @property
     def has_number_with_other_meaning(self) -> bool:
-        """Whether the figure has the number of the gold, but another unit, rate, bound or sign."""
+        """Return whether the figure has the number of the gold, but another unit, rate, bound or sign."""
         return self in {Likeness.OTHER_UNIT, Likeness.OTHER_PER, Likeness.OTHER_BOUND, Likeness.OTHER_SIGN}
 
 
@@ -97,7 +97,7 @@ _WITH_HALF: Final = frozenset({FigureKind.PERCENT, FigureKind.NUMBER})
 
 
 def _is_possible_hour_range(gold: Figure, reply: Figure) -> bool:
-    """Whether a range without a unit may mean hours: ``9–12`` compared with ``2–5 pm``."""
+    """Return whether a range without a unit may mean hours: ``9–12`` compared with ``2–5 pm``."""
     bare = reply if reply.kind is FigureKind.NUMBER else gold
     times = {gold.kind, reply.kind} == {FigureKind.TIME, FigureKind.NUMBER}
     return times and bare.high is not None and not bare.noun and 0 <= bare.low.value <= bare.high.value <= _HOURS
@@ -184,7 +184,10 @@ _GROUP_DIGITS: Final = 3
 
 
 def _may_differ_only_by_separator(first: Decimal, second: Decimal) -> bool:
-    """Whether two figures may be equal, because a comma or a point can separate thousands or decimals (12.500)."""
+    """Return whether two figures may be equal except for their separators.
+
+    A comma or a point can separate thousands or decimals (12.500).
+    """
     return any(
         more == less * _GROUP and less.as_tuple().exponent == -_GROUP_DIGITS
         for more, less in ((first, second), (second, first))
@@ -192,9 +195,9 @@ def _may_differ_only_by_separator(first: Decimal, second: Decimal) -> bool:
 
 
 def is_conversion(first: Figure, second: Figure) -> bool:
-    """Whether two figures state one value in two ways.
+    """Return whether two figures state one value in two ways.
 
-    The value is a measure in two units (2,150 m and 7,050 ft), or an amount for two periods (€36 a year and €3 a
+    Examples are a measure in two units (2,150 m and 7,050 ft), and an amount for two periods (€36 a year and €3 a
     month).
     """
     first_reading, second_reading = first.low, second.low
@@ -256,7 +259,7 @@ _WITH_UNIT: Final = frozenset({FigureKind.MONEY, FigureKind.PERCENT, FigureKind.
 
 
 def _has_same_number_other_unit(gold: Figure, reply: Figure) -> bool:
-    """Whether the reply has the number of the gold with another unit: ``₹10`` instead of "10 %"."""
+    """Return whether the reply has the number of the gold with another unit: ``₹10`` instead of "10 %"."""
     first, second = (figure.low.original_value or figure.low.value for figure in (gold, reply))
     counted = gold.kind is FigureKind.NUMBER and bool(gold.noun)
     units = gold.kind in _WITH_UNIT and reply.kind is not gold.kind

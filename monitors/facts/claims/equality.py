@@ -102,9 +102,9 @@ def _compare_amounts(gold: QuantityReading, reply: QuantityReading, tolerance: D
 
 
 def _may_have_same_currency(gold: QuantityReading, reply: QuantityReading) -> bool:
-    """Whether two currencies can be the same. ``$`` can be any dollar, and "pounds" any pound.
+    """Return whether two currencies can be the same. ``$`` can be any dollar, and "pounds" any pound.
 
-    An amount without a currency can be in any currency except rupees, because nobody omits rupees.
+    An amount without a currency can be in any currency except rupees, because texts always name rupees.
     """
     if gold.unit is not None and gold.unit == reply.unit:
         return True
@@ -126,7 +126,7 @@ def _find_first_and_last_year(reading: QuantityReading) -> tuple[Decimal, Decima
 
 
 def _is_vaguer_number(gold: QuantityReading, reply: QuantityReading) -> bool:
-    """Whether the reply has the number of the gold in a less exact form.
+    """Return whether the reply has the number of the gold in a less exact form.
 
     The number of the reply is rounded, is a decade, or has the digit of a footnote at its end.
     """
@@ -151,7 +151,7 @@ def _is_vaguer_number(gold: QuantityReading, reply: QuantityReading) -> bool:
 
 
 def _is_unrounded_number(gold: QuantityReading, reply: QuantityReading) -> bool:
-    """Whether the gold is the rounded number of the reply: 11.22 for 11.2249."""
+    """Return whether the gold is the rounded number of the reply: 11.22 for 11.2249."""
     if gold.scale != reply.scale or gold.value == 0:
         return False
     if abs(gold.value - reply.value) <= _NOISE * abs(gold.value):
@@ -211,7 +211,7 @@ def _count_days(reading: QuantityReading) -> Decimal:
 
 
 def _are_equal_whole_years(first: QuantityReading, second: QuantityReading) -> bool:
-    """Whether two durations are the same number of whole years: one in months, one in days (365 a year)."""
+    """Return whether two durations are the same number of whole years: one in months, one in days (365 a year)."""
     years, rest = EXACT.divmod(first.months, Decimal(12))
     return (
         rest == 0 and years > 0 and first.days == 0 and second.months == 0 and second.days == years * DAYS_PER_YEAR

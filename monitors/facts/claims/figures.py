@@ -42,9 +42,9 @@ class FigureKind(StrEnum):
 class Figure:
     """A value and its place: tokens ``first`` to ``last`` (inclusive), characters ``start`` to ``end``.
 
-    ``low`` is the quantity, ``high`` the upper end if it is a range. ``code`` has the letters and digits of an
-    identifier, or a ratio. ``per`` has the stems of the rate ("per person and night"), ``noun`` the stems of the
-    counted thing.
+    ``low`` is the quantity. For a range, ``low`` is the lower end and ``high`` the upper end. ``code`` contains the
+    letters and digits of an identifier, or a ratio. ``per`` contains the stems of the rate ("per person and
+    night"), and ``noun`` the stems of the counted thing.
     """
 
     kind: FigureKind
@@ -59,7 +59,7 @@ class Figure:
     per: frozenset[str] = frozenset()
     noun: frozenset[str] = frozenset()
     per_last: int = -1
-    """The last token of a rate that follows the figure. -1 if no rate follows."""
+    """The last token of a rate that follows the figure, or -1 if no rate follows."""
     said_free: bool = False
     """Whether the value is written as "free", "costs nothing" or "half"."""
     said_often: bool = False
@@ -67,7 +67,7 @@ class Figure:
 
     @property
     def is_year(self) -> bool:
-        """Whether a number without a unit is a year, such as 1998. A year is not compared with a count."""
+        """Return whether a number without a unit is a year, such as 1998. A year is not compared with a count."""
         return (
             self.kind is FigureKind.NUMBER
             and self.low.bare
@@ -115,7 +115,10 @@ _COUNTRY_CODE: Final = re.compile(r"(?:\+|00)(\d{1,3})")
 
 
 def find_figures(scan: Scan, marks: Sequence[tuple[int, int, Mark]]) -> list[Figure]:
-    """Return all figures of a text in order. ``marks`` are the marked phrases of the text. Takes linear time."""
+    """Return all figures of a text in order.
+
+    ``marks`` are the marked phrases of the text. The function takes linear time.
+    """
     readings = _convert_pence_and_hindi_hours(scan, [reading for reading in scan.readings if not reading.unread])
     readings = _add_units_of_nearby_words(scan.reader, _add_number_after_thousands(readings))
     codes = _find_identifiers(scan, readings)
@@ -223,7 +226,7 @@ _AGES: Final = frozenset({"age", "ages", "aged", "umar", "उम्र", "आय
 
 
 def is_age(reader: NumberReader, reading: QuantityReading) -> bool:
-    """Whether a bare number is an age in years: ``from the age of 7``, ``aged 7``."""
+    """Return whether a bare number is an age in years: ``from the age of 7``, ``aged 7``."""
     before, earlier = reader.token(reading.first - 1).key, reader.token(reading.first - 2).key
     return (earlier if before == "of" else before) in _AGES or (before in _AGE_LIMITS and earlier in _PEOPLE)
 
@@ -304,7 +307,7 @@ def _build_figures_and_ranges(reader: NumberReader, readings: Sequence[QuantityR
 
 
 def _states_no_value(reader: NumberReader, low: QuantityReading) -> bool:
-    """Whether a number word states no value: ``the first``, ``one of``, or "a day" in "a day pass"."""
+    """Return whether a number word states no value: ``the first``, ``one of``, or "a day" in "a day pass"."""
     if not low.worded or low.counts or (low.original_value or low.value) != 1:
         return False
     if low.kind is FactKind.DURATION:
@@ -314,7 +317,7 @@ def _states_no_value(reader: NumberReader, low: QuantityReading) -> bool:
 
 
 def _is_footnote(reader: NumberReader, low: QuantityReading) -> bool:
-    """Whether digits are a footnote mark, such as 1 in "cancelled1."."""
+    """Return whether digits are a footnote mark, such as 1 in "cancelled1."."""
     before = reader.token(low.first - 1)
     return (
         low.kind is FactKind.NUMBER
@@ -346,7 +349,7 @@ def _is_range(reader: NumberReader, low: QuantityReading, high: QuantityReading)
 
 
 def _is_cell_between_dashes(reader: NumberReader, low: QuantityReading) -> bool:
-    """Whether a number has dashes on both sides, as in a row of a table: 9 in ``Ladybirds – 9 – 3``."""
+    """Return whether a number has dashes on both sides, as in a row of a table: 9 in ``Ladybirds – 9 – 3``."""
     return reader.token(low.first - 1).text in {"–", "—", "-"} and reader.token(low.last + 1).text in {
         "–",
         "—",
@@ -355,7 +358,7 @@ def _is_cell_between_dashes(reader: NumberReader, low: QuantityReading) -> bool:
 
 
 def _is_change_of_value(reader: NumberReader, at: int) -> bool:
-    """Whether two figures are a change (``went up from 35 GB to 70 GB``) and not a range."""
+    """Return whether two figures are a change (``went up from 35 GB to 70 GB``) and not a range."""
     keys = [reader.token(place).key for place in range(at - 1, at - 6, -1)]
     return "from" in keys and any(_CHANGES.get(key) for key in keys)
 
@@ -423,7 +426,7 @@ _BOUNDS_BEHIND: Final = {
     "longer": Bound.AT_LEAST, "sooner": Bound.AT_MOST, "earlier": Bound.AT_MOST, "shorter": Bound.AT_MOST,
 }  # fmt: skip
 _MAX_BOUND_DISTANCE: Final = 4
-""""or more" makes a figure a bound within this many words after it."""
+"""Maximum number of words after a figure within which "or more" makes the figure a bound."""
 
 
 def _find_bound_behind(reader: NumberReader, after: int) -> Bound:
@@ -438,7 +441,7 @@ def _find_bound_behind(reader: NumberReader, after: int) -> Bound:
 
 
 def _is_lower_bound_despite_words(reader: NumberReader, low: QuantityReading) -> bool:
-    """Whether "later" sets a lower limit because "before" follows: ``no later than half an hour before``."""
+    """Return whether "later" sets a lower limit because "before" follows: ``no later than half an hour before``."""
     late = any(reader.token(at).key in {"later", "latest"} for at in range(low.first - 3, low.first))
     return late and reader.token(low.last + 1).key in {"before", "prior", "ahead"}
 
@@ -533,7 +536,7 @@ def _find_rate_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind 
 
 
 def _is_price_of_period(reader: NumberReader, end: QuantityReading, at: int) -> bool:
-    """Whether a period directly after an amount is the rate: ``₹200 mahina``, but not ``£5 day ticket``."""
+    """Return whether a period directly after an amount is the rate: ``₹200 mahina``, but not ``£5 day ticket``."""
     following = reader.token(at + 1)
     return end.kind is FactKind.MONEY and at == end.last + 1 and (following.kind != WORD or following.key in LIGHT)
 
@@ -617,7 +620,7 @@ _VERSIONS: Final = frozenset({"version", "firmware", "release", "app", "v", "bui
 
 
 def _is_identifier(text: str, reader: NumberReader, first: int) -> bool:
-    """Whether a text is an identifier. "20-30" is a range, "May 2024" a date, "COVID-19" a name."""
+    """Return whether a text is an identifier. "20-30" is a range, "May 2024" a date, "COVID-19" a name."""
     digits = sum(character.isdigit() for character in text)
     letters = sum(character.isalpha() for character in text)
     if letters:

@@ -17,7 +17,7 @@ from monitors.facts.text import NUMERAL, SIGN, WORD, Token, normalise, split_int
 
 
 class PhraseStatus(StrEnum):
-    """What a reply says about a phrase: the reply affirms the phrase, denies it, or restricts it."""
+    """The way in which a reply contains a phrase: the reply affirms, denies or restricts the phrase."""
 
     LIVE = "live"
     DENIED = "a denied value"
@@ -42,9 +42,9 @@ class Phrase(NamedTuple):
 
 
 _ASIDE: Final = re.compile(r"\([^\s()]{0,40}(?:\s[^\s()]{1,40}){0,2}\)")
-"""Up to three words in brackets, which distinguish things of the same name: "(2016 film)".
+"""Up to three words in brackets, which distinguish things with the same name: "(2016 film)".
 
-A reply may omit them.
+A reply may omit these words.
 """
 _ARTICLES: Final = split_into_word_keys("the a an of and & in on at der die das le la les el los las")
 _EXCEPTIONS: Final = split_into_word_keys("except excluding")
@@ -246,7 +246,10 @@ def _is_joined_to_unexpected_name(passage: Passage, first: int, after: int, expe
 
 
 def _is_superseded_later(passage: Passage, clause: Clause, first: int, after: int) -> bool:
-    """Whether a newer name replaces the phrase: Okello in "Okello conducted it. Since May it is led by Falk."."""
+    """Return whether a newer name replaces the phrase.
+
+    Return True for Okello in "Okello conducted it. Since May it is led by Falk.".
+    """
     tokens = passage.scan.reader.tokens
     behind = tokens[after].key if after < clause.after else ""
     did = (behind.endswith("ed") or behind in _IRREGULAR_PAST) or any(
@@ -268,7 +271,7 @@ def _is_superseded_later(passage: Passage, clause: Clause, first: int, after: in
 
 
 def is_about_past(question: Passage) -> bool:
-    """Whether a question asks about the past."""
+    """Return whether a question asks about the past."""
     return any(token.key in _PAST for token in question.scan.reader.tokens)
 
 
@@ -296,7 +299,7 @@ def _combine_marks_between(passage: Passage, start: int, end: int) -> int:
 
 
 def _is_denied(tokens: Sequence[Token], start: int, first: int, after: int) -> bool:
-    """Whether a phrase is denied: ``no scissors``, ``Lotus Clinic nahi``, but not ``not only scissors``."""
+    """Return whether a phrase is denied: ``no scissors``, ``Lotus Clinic nahi``, but not ``not only scissors``."""
     for at in range(first - 1, max(start, first - 4) - 1, -1):
         key = tokens[at].key
         if key in {"only", "just", "but"}:
@@ -327,7 +330,7 @@ _DENIAL_REACH: Final = 5
 def _is_other_clause_closer_to_question(
     passage: Passage, clause: Clause, place: tuple[int, int], asked: Words, question: Passage
 ) -> bool:
-    """Whether another clause, with another name, fits the question better than the clause of the phrase.
+    """Return whether another clause, with another name, fits the question better than the clause of the phrase.
 
     For a question about dentures, Corvane is not the answer in "Dentures come from Pinnacle; Corvane makes
     aligners". Under a heading and in a table, the words of the headings, row and column are compared too.
@@ -379,7 +382,7 @@ def _is_other_clause_closer_to_question(
 def _is_after_other_name(passage: Passage, clause: Clause, first: int, asked: Words) -> bool:
     """Whether the phrase begins a sentence without words of the question, after a sentence with another name.
 
-    Then the other name may be the answer: "Lost property is with Danuta. Jolanta only looks after the machines".
+    The other name may then be the answer: "Lost property is with Danuta. Jolanta only looks after the machines".
     """
     tokens = passage.scan.reader.tokens
     if first != clause.first or not tokens[first].text[0].isupper() or (clause.words | clause.path) & asked:
@@ -399,7 +402,7 @@ def _is_after_other_name(passage: Passage, clause: Clause, first: int, asked: Wo
 
 
 def _has_full_name_outside_question(tokens: Sequence[Token], low: int, high: int, asked: Words) -> bool:
-    """Whether a full name (two adjacent names) is in this part of the text, but not in the question."""
+    """Return whether a full name (two adjacent names) is in this part of the text, but not in the question."""
     names = [_may_be_name(tokens[at]) and STEMS[tokens[at].key] not in asked for at in range(low, high)]
     return any(map(all, pairwise(names)))
 
@@ -450,9 +453,9 @@ def _may_be_name(token: Token) -> bool:
 
 
 def _is_after_name_and_verb(passage: Passage, question: Passage, start: int, first: int) -> bool:
-    """Whether another name and a verb precede the phrase.
+    """Return whether another name and a verb precede the phrase.
 
-    True for Osei in "Lund hired Osei", but not in "Lund was hired by Osei".
+    Return True for Osei in "Lund hired Osei", but not in "Lund was hired by Osei".
     """
     asked = question.scan.reader.tokens
     if not asked or asked[0].key not in _WHO:
@@ -471,7 +474,7 @@ def _is_after_name_and_verb(passage: Passage, question: Passage, start: int, fir
 def _may_other_person_be_answer(
     passage: Passage, clause: Clause, place: tuple[int, int], asked: Words, question: Passage
 ) -> bool:
-    """Whether the clause describes the phrase with other words than the question, and names another person too.
+    """Return whether the clause describes the phrase in words outside the question, and names another person.
 
     Question: "Who plays the solo?". Reply: "It is conducted by Wilma Strand, with Petr Amadi as the soloist". The
     result is True for Wilma Strand.
@@ -488,7 +491,7 @@ def _may_other_person_be_answer(
 
 
 def _is_clause_about_other_thing(passage: Passage, clause: Clause, place: tuple[int, int], asked: Words) -> bool:
-    """Whether the clause is about a thing that is not in the question, and another clause has the missing words."""
+    """Return whether the clause is about a thing outside the question, and another clause has the missing words."""
     tokens = passage.scan.reader.tokens
     first, after = place
     inside = range(clause.first, clause.after)
@@ -512,7 +515,7 @@ _BY: Final = split_into_word_keys("by von durch par por")
 
 
 def split_items(text: str) -> list[tuple[str, ...]]:
-    """Split a list at commas and "and"; empty if the text is not a list."""
+    """Split a list at commas and "and". The result is empty if the text is not a list."""
     parts = [part for part in _ITEM_BREAK.split(text.strip(" .")) if part.strip()]
     if len(parts) < 2:  # noqa: PLR2004 - a list has two items
         return []
@@ -528,18 +531,21 @@ _ORDER: Final = split_into_word_keys("order sequence reihenfolge ordre orden क
 
 
 def is_sequence_question(question: Passage) -> bool:
-    """Whether a question asks in which order things come."""
+    """Return whether a question asks for the order of several things."""
     return any(token.key in _ORDER for token in question.scan.reader.tokens)
 
 
 def is_proper_name(text: str) -> bool:
-    """Whether a gold is a name: more than half of its words begin with a capital letter. Articles do not count."""
+    """Return whether a gold is a name: more than half of its words begin with a capital letter.
+
+    Articles do not count.
+    """
     words = [token for token in tokenise(normalise(text).text) if token.kind == WORD and token.key not in _ARTICLES]
     return 2 * sum(token.text[0].isupper() for token in words) > len(words)
 
 
 def has_new_name_or_number(passage: Passage, question: Passage) -> bool:
-    """Whether a reply contains a name or a number that is not in the question."""
+    """Return whether a reply contains a name or a number that is not in the question."""
     tokens = passage.scan.reader.tokens
     asked = {to_comparable_word(token) for token in question.scan.reader.tokens}
     firsts = {clause.first for clause in passage.clauses}

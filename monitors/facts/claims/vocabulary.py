@@ -154,7 +154,7 @@ OPPOSITES, SIDES = _load_opposites()
 def find_opposite(expected: Iterable[str], reply: frozenset[str]) -> tuple[str, str] | None:
     """Return a stem that only ``expected`` contains and its opposite that only ``reply`` contains.
 
-    Return ``None`` without such a pair.
+    Return ``None`` if there is no such pair.
     """
     wanted = frozenset(expected)
     for stem in wanted - reply:

@@ -1,15 +1,16 @@
 """Prepare a text for the disclosure rules: its normalized view, and the context words around numbers.
 
-The view has one spelling for digits, spaces and hyphens, and no invisible characters. People and models write the
-same number in many ways: with Devanagari or full-width digits, a zero-width space in the middle, a no-break hyphen,
-or bold marks around one half. The rules read the view. Every place in the view maps back to the original text.
+The view has one spelling for digits, spaces and hyphens, and no invisible characters. People and models write
+the same number in many ways: with Devanagari or full-width digits, a zero-width space in the middle, a no-break
+hyphen, or bold marks around one half. The rules read the view. Every place in the view maps back to the
+original text.
 
-Context words before a number show the meaning of the number. The nearest word decides: "Mobile 98765 43210, order
-482910573829" contains a phone number and an order number, although "mobile" precedes both numbers.
+Context words before a number show the meaning of the number. The nearest word decides: "Mobile 98765 43210,
+order 482910573829" contains a phone number and an order number, although "mobile" precedes both numbers.
 
-Most of a reply has no personal data. The rules for numbers read only **islands**. An island is a part of the text
-around four or more digits that are close together. A rule skips an island that has too few digits for a match. The
-rules for words read only the places of their words.
+Most parts of a reply have no personal data. Therefore, the rules for numbers read only **islands**. An island
+is a part of the text around four or more digits that are close together. A rule skips an island that has too
+few digits for a match. The rules for words read only the places of their words.
 
 A disclosure is one piece of personal data or one secret in a text, with its kind, place and strength.
 """
@@ -281,7 +282,7 @@ _MAX_LOCAL_READS = 40
 
 
 class ContextLexicon:
-    """Find the context words of a text around each number, or all at once in a text with many numbers."""
+    """A finder for the context words of a text around each number, or all at once in a text with many numbers."""
 
     def __init__(self, text: str, islands: tuple[tuple[int, int], ...]) -> None:
         self._text = text
@@ -326,7 +327,8 @@ class ContextLexicon:
     def find_context_linked_to(self, at: int) -> Context:
         """Return the context of the nearest context word before ``at``.
 
-        Return `Context.NONE` if other words than "number is" and the like stand between that word and ``at``.
+        Return `Context.NONE` if words other than "number is" or similar words are between the context word and
+        ``at``.
         """
         end, context = self._find_nearest_context_before(at, REACH)
         return context if context and _LINK.fullmatch(self._text, end, at) else Context.NONE
@@ -358,7 +360,7 @@ class ContextLexicon:
 
 
 def _is_end_of_previous_word(ends: list[int], contexts: list[Context], start: int) -> bool:
-    """Whether a word belongs to the previous word: the "card" in "Aadhaar card" is not a payment card."""
+    """Return whether a word belongs to the previous word: the "card" in "Aadhaar card" is not a payment card."""
     return bool(ends) and contexts[-1] in _CARRIERS and start - ends[-1] <= 1
 
 
@@ -370,7 +372,7 @@ _ISLAND_LENGTH_BEFORE = 88
 """Characters that are read before an island, because they may contain the label of its number."""
 _ISLAND_LENGTH_AFTER = 24
 _MAX_SINGLE_ISLAND_LENGTH = 64
-"""Maximum number of characters of a text that is read as one island, because it may be only a number."""
+"""Maximum length in characters of a text that is read as one island, because the whole text may be a number."""
 _MAX_NUMBER_LENGTH = 64
 _ASCII_LOWER = {ord(upper): ord(upper) + 32 for upper in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
@@ -394,7 +396,7 @@ class DisclosureText:
         self.has_digits = _DIGIT.search(text) is not None
 
     def contains_any(self, *words: str) -> bool:
-        """Whether any of these lower-case strings occurs in the text."""
+        """Return whether any of these lower-case strings occurs in the text."""
         lowered = self.lowered
         for word in words:  # noqa: SIM110 - a third of the time of any()
             if word in lowered:
@@ -426,7 +428,10 @@ class DisclosureText:
                     yield match
 
     def find_adjacent_characters(self, start: int, end: int) -> tuple[str, str]:
-        """Return the character before ``start`` and the character at ``end``; empty outside of the text."""
+        """Return the character before ``start`` and the character at ``end``.
+
+        A character outside the text is empty.
+        """
         return self.text[max(0, start - 1) : start], self.text[end : end + 1]
 
     def has_letter_beside(self, start: int, end: int) -> bool:

@@ -71,10 +71,10 @@ _RANK = {
 def find_disclosures(
     text: str, *, account_patterns: Sequence[str] = (), hidden: Iterable[tuple[int, int]] = ()
 ) -> tuple[Disclosure, ...]:
-    """Return all personal data and secrets of a text, in order, not overlapping.
+    """Return all personal data and secrets of a text, in order and without overlaps.
 
     ``account_patterns`` are regular expressions for the target's own numbers. ``hidden`` are the parts of the text
-    that are already masked (sorted, not overlapping). The rules read a placeholder in their place.
+    that are already masked (sorted, not overlapping). The rules read a placeholder in place of each hidden part.
     """
     return _find_disclosures_cached(text, tuple(account_patterns), tuple(hidden))
 
@@ -143,7 +143,7 @@ _OWN = re.compile(
 )
 """A word for the owner ("your", "her"), and the text from it to a mailbox without another mailbox in between."""
 _OWN_REACH = 40
-"""Maximum number of characters between such a word and the mailbox."""
+"""Maximum number of characters between a word of `_OWN` and the mailbox."""
 
 
 _BUSINESS_NUMBERS = frozenset({DisclosureKind.TAX_ID, DisclosureKind.GSTIN})

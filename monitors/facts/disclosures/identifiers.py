@@ -77,7 +77,10 @@ def extract_digits(text: str) -> str:
 
 
 def passes_luhn(digits: str) -> bool:
-    """Whether the last digit is the check digit of ISO/IEC 7812 (Luhn). Five times as fast as a general library."""
+    """Return whether the last digit is the check digit of ISO/IEC 7812 (Luhn).
+
+    This function is five times as fast as a general library.
+    """
     doubled = digits[-2::-2].translate(_DOUBLED)
     return (sum(map(int, digits[-1::-2])) + sum(map(int, doubled))) % 10 == 0
 
@@ -130,13 +133,16 @@ def _build_aadhaar_candidate(reading: DisclosureText, match: re.Match[str]) -> D
 
 
 def _is_part_of_longer_number(reading: DisclosureText, match: re.Match[str]) -> bool:
-    """Whether the match is part of a longer number: a letter touches it, or a colon as in an IPv6 address."""
+    """Whether the match is part of a longer number: next to a letter, or to a colon as in an IPv6 address."""
     before, after = reading.find_adjacent_characters(*match.span(1))
     return before.isalpha() or after.isalpha() or (match[2] == ":" and ":" in (before, after))
 
 
 def find_ibans(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find IBANs by the length for the country and the check digits. After the word "IBAN" the length decides."""
+    """Find IBANs by the check digits and the length of the country's IBANs.
+
+    After the word "IBAN", the length alone is sufficient.
+    """
     for match in (
         reading.iterate_matches_near_digits(_IBAN, _IBAN_DIGITS) if _IBAN_START.search(reading.text) else ()
     ):
@@ -328,7 +334,7 @@ _MIN_DIGITS = 5
 """Minimum number of digits. Shorter numbers are counts, years or the last digits of a masked number."""
 
 _MIN_DIGITS_ALONE = 8
-"""Minimum number of digits without "number" or a colon before them ("account for 10000 claims")."""
+"""Minimum number of digits if no "number" or colon precedes the number ("account for 10000 claims")."""
 
 # Between the label and the number: "no.", "number", a verb, a colon.
 _NUMBER_WORD = r"(?:no\.?|num(?:ber)?|nos\.?|id|code|#|नंबर|नम्बर|संख्या)"
@@ -374,7 +380,7 @@ def find_account_and_policy_numbers(
     """Find numbers of accounts, policies, customers, members and claims after the words for them.
 
     A number has at least five digits. ``account_patterns`` are the target's own patterns: every match is an account
-    number, whatever words precede it.
+    number, regardless of the words before it.
     """
     for kind, pattern, words in _FORMS:
         for match in (

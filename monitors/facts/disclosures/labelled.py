@@ -82,7 +82,10 @@ SPOKEN_TIMES: Final = {
 
 
 def read_spoken_digits(words: Sequence[str]) -> str:
-    """Return the digits of a number in words: "nine eight seven". Empty if any word is not a digit."""
+    """Return the digits of a number in words: "nine eight seven".
+
+    The result is empty if any word is not a digit.
+    """
     digits, times = "", 1
     for word in words:
         if word in SPOKEN_TIMES:
@@ -193,7 +196,10 @@ def _is_separator(between: str) -> bool:
 
 
 def _continues_value(text_words: TextWords, index: int) -> bool:
-    """Whether a word continues a value. False for a single digit after a blank and a longer group of digits."""
+    """Return whether a word continues a value.
+
+    Return False for a single digit after a space, and for a longer group of digits.
+    """
     words, starts, ends = text_words
     return (
         len(words[index]) > 1
@@ -341,7 +347,10 @@ _DATE_PARTS: Final = 3
 
 
 def build_date_key(text: str) -> str:
-    """Return the numbers of a date, sorted: 3/4 and 4/3 have the same key. Empty if the text is not a date."""
+    """Return the numbers of a date, sorted: 3/4 and 4/3 have the same key.
+
+    The result is empty if the text is not a date.
+    """
     numbers = [int(word) for word in re.findall(r"\d+", text)]
     month = next((_MONTH_NUMBERS[word] for word in list_words(text.lower()) if word in _MONTH_NUMBERS), None)
     parts = [*numbers, *([month] if month else [])]

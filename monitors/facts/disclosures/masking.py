@@ -1,4 +1,4 @@
-"""Replace personal data and secrets in a text with labels such as ``[phone]``. Pure."""
+"""Replace personal data and secrets in a text with labels such as ``[phone]``. This module is pure."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ _OWN_ID: Final = re.compile(
     r"[0-9a-f](?<![\w-].)"
     r"(?:\d{7}T\d{6}Z-[a-z0-9][a-z0-9_.-]{0,80}-[0-9a-f]{8,64}|[0-9a-f]{7}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w-])"
 )
-"""Run ids and UUIDs. They are not masked: they identify no person, and engineers need them to find a case."""
+"""Run ids and UUIDs, which are not masked.
+
+They do not identify a person, and engineers need them to find a case.
+"""
 _MAX_PASSES: Final = 12
 
 

@@ -34,7 +34,7 @@ _LABEL_WORDS: Final = frozenset(
 _LOWERCASE_TITLES: Final = frozenset(
     {"mr", "mrs", "ms", "mx", "dr", "prof", "shri", "smt", "mme", "mlle", "sr", "sra"}
 )
-"""Titles that are also written in small letters."""
+"""Titles that are also written in lower case."""
 
 _NAME_WORD: Final = re.compile(
     r"[\u0900-\u0963\u0970-\u097f]+|[^\W\d_]\.(?=[ \w])|[^\W\d_]+(?:['’\-][^\W\d_]+)*(?![\d_@])"
@@ -105,7 +105,7 @@ def _skip_titles(text: str, at: int) -> int:
 
 
 def _read_name(text: str, at: int) -> _Name | None:
-    """Return the name that begins at place ``at``, without its titles; ``None`` if no name begins there."""
+    """Return the name that begins at place ``at``, without its titles, or ``None`` if no name begins there."""
     start = end = None
     position, count, devanagari = _skip_titles(text, at), 0, 0
     while count < _MAX_NAME_WORDS and (match := _NAME_WORD.match(text, position)):
@@ -165,7 +165,7 @@ def _read_name_before(reading: DisclosureText, last: int, *, max_words: int = _M
 
 
 def _is_author_or_artist(reading: DisclosureText, name: _Name) -> bool:
-    """Whether the name is an author's or an artist's, because a word for their works is beside it."""
+    """Return whether the name is an author's or an artist's, because a word for their works is beside it."""
     words, starts, _ = reading.words_of_text
     first = bisect_left(starts, name.start)
     for _ in range(_MAX_TITLES):
@@ -251,7 +251,7 @@ _SHOP: Final = re.compile(r"['’]s [A-Z]")
 
 
 def _is_first_word_of_company(text: str, name: _Name) -> bool:
-    """Whether a name is the first word of a company name: "Oliver's Wheels"."""
+    """Return whether a name is the first word of a company name: "Oliver's Wheels"."""
     return _SHOP.search(text, name.start, name.end + 3) is not None
 
 
@@ -298,7 +298,10 @@ def _read_name_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name |
 
 
 def _is_possibly_german_phrase(words: list[str], phrase: CuePhrase) -> bool:
-    """Whether the phrase may be German. Then a capitalised word may be a noun, because German capitalises nouns."""
+    """Return whether the phrase may be German.
+
+    In German, a capitalised word may be a noun, because German capitalises all nouns.
+    """
     return (
         words[phrase.end - 1].endswith(("er", "in", "de", "glied", "ast", "arzt", "kontakt", "barn"))
         and phrase.first > 0

@@ -123,7 +123,7 @@ def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 def _find_dialled_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find numbers in European dialling form: 0049 …, 0176 ….
 
-    Weak evidence are national numbers without a word such as "telefon", and international numbers without groups.
+    National numbers without a word such as "telefon", and international numbers without groups, are weak evidence.
     """
     for match in reading.iterate_matches_near_digits(_DIALLED_INTERNATIONAL, _EUROPEAN_LENGTHS.start):
         if not _is_number_of_object(reading, match):

@@ -1,6 +1,6 @@
 """Split a text into words, and find the phrases of all word lists in one pass.
 
-A phrase of a list (`labels.toml`, `names.toml` …) is in small letters, with blanks between its words. A phrase
+A phrase of a list (`labels.toml`, `names.toml` …) is in lower case, with spaces between its words. A phrase
 matches in any letter case, with up to three signs between its words: "d o b" matches "D.O.B.".
 """
 

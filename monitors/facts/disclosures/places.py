@@ -202,7 +202,10 @@ _NUMBER_BEHIND_STREET: Final = re.compile(
 
 
 def _find_address_start(reading: DisclosureText, country: str, at: int) -> int | None:
-    """Return the start of the address that ends in a postcode. ``None`` if no street stands before it."""
+    """Return the start of the address that ends in a postcode.
+
+    Return ``None`` if no street precedes the postcode.
+    """
     text, (words, starts, ends) = reading.text, reading.words_of_text
     anchor = bisect_left(starts, at)
     begin: int | None = None
@@ -250,7 +253,7 @@ _COMPANY_NAMES: Final = frozenset(PLACES["in_address_of_company"])
 
 
 def _has_company_name(reading: DisclosureText, start: int, end: int) -> bool:
-    """Whether the address contains the name of a company."""
+    """Return whether the address contains the name of a company."""
     words, starts, _ = reading.words_of_text
     first, until = bisect_left(starts, start), bisect_left(starts, end)
     return not _COMPANY_NAMES.isdisjoint(words[first:until])
@@ -300,7 +303,7 @@ def _find_mailbox_start(reading: DisclosureText, last: int) -> int:
 def _find_domain_end(reading: DisclosureText, first: int, *, allow_dots: bool) -> int | None:
     """Return the index of the last word of a dictated domain: "brisk mail dot co dot uk".
 
-    ``None`` without a domain.
+    Return ``None`` if there is no domain.
     """
     text, (words, starts, ends) = reading.text, reading.words_of_text
     last = None

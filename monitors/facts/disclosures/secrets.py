@@ -122,7 +122,10 @@ def _find_ipv4(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _has_leading_zero(address: str) -> bool:
-    """Whether an octet has a leading zero (``01``). Then the text is a telephone number and not an address."""
+    """Return whether an octet has a leading zero (``01``).
+
+    A text with such an octet is a telephone number, not an address.
+    """
     return any(len(octet) > 1 and octet[0] == "0" for octet in address.split("."))
 
 
@@ -150,7 +153,7 @@ def _find_ipv6(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _is_complete_ipv6_address(text: str, match: re.Match[str], written: str) -> bool:
-    """Whether a match can only be an address: it has eight groups, half of them long, or is ``::1`` on its own."""
+    """Return whether a match can only be an address: eight groups, half of them long, or ``::1`` on its own."""
     if written == _THIS_HOST:
         neighbours = text[max(0, match.start() - 1) : match.start()] + text[match.end() : match.end() + 1]
         return not neighbours.strip(_BESIDE)
@@ -159,7 +162,7 @@ def _is_complete_ipv6_address(text: str, match: re.Match[str], written: str) -> 
 
 
 def _is_in_assigned_ipv6_range(address: ipaddress.IPv6Address) -> bool:
-    """Whether the address is in a range that hosts use.
+    """Return whether the address is in a range that hosts use.
 
     Program code (`a::b`), `10::30` and fingerprints also have the form of an address, but are not in such a range.
     """
@@ -242,6 +245,9 @@ def find_secrets(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def is_secret_like(value: str) -> bool:
-    """Whether a value looks like a secret: letters with digits or signs. An address or "24-hour" does not."""
+    """Return whether a value looks like a secret: letters with digits or signs.
+
+    An address or "24-hour" does not look like a secret.
+    """
     mixed = _MADE_UP.search(value) is not None and any(map(str.isalpha, value))
     return mixed and "://" not in value and not (_AMOUNT.fullmatch(value) or _NOTATION.fullmatch(value))

@@ -65,7 +65,7 @@ class KnownValues:
         )
 
     def contains(self, kind: DisclosureKind, value: str) -> bool:
-        """Whether one of the texts contains the value, in any format."""
+        """Return whether one of the texts contains the value, in any format."""
         key = convert_to_one_spelling(kind, value)
         if kind is DisclosureKind.PERSON:
             return any(f" {key} " in words for words in self._texts_as_padded_words)

@@ -1,11 +1,11 @@
-"""Times of day: ``9am``, ``9:30 p.m.``, ``18:00``, ``12 noon``, ``सुबह 9 बजे``, ``shaam 6 baje``.
+"""Read times of day: ``9am``, ``9:30 p.m.``, ``18:00``, ``12 noon``, ``सुबह 9 बजे``, ``shaam 6 baje``.
 
-A bare number is a time of day if a range or a word shows this (``9 to 6pm``). Two figures with a colon may also be
-a score, a ratio or a verse. They are a time on the full or half hour, with a leading zero, in a range, or after a
-word such as "at". An hour up to twelve without "am", "pm" or a part of the day is ambiguous.
+A bare number is a time of day if a range or a word shows this (``9 to 6pm``). Two figures with a colon may also
+be a score, a ratio or a verse. They are a time on the full or half hour, with a leading zero, in a range, or
+after a word such as "at". An hour up to twelve without "am", "pm" or a part of the day is ambiguous.
 
-Spoken hours are read too: ``half past one``, ``quarter to six``, ``halb fünf``, ``à quatre heures et demie``, ``a
-las cuatro y media de la tarde``. In ``9 to half past one``, the 9 is also a time.
+Spoken hours are read too: ``half past one``, ``quarter to six``, ``halb fünf``, ``à quatre heures et demie``,
+``a las cuatro y media de la tarde``. In ``9 to half past one``, the 9 is also a time.
 
 "Always open" is also read as a time, in any wording: ``24/7``, ``24 hours a day``, ``around the clock``.
 """
@@ -130,11 +130,11 @@ _EVENING: Final = frozenset({"शाम", "shaam", "sham"})
 _MIDDAY: Final = frozenset({"दोपहर", "dopahar", "dopeher"})
 _NIGHT: Final = frozenset({"रात", "raat"})
 _FIRST_OF_NIGHT = 6
-"""Hours of the night (रात) up to this one are after midnight: रात 2 बजे is 02:00, रात 7 बजे is 19:00."""
+"""Hours of the night (रात) up to this hour are after midnight: रात 2 बजे is 02:00, रात 7 बजे is 19:00."""
 
 
 ALWAYS: Final = "24/7"
-"""The value of a time of day that means "always open". Its minutes are those of a whole day."""
+"""The value of a time of day that means "always open". Its minutes are the minutes of a whole day."""
 
 
 class _ClockTime(NamedTuple):
@@ -147,7 +147,7 @@ class _ClockTime(NamedTuple):
 
 
 def merge_times_of_day(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Return the readings. Bare numbers that form times of day are replaced with those times."""
+    """Return the readings, with bare numbers that form a time of day replaced with that time."""
     lowered = text.lower()
     has = lowered.__contains__
     if any(map(has, _ALWAYS_HINTS)) or ("24" in text and _ALWAYS_DIGITS.search(lowered)):
@@ -180,12 +180,12 @@ def merge_times_of_day(reader: NumberReader, text: str, readings: list[QuantityR
 
 
 def _is_duration_inside(reading: QuantityReading, time: _ClockTime) -> bool:
-    """Whether all words of a duration belong to a time of day: ``16 h 30``, ``quatre heures et demie``."""
+    """Return whether all words of a duration belong to a time of day: ``16 h 30``, ``quatre heures et demie``."""
     return reading.kind is FactKind.DURATION and time.start <= reading.start and reading.end <= time.end
 
 
 def _merge_always_open(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Return the readings. Those that together say "always open" (24/7) are replaced with one time of day."""
+    """Return the readings, with readings that together mean "always open" (24/7) replaced with one time of day."""
     starts = [token.start for token in reader.tokens]
     for match in _ALWAYS.finditer(text):
         first, last = bisect_left(starts, match.start()), bisect_left(starts, match.end()) - 1
@@ -198,13 +198,16 @@ def _merge_always_open(reader: NumberReader, text: str, readings: list[QuantityR
 
 
 def _has_possible_time_mark_at(reader: NumberReader, behind: int) -> bool:
-    """Whether the token after a number can belong to a time of day. This check is faster than the full search."""
+    """Return whether the token after a number can belong to a time of day.
+
+    This check is faster than the full search.
+    """
     token = reader.token(behind)
     return token.key in _BEHIND or (token.text == ":" and reader.token(behind + 1).kind == NUMERAL)
 
 
 def _has_two_digits_after_point(reader: NumberReader, reading: QuantityReading) -> bool:
-    """Whether a number with two digits after a point may be the first of two hours: 8.30 to 15.30."""
+    """Return whether a number with two digits after a point may be the first of two hours: 8.30 to 15.30."""
     text = reader.token(reading.first).text
     return reading.kind is FactKind.NUMBER and reading.first == reading.last and text[-3:-2] == "."
 
@@ -222,7 +225,7 @@ _AT: Final = re.compile(r"\b(?:at|till|until|by|from|before|after)\s+$", re.IGNO
 
 
 def _is_number_range(text: str, match: re.Match[str]) -> bool:
-    """Whether two numbers are a range (``ten to twelve pupils``) and not a time (``at ten to twelve``)."""
+    """Return whether two numbers are a range (``ten to twelve pupils``) and not a time (``at ten to twelve``)."""
     is_quarter = match["shift"].lower().startswith("quarter")
     return not is_quarter and _AT.search(text[max(0, match.start() - _LOOKBACK_LENGTH) : match.start()]) is None
 
@@ -299,7 +302,7 @@ def _has_time_mark(match: re.Match[str]) -> bool:
 
 
 def _is_time_without_mark(match: re.Match[str], text: str) -> bool:
-    """Whether digits are a time of day although no word for a time is beside them."""
+    """Return whether digits are a time of day although no word for a time is beside them."""
     if match["minute"] is None or text[match.end("hour")] == ".":
         return False
     before = text[max(0, match.start() - _LOOKBACK_LENGTH) : match.start()]
@@ -318,7 +321,7 @@ Smaller values may be durations.
 
 
 def _convert_to_24_hour_clock(hour: int, half: str) -> int | None:
-    """Return the hour from 0 to 23; ``None`` for an impossible hour (0 pm)."""
+    """Return the hour from 0 to 23, or ``None`` for an impossible hour (0 pm)."""
     if not half:
         return hour
     if not 0 < hour <= _NOON:

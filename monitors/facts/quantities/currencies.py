@@ -1,4 +1,7 @@
-"""Tables of currencies by sign, code and name. A sign that several countries use, such as ``$``, has ``None``."""
+"""Tables of currencies by sign, code and name.
+
+A sign that several countries use, such as ``$``, has the value ``None``.
+"""
 
 from __future__ import annotations
 

@@ -182,7 +182,10 @@ def _read_date_starting_with_month(reader: NumberReader, at: int) -> Day | None:
 
 
 def _is_year_without_day(reader: NumberReader, at: int, year: _DatePart) -> bool:
-    """Whether the words at ``at`` are only a year. "Fifteen oh six" is the day fifteen and the year oh six."""
+    """Return whether the words at ``at`` are only a year.
+
+    "Fifteen oh six" is the day fifteen and the year oh six.
+    """
     return reader.token(at).kind == NUMERAL or _read_year(reader, year.after) is None
 
 

@@ -30,7 +30,7 @@ class FactKind(StrEnum):
 
 
 class Bound(StrEnum):
-    """Whether a value is exact, an upper limit ("up to") or a lower limit ("at least")."""
+    """The bound of a value: exact, an upper limit ("up to") or a lower limit ("at least")."""
 
     __hash__ = str.__hash__  # four times as fast as Enum's own hash; each reply needs hundreds
 
@@ -46,10 +46,10 @@ class Fact(Record):
       ``18:00``). "Always open" is ``24/7``.
     - ``unit`` is the ISO 4217 code for money, ``percent``, or ``day`` for a duration. It is ``None`` for money
       without a country, such as ``$``.
-    - ``original_value`` and ``original_unit`` are those of the text (24, ``month``). They are stored because a
-      month has thirty days only if the case says so.
-    - ``start`` and ``end`` count Unicode code points of the original text, end exclusive. ``text`` is the text
-      between them.
+    - ``original_value`` and ``original_unit`` are the value and the unit in the text (24, ``month``). They are
+      stored because a month has thirty days only if the case says so.
+    - ``start`` and ``end`` count Unicode code points of the original text, end exclusive. ``text`` is the original
+      text between ``start`` and ``end``.
     """
 
     kind: FactKind
@@ -64,7 +64,7 @@ class Fact(Record):
 
     @property
     def number(self) -> Decimal:
-        """The value as an exact number. Raises `decimal.InvalidOperation` for dates and times of day."""
+        """Return the value as an exact number. Raises `decimal.InvalidOperation` for dates and times of day."""
         return Decimal(self.value)
 
 

@@ -1,8 +1,8 @@
 """Read the groups of a number. A group is the part before a scale word such as "lakh" or "million".
 
-A group consists of digits, words below a thousand, or their fractions. Groups with scale words form numbers such as
-"five crore, twenty lakh, three hundred and two". A comma, an "and" or the end of a line ends a number. Only if a
-smaller scale follows, the number continues ("two lakh, fifty thousand").
+A group consists of digits, words below a thousand, or their fractions. Groups with scale words form numbers
+such as "five crore, twenty lakh, three hundred and two". A comma, an "and" or the end of a line ends a number.
+The number continues only if a smaller scale follows ("two lakh, fifty thousand").
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ _MAX_GROUP_LENGTH = 60
 
 
 class GroupReader(Lookup):
-    """Read single groups. `monitors.facts.quantities.number_reader.NumberReader` combines them to numbers."""
+    """Read single groups.
+
+    `monitors.facts.quantities.number_reader.NumberReader` combines the groups into numbers.
+    """
 
     def _read_group(self, at: int) -> Group | None:
         token = self.token(at)
@@ -123,7 +126,7 @@ class GroupReader(Lookup):
         return group
 
     def _is_pair_of_alternatives(self, above: Decimal, below: Group | None) -> bool:
-        """Whether two numbers are alternatives (``24/36 months``) and not a fraction."""
+        """Return whether two numbers are alternatives (``24/36 months``) and not a fraction."""
         if below is None or (above, below.value) in _COMMON_FRACTIONS:
             return False
         return below.value <= 1 or self.token(below.after).key in self._units or self.token(below.after).text == "%"
@@ -153,7 +156,7 @@ class GroupReader(Lookup):
     def _read_tens_and_units(self, at: int, word: NumberWord) -> Group:
         """Read ``twenty two``, ``twenty-two``, or ``twenty and two`` before a unit.
 
-        Any other number word is returned as a group of its own.
+        Any other number word is returned as a separate group.
         """
         if not word.tens:
             return Group(word.value, at + 1)
@@ -166,7 +169,7 @@ class GroupReader(Lookup):
         return Group(word.value, at + 1)
 
     def _is_continued_after_and(self, at: int) -> bool:
-        """Whether "and" continues a number, because a unit follows directly (``twenty and four hours``)."""
+        """Return whether "and" continues a number, because a unit follows directly (``twenty and four hours``)."""
         joined = self.part(at + 1) is NumberPart.AND and self.token(at - 1).key != "between"
         return joined and self.token(at + 3).key in self._units
 
@@ -214,7 +217,7 @@ class GroupReader(Lookup):
         return Group(value, after)
 
     def _is_hundred(self, at: int) -> bool:
-        """Whether a word means a hundred, such as "sau" in "paanch sau". Alone, "sau" is not read as a number."""
+        """Return whether a word means a hundred: "sau" in "paanch sau". Alone, "sau" is not read as a number."""
         if self.part(at) is NumberPart.HUNDRED:
             return True
         word, before = self.find_possible_number_word(at), self.part(at - 1)
@@ -225,12 +228,12 @@ class GroupReader(Lookup):
         )
 
     def _is_counted_separately(self, joint: int, after: int) -> bool:
-        """Whether a small number between tokens ``joint`` and ``after`` is not part of the number before it.
+        """Return whether a small number (tokens ``joint`` to ``after``) is separate from the number before it.
 
-        True in three cases:
+        Return True in three cases:
 
-        - It is "one of" something.
-        - It follows a Hindi "and", which is never inside a number.
+        - The words are "one of" something.
+        - The small number follows a Hindi "and", which is never inside a number.
         - The number before it has a currency, and a unit or noun follows: "Rs two hundred and three years".
         """
         following = self.token(after)
@@ -245,7 +248,7 @@ class GroupReader(Lookup):
         return following.key not in _GOES_ON and self._has_currency_before(joint)
 
     def _has_currency_before(self, at: int) -> bool:
-        """Whether a currency precedes the number that token ``at`` would continue."""
+        """Return whether a currency precedes the number that token ``at`` would continue."""
         for place in range(at - 1, max(-1, at - _MAX_WORDS), -1):
             token = self.token(place)
             if token.text in SIGNS or token.key in NAMES:
@@ -256,7 +259,7 @@ class GroupReader(Lookup):
         return False
 
     def _has_final_digits_at(self, at: int) -> bool:
-        """Whether one or two digits end a number: the 21 in "3 hundred and 21"."""
+        """Return whether one or two digits end a number: the 21 in "3 hundred and 21"."""
         token = self.token(at)
         fits = token.kind == NUMERAL and token.text.isdecimal() and len(token.text) <= 2  # noqa: PLR2004 - two digits, see the docstring
         return fits and int(token.text) > 0 and self.part(at + 1) not in {NumberPart.HUNDRED, NumberPart.SCALE}
@@ -343,7 +346,7 @@ class ScaleReader(GroupReader):
     def _read_scaled_groups(self, at: int) -> tuple[Decimal, int, Decimal] | None:
         """Read groups with falling scales (five crore, twenty lakh, two).
 
-        Return the value, the index of the next token and the last scale; ``None`` without a number.
+        Return the value, the index of the next token and the last scale. Return ``None`` if there is no number.
         """
         total, limit, begin, end = Decimal(0), MAX_VALUE, at, at
         last_scale = Decimal(1)
@@ -382,7 +385,7 @@ class ScaleReader(GroupReader):
         return not joint and self._is_last_part_of_number(group, limit, at)
 
     def _is_last_part_of_number(self, group: Group, limit: Decimal, at: int) -> bool:
-        """Whether a number without a scale ends the number before it: "one thousand and one".
+        """Return whether a number without a scale ends the number before it: "one thousand and one".
 
         The result is False in these cases:
 
@@ -407,11 +410,11 @@ class ScaleReader(GroupReader):
         return words and not self._has_digits_before_joint(joint) and (limit < _LAKH or not joined or not noun)
 
     def _has_digits_before_joint(self, joint: int) -> bool:
-        """Whether the group before an "and" or comma consists of digits and a scale word: 2 lakh."""
+        """Return whether the group before an "and" or comma consists of digits and a scale word: 2 lakh."""
         return self.token(joint - 2).kind == NUMERAL
 
     def _has_fraction_or_denominator_at(self, at: int) -> bool:
-        """Whether the next words form a fraction with the previous group: "… and three quarters"."""
+        """Return whether the next words form a fraction with the previous group: "… and three quarters"."""
         at = self._skip_hyphen(at)
         return self._has_fraction_word_at(at) or self._read_denominator_word(at, numerator=Decimal(0)) is not None
 
@@ -477,5 +480,5 @@ _CAPITAL_SCALES = {
 }
 """Scales as one capital letter directly after digits: 10K, 5L, 2.1T.
 
-Small letters are units (5 m, 2 l), except k.
+Lower-case letters are units (5 m, 2 l), except k.
 """

@@ -1,6 +1,6 @@
 """Load the words for numbers and dates in English, Hindi, and Hindi in Latin letters.
 
-All tables are by the lookup key of the word.
+The keys of all tables are the lookup keys of the words.
 """
 
 from __future__ import annotations

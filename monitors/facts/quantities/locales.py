@@ -35,9 +35,9 @@ class Writing(NamedTuple):
     """The part of a locale that determines the tokens of a text."""
 
     is_unread: bool
-    """Whether the language is unsupported. Then only numbers and signs are read."""
+    """Whether the language is unsupported. In an unsupported language, only numbers and signs are read."""
     comma: bool
-    """Whether a comma precedes the decimals, and not a point."""
+    """Whether a comma, not a point, precedes the decimals."""
     speech: str = ""
     """The language (ISO 639-1) whose words are in `languages.toml`."""
 
@@ -54,12 +54,15 @@ class Locale(NamedTuple):
 
     @property
     def is_unread(self) -> bool:
-        """Whether the language is unsupported. Then only numbers and signs are read."""
+        """Return whether the language is unsupported.
+
+        In an unsupported language, only numbers and signs are read.
+        """
         return self.language is Language.OTHER and not self.speech
 
     @property
     def writing(self) -> Writing:
-        """The part of the locale that determines the tokens of a text."""
+        """Return the part of the locale that determines the tokens of a text."""
         return Writing(self.is_unread, self.mark is DecimalMark.COMMA, self.speech)
 
     def copy_for_foreign_language(self, speech: str) -> Locale:
@@ -92,14 +95,14 @@ _CURRENCIES: Final[dict[str, str]] = {
 
 
 def validate_locale(tag: str) -> str:
-    """Return a valid locale (``en-IN``, ``de-DE``, ``fr``) unchanged; raise `ValueError` for any other text."""
+    """Return a valid locale (``en-IN``, ``de-DE``, ``fr``) unchanged. Raise `ValueError` for any other string."""
     if not _TAG.fullmatch(tag):
         raise ValueError(f"{tag!r} is not a valid locale; use a language and a region, as in en-IN, de-DE or fr-CH")
     return tag
 
 
 def validate_currency(code: str) -> str:
-    """Return a supported ISO 4217 code unchanged; raise `ValueError` for any other text."""
+    """Return a supported ISO 4217 code unchanged. Raise `ValueError` for any other string."""
     if code.lower() not in CODES or code != code.upper() or code == "RMB":
         raise ValueError(f"{code!r} is not a supported currency; use an ISO 4217 code, as in INR, EUR or USD")
     return code
@@ -134,7 +137,7 @@ _ONE_MARK = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 
 
 def convert_decimal_commas(tokens: Sequence[Token], writing: Writing) -> list[Token]:
-    """Rewrite numerals with a decimal comma as an English text writes them."""
+    """Rewrite numerals with a decimal comma in English notation."""
     if not writing.comma:
         return list(tokens)
     return [
@@ -178,7 +181,7 @@ def _resolve_decimal_mark(reader: NumberReader, reading: QuantityReading, locale
 
 
 def _is_value_of_digits(reading: QuantityReading, numeral: Token) -> bool:
-    """Whether the value of a reading is the number that its digits form in English notation."""
+    """Return whether the value of a reading is the number that its digits form in English notation."""
     plain = numeral.text.replace(",", "")
     return abs(reading.value) == Decimal(plain)
 

@@ -67,7 +67,7 @@ _MAX_LENGTH: Final = 24
 
 
 def add_measure_units(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Return the readings. A bare number before a unit of measurement is replaced with a quantity of that unit."""
+    """Return the readings. Bare numbers before a unit of measurement become quantities of that unit."""
     result = readings
     for place in range(len(readings) - 1, -1, -1):
         reading = readings[place]

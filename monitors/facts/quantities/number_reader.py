@@ -75,7 +75,7 @@ class NumberSpan(NamedTuple):
 
 
 class NumberReader(ScaleReader):
-    """Read complete amounts from one text's tokens."""
+    """A reader of complete amounts in one text's tokens."""
 
     def read_amounts(self, at: int) -> list[NumberSpan]:
         """Return the amounts that begin at token ``at``. Digits such as 192.168.1.2 are several amounts."""
@@ -93,7 +93,7 @@ class NumberReader(ScaleReader):
         return [amount] if amount is not None else []
 
     def _is_complete_number(self, at: int) -> bool:
-        """Whether the token after the digits ends the number. Then the grammar is not needed."""
+        """Return whether the token after the digits ends the number. In this case, the grammar is not needed."""
         token, following = self.token(at), self.token(at + 1)
         if following.kind == WORD:
             apart = following.start > token.end and self.find_possible_number_word(at + 1) is None
@@ -219,7 +219,7 @@ class NumberReader(ScaleReader):
         return value, after, False
 
     def _is_ordinal_not_seconds(self, at: int) -> bool:
-        """Whether "second" is an ordinal (``twenty second``) and not a time ("a twenty second call")."""
+        """Return whether "second" is an ordinal (``twenty second``) and not a time ("a twenty second call")."""
         if self.token(at).key != "second":
             return not self.token(at).key.endswith("seconds")
         following = self.token(at + 1)

@@ -16,7 +16,7 @@ _NOUNS: Final = (
     | {word: word for word in split_into_word_keys("terminal gate platform room counter zone lane bay")}
 )
 _SORTS: Final = BETWEEN | split_into_word_keys("insurance contract membership pregnancy gestational")
-"""Words that may stand between an ordinal and its noun: "the 28th pregnancy week"."""
+"""Words that may be between an ordinal and its noun: "the 28th pregnancy week"."""
 _OPENERS: Final = split_into_word_keys(
     "a an per every each any this that last next one same all the first whole of हर har प्रति prati इस उस"
 )

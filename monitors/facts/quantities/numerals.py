@@ -91,7 +91,7 @@ def format_plain(value: Decimal) -> str:
 
 
 def is_multiple(value: Decimal, of: int) -> bool:
-    """Whether ``value`` is a whole multiple of ``of``. Always False for values above `MAX_VALUE`."""
+    """Return whether ``value`` is a whole multiple of ``of``. Return False for values above `MAX_VALUE`."""
     return abs(value) < MAX_VALUE and EXACT.remainder(value, Decimal(of)) == 0
 
 
@@ -214,7 +214,7 @@ class Lookup:
         return scale or (word.part is NumberPart.SMALL and not word.shy and not word.english)
 
     def _has_hinglish_word(self) -> bool:
-        """Whether the text contains a Hinglish function word: a Hindi word in Latin letters."""
+        """Return whether the text contains a Hinglish function word: a Hindi word in Latin letters."""
         return not _HINGLISH.isdisjoint([token.key for token in self.tokens])
 
     def find_possible_number_word(self, at: int) -> NumberWord | None:
@@ -222,7 +222,7 @@ class Lookup:
         return self._raw[at]
 
     def has_line_break_between(self, first: int, last: int) -> bool:
-        """Whether the end of a line or a tab is between token ``first`` and token ``last``."""
+        """Return whether the end of a line or a tab is between token ``first`` and token ``last``."""
         return bool(self._breaks) and any(at in self._breaks for at in range(first + 1, last + 1))
 
     def is_plain_number(self, at: int) -> bool:

@@ -42,7 +42,7 @@ _FIRST_GROUP, _NEXT_GROUP = re.compile(r"[1-9]\d{0,2}"), re.compile(r"\d{3}(?:[.
 
 
 def translate_or_hide_words(tokens: Sequence[Token], text: str, language: str = "") -> list[Token]:
-    """Return the tokens of a text in another language. Takes linear time.
+    """Return the tokens of a text in another language. The function takes linear time.
 
     - Words and phrases of ``language`` that are in `languages.toml` are translated.
     - Other words are marked as unread, except international words such as currencies.
@@ -137,7 +137,7 @@ def _is_ambiguous_date(match: re.Match[str]) -> bool:
 
 
 def mark_unread_beside_unknown_word(lookup: Lookup, reading: QuantityReading) -> QuantityReading:
-    """Return a number or amount. It is marked as unread if an unread word may be its scale or its unit."""
+    """Return a number or amount, marked as unread if an unread word may be its scale or its unit."""
     if reading.kind not in {FactKind.NUMBER, FactKind.MONEY}:
         return reading
     closed = reading.kind is FactKind.MONEY and not reading.prefixed
@@ -148,7 +148,7 @@ def mark_unread_beside_unknown_word(lookup: Lookup, reading: QuantityReading) ->
 
 
 def _is_followed_by_unread_word(lookup: Lookup, at: int) -> bool:
-    """Whether a content word follows: directly, after a bracket or hyphen, or after the end of a range."""
+    """Return whether a content word follows: directly, after a bracket or hyphen, or after the end of a range."""
     for _ in range(_MAX_STEPS):
         token, following = lookup.token(at), lookup.token(at + 1)
         if token is END or lookup.has_line_break_between(at - 1, at):
@@ -166,7 +166,7 @@ def _is_followed_by_unread_word(lookup: Lookup, at: int) -> bool:
 
 
 def _is_preceded_by_unread_word(lookup: Lookup, at: int) -> bool:
-    """Whether the number is only the end of an amount, after a scale word: ``2 mil 500 €``."""
+    """Return whether the number is only the end of an amount, after a scale word: ``2 mil 500 €``."""
     if at < 2 or lookup.has_line_break_between(at - 2, at):  # noqa: PLR2004 - a number and its word stand before
         return False
     word = lookup.token(at - 1)
@@ -174,7 +174,7 @@ def _is_preceded_by_unread_word(lookup: Lookup, at: int) -> bool:
 
 
 def _is_unread_word(token: Token) -> bool:
-    """Whether a token is a word, or a character of a script without spaces between words."""
+    """Return whether a token is a word, or a character of a script without spaces between words."""
     letter = token.kind == SIGN and token.text.isalpha() and token.text not in SIGNS
     return letter or (token.kind == WORD and token.key.endswith(_OPAQUE))
 

@@ -53,10 +53,10 @@ _ELSEWHERE: Final = {
 }
 """Periods in languages whose units are not read.
 
-They count only after a word such as German "pro" or French "par".
+These periods count only after a word such as German "pro" or French "par".
 """
 _SORTS: Final = BETWEEN | split_into_word_keys("insurance insured contract membership subscription billing")
-"""Words that may stand between "per" and the period: per calendar month."""
+"""Words that may be between "per" and the period: per calendar month."""
 
 
 def add_period(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
@@ -68,7 +68,7 @@ def add_period(reader: NumberReader, reading: QuantityReading) -> QuantityReadin
 
 
 def _find_period(reader: NumberReader, at: int) -> str:
-    """Return the period at token ``at``, or an empty text."""
+    """Return the period at token ``at``, or an empty string."""
     if reader.token(at).key == "(":
         at += 1
     if reader.token(at).key in _EACH and reader.token(at + 1).key in _OF_PEOPLE:
@@ -88,7 +88,7 @@ def _find_period(reader: NumberReader, at: int) -> str:
 
 
 def _find_period_of_several(reader: NumberReader, at: int) -> str | None:
-    """Return ``2 years`` for "every two years" and "every other year"; ``None`` without a number.
+    """Return ``2 years`` for "every two years" and "every other year", or ``None`` without a number.
 
     Twelve months are one year.
     """

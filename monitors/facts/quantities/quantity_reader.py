@@ -154,7 +154,7 @@ _RATED = split_into_word_keys("per once twice times time every each % किम�
 
 
 def _is_unit_of_rate(reader: NumberReader, at: int) -> bool:
-    """Whether a unit is a rate (``₹500 a day``, ``once a year``) and not a duration."""
+    """Return whether a unit is a rate (``₹500 a day``, ``once a year``) and not a duration."""
     before = reader.token(at - 1)
     return before.kind == NUMERAL or before.key in _RATED or before.key in UNIT_KEYS or before.key in NUMBER_WORDS
 
@@ -186,7 +186,7 @@ def _read_ordinal(reader: NumberReader, at: int) -> list[QuantityReading]:
 
 
 def _is_word_for_before(reader: NumberReader, at: int) -> bool:
-    """Whether पहले means "before" (``आठ महीने पहले``, ``से पहले``) and not "first"."""
+    """Return whether पहले means "before" (``आठ महीने पहले``, ``से पहले``) and not "first"."""
     before = reader.token(at - 1)
     return before.key in UNIT_KEYS or before.key in {"से", "se", "के", "ke", "इससे", "isse"} or before.kind != WORD
 
@@ -367,7 +367,7 @@ _OF_CENTS: Final = split_into_word_keys("euro dollar us")
 
 
 def _is_number_word_without_value(reader: NumberReader, amount: NumberSpan) -> bool:
-    """Whether a number word states no number: ``the one you mentioned``, or ``oh`` beside other words."""
+    """Return whether a number word states no number: ``the one you mentioned``, or ``oh`` beside other words."""
     if amount.first != amount.last or amount.ordinal:
         return False
     token, before = reader.token(amount.first), reader.token(amount.first - 1)

@@ -326,7 +326,7 @@ def _copy_scale_to_first(first: QuantityReading, second: QuantityReading) -> Qua
 
 
 def _is_short_year(first: QuantityReading, second: QuantityReading) -> bool:
-    """Whether the second number is a shortened year: the 51 of ``1648-51``."""
+    """Return whether the second number is a shortened year: the 51 of ``1648-51``."""
     both = first.kind is FactKind.NUMBER and second.kind is FactKind.NUMBER and first.bare and second.bare
     years = 1000 <= first.value <= 2999 and first.value % 1 == 0  # noqa: PLR2004 - years have four digits, until 2999
     return both and years and second.end - second.start == 2 and second.value > first.value % 100  # noqa: PLR2004 - 1998-99 and 2024/25
@@ -366,7 +366,7 @@ _NAMED = re.compile(
 )
 """Addresses, paths, lines of files, versions and identifiers, whose numbers are not quantities.
 
-Takes linear time.
+The search takes linear time.
 """
 
 _NAMED_HINT = re.compile(r"[/\\#\d](?:(?<=[/\\#])|(?<=[A-Za-z]\d)|(?=[a-f])|(?<=\w[:(]\d)|(?<=\w[:(]L\d))")
@@ -399,7 +399,10 @@ EVERYTHING = ReadLimits()
 def scan(
     text: str, *, reference_date: date | None = None, limits: ReadLimits = EVERYTHING, locale: Locale = PLAIN
 ) -> Scan:
-    """Return the quantities and tokens of ``text``, in the number format of ``locale``. Takes linear time."""
+    """Return the quantities and tokens of ``text``, in the number format of ``locale``.
+
+    The function takes linear time.
+    """
     read = normalise_and_tokenise(text, limits.tokens)
     return apply_locale(
         scan_without_locale(read, locale.writing, reference_date=reference_date, limits=limits), locale
@@ -516,8 +519,8 @@ def read_facts(
     Spans count code points of the original ``text``.
 
     - ``language`` may be ``None`` for English and Hindi, which are read together. In other languages no words are
-      read, and a number before such a word ("24 Monate") is omitted.
-    - ``locale`` (``de-DE``) and ``currency`` (ISO 4217) decide about "6.000" and "$".
+      read, and a number before an unread word ("24 Monate") is omitted.
+    - ``locale`` (``de-DE``) and ``currency`` (ISO 4217) resolve ambiguous values such as "6.000" and "$".
     - ``reference_date`` is the date of "today". Without it, relative dates are not read.
 
     In a text of more than a million characters, only the two ends are read.

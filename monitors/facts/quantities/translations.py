@@ -27,9 +27,10 @@ _HUNDRED: Final = 100
 
 @lru_cache(maxsize=8)
 def load_translations(language: str) -> Mapping[str, str]:
-    """Return the English key or the digits of each word of a language; empty for an unsupported language.
+    """Return the English key or the digits of each word of a language.
 
-    The 111,000 German words take 24 MB. A process that reads no German text does not load them.
+    The result is empty for an unsupported language. The 111,000 German words take 24 MB. A process that reads no
+    German text does not load them.
     """
     if language not in _TABLES:
         return {}
@@ -103,7 +104,7 @@ def _to_key(word: str) -> str:
 
 
 def translate_token(token: Token, words: Mapping[str, str]) -> Token | None:
-    """Return the token with the English word or the numeral for a word; ``None`` for an unknown word."""
+    """Return the token with the English word or the numeral for a word, or ``None`` for an unknown word."""
     english = words.get(token.key)
     if english is None:
         return None

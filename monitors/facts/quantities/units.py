@@ -63,7 +63,7 @@ BETWEEN = split_into_word_keys(
     "clear whole successive उपार्जित लगातार कैलेंडर और अतिरिक्त पूरे पूर्ण lagatar lagataar "
     "poore pure"
 )
-"""Words that may stand between an amount and its unit: "24 continuous months"."""
+"""Words that may be between an amount and its unit: "24 continuous months"."""
 
 WHOLE = split_into_word_keys("all full whole entire पूरे पूरा पूरी pura poora pure poore puri")
 """Words that mean one unit if they precede it: "all day", "पूरे दिन"."""
@@ -114,7 +114,10 @@ def skip_percent(reader: NumberReader, at: int) -> int:
 
 
 def has_percent_of_at_start(reader: NumberReader, at: int) -> bool:
-    """Whether the text begins with "percents of" and a number. Elsewhere, "percent of 500 people" is not 500 %."""
+    """Return whether token ``at`` directly follows "percent of" at the beginning of the text.
+
+    In other places of a text, "percent of 500 people" is not 500 %.
+    """
     words = [reader.token(place).key for place in range(at)]
     return words in (["percents", "of"], ["percent", "of"], ["per", "cent", "of"])
 
@@ -167,7 +170,7 @@ def _read_currency_sign(reader: NumberReader, at: int) -> Currency:
 
 
 def _has_currency_case(text: str, key: str) -> bool:
-    """Whether a word is a currency. Most codes must be in upper case; names may be in any case."""
+    """Return whether a word is a currency. Most codes must be in upper case; names may be in any case."""
     return len(key) != 3 or not key.isascii() or key in _LOWER_CASE_TOO or text.isupper() or key == "yen"  # noqa: PLR2004 - a currency code has three letters
 
 
@@ -193,7 +196,7 @@ def _read_dotted_currency(reader: NumberReader, at: int) -> Currency | None:
 
 
 def is_backtick_rupee(reader: NumberReader, at: int) -> bool:
-    """Whether a backtick before digits is a rupee sign, which occurs in text extracted from some PDFs."""
+    """Return whether a backtick before digits is a rupee sign, which occurs in text extracted from some PDFs."""
     token, following = reader.token(at), reader.token(at + 1)
     if token.text != "`" or following.kind != NUMERAL:
         return False
@@ -202,7 +205,7 @@ def is_backtick_rupee(reader: NumberReader, at: int) -> bool:
 
 
 def is_rupee_slash_dash(reader: NumberReader, at: int) -> bool:
-    """Whether ``/-`` follows digits. In India, ``5000/-`` is an amount in rupees."""
+    """Return whether ``/-`` follows digits. In India, ``5000/-`` is an amount in rupees."""
     return (
         reader.token(at).text == "/"
         and reader.token(at + 1).text == "-"

@@ -1,17 +1,18 @@
 """Classify how a reply declines: not at all, completely, before it answers, or with a caveat before it helps.
 
-A reply is read by its structure and not by phrases. Each word has roles (`words.toml`): the speaker, a denial, a
-word for telling, a thing that is closed, an offer, a referral to another person, an instruction. A clause declines
-in cases such as these:
+A reply is read by its structure and not by phrases. Each word has roles (`words.toml`): the speaker, a denial,
+a word for telling, a thing that is closed, an offer, a referral to another person, an instruction. A clause
+declines in cases such as these:
 
 - The speaker, a denial and a word for telling are together: "I'm not in a position to share".
 - A thing is closed: "passwords are off limits".
-- A thing is given to nobody: "only released to the police".
+- A thing is given only to other people: "only released to the police".
 
-Another clause gives information if it states a figure, a name or a quote that is not in the question, instructs the
-user, or is about a person. Offers, reasons and referrals to another person give no information.
+Another clause gives information if it states a figure, a name or a quote that is not in the question, instructs
+the user, or is about a person. Offers, reasons and referrals to another person give no information.
 
-There are endless wordings. If a reply may decline and the rules cannot decide, its kind is ``None``.
+The number of possible wordings is unlimited. If a reply may decline and the rules cannot decide, its kind is
+``None``.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _MAX_DENIAL_DISTANCE: Final = 5
 
 
 class RefusalKind(StrEnum):
-    """Whether a reply refuses its question, answers it, or does both."""
+    """The kind of a reply: it refuses the question, answers the question, or does both."""
 
     REFUSED = "refused"
     REFUSED_THEN_ANSWERED = "refused_then_answered"
@@ -62,12 +63,13 @@ class RefusalKind(StrEnum):
 
 
 class Refusal(Record):
-    """Whether and how a reply declines.
+    """The way in which a reply declines, if it declines.
 
     - ``kind`` is ``None`` if the rules are unsure.
     - ``values`` are the spans of clauses with a figure, a name or a quote that is not in the question.
     - ``language`` is the language of the words that were read: ``en``, ``de``, ``hinglish`` or ``hi``.
-    - ``start`` and ``end`` are the span of the clause that declines, in code points. Both are 0 if no clause does.
+    - ``start`` and ``end`` are the span of the clause that declines, in code points. Both are 0 if no clause
+      declines.
     """
 
     kind: RefusalKind | None
@@ -78,12 +80,12 @@ class Refusal(Record):
 
     @property
     def refused(self) -> bool:
-        """Whether the reply declines and gives no answer."""
+        """Return whether the reply declines and gives no answer."""
         return self.kind is RefusalKind.REFUSED
 
     @property
     def hedged(self) -> bool:
-        """Whether the reply declines or names a limit, but still answers."""
+        """Return whether the reply declines or names a limit, but still answers."""
         return self.kind in {RefusalKind.REFUSED_THEN_ANSWERED, RefusalKind.HELPED_WITH_CAVEAT}
 
 
@@ -165,7 +167,7 @@ _MAY_DECLINE: Final = (
 _UNABLE: Final = DENIAL | ABLE
 """A word with both roles ("cannot") may refuse. A reply without any word that may refuse is an answer."""
 _MAY_LEAD_ELSEWHERE: Final = 40
-"""A reply with fewer words may only name another person to ask, without an answer."""
+"""A reply with fewer words than this may only name another person to ask, without an answer."""
 _STOPS: Final = frozenset(".!?।…;")
 _COMMAS: Final = frozenset(",:—–()")
 _QUOTES: Final = frozenset('"“”„«»')
@@ -175,9 +177,9 @@ _QUOTES: Final = frozenset('"“”„«»')
 def classify_refusal(text: str, question: str = "", *, expected: bool | None = None) -> Refusal:
     """Return whether and how a reply declines a question.
 
-    ``expected`` is whether the reply should decline, if known. If it should, a reply that declines and still
-    answers is `REFUSED_THEN_ANSWERED`. Otherwise, such a reply is `HELPED_WITH_CAVEAT`. Figures and names that are
-    already in the question do not count as an answer.
+    ``expected`` states whether the reply should decline, if known. If the reply should decline, a reply that
+    declines and still answers is `REFUSED_THEN_ANSWERED`. Otherwise, such a reply is `HELPED_WITH_CAVEAT`. Figures
+    and names that are already in the question do not count as an answer.
     """
     head, tokens = normalise_and_tokenise(text[:_MAX_READ_LENGTH])
     language = guess_language(tokens)
@@ -224,7 +226,7 @@ def classify_refusal(text: str, question: str = "", *, expected: bool | None = N
 
 
 def _is_denial_as_answer(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
-    """Whether a denial by the company is the answer to the question, and not a refusal to answer.
+    """Return whether a denial by the company is the answer to the question, and not a refusal to answer.
 
     - Question: "Do you share my data?". Reply: "We do not share your data".
     - Question: "Nehmen Sie Ziegenfelle an?". Reply: "Ziegenfelle lehnen wir ab".
@@ -279,7 +281,10 @@ _TURNS: Final = CONTRAST | TURN
 
 
 def _split_clauses(tokens: Sequence[Token], roles: Sequence[int], text: str) -> Iterator[_ReplyClause]:
-    """Yield the clauses of a reply. They end at a full stop, the end of a line, a comma, a colon or a "but"."""
+    """Yield the clauses of a reply.
+
+    A clause ends at a full stop, the end of a line, a comma, a colon or a "but".
+    """
     breaks = find_tokens_after_breaks(tokens, text)
     held, bits = list[Token](), list[int]()
     sentence, quotes, opens, every = 0, False, True, 0
@@ -377,7 +382,7 @@ def _classify_decline(
 
 
 def _is_short_caveat(clause: _ReplyClause) -> bool:
-    """Whether a clause is a caveat such as "this isn't tax advice", "we're no doctors"."""
+    """Return whether a clause is a caveat such as "this isn't tax advice" or "we're no doctors"."""
     every = clause.every
     return len(clause.tokens) <= _MAX_TOPIC_WORDS and bool(
         (every & THIS and every & CAVEAT) or (every & HOUSE and every & TRADE)
@@ -422,7 +427,7 @@ def _is_not_something_that_we_do(clause: _ReplyClause) -> bool:
 
 
 def _says_that_sources_are_silent(clause: _ReplyClause, language: str) -> bool:
-    """Whether the clause says that the documents do "not explicitly mention" something."""
+    """Return whether the clause states that the documents do "not explicitly mention" something."""
     every = clause.every
     if every & SILENCE:
         return not every & CONDITION  # "if the alarm is silent"
@@ -444,7 +449,7 @@ def _says_that_sources_are_silent(clause: _ReplyClause, language: str) -> bool:
 
 
 def _has_limit_of_speaker(clause: _ReplyClause) -> bool:
-    """Whether the clause limits what the speaker does: "we can only answer questions about bikes"."""
+    """Return whether the clause limits what the speaker does: "we can only answer questions about bikes"."""
     speaks = SPEAKER | HOUSE if clause.every & DISCLOSING else SPEAKER
     return any(
         bits & ONLY and any(before & speaks for before in clause.roles[max(0, at - _MAX_DENIAL_DISTANCE + 2) : at])
@@ -453,7 +458,7 @@ def _has_limit_of_speaker(clause: _ReplyClause) -> bool:
 
 
 def _is_thing_called_confidential(clause: _ReplyClause) -> bool:
-    """Whether the clause says that a thing is closed: "the pool is private", but not "the private pool"."""
+    """Whether the clause states that a thing is closed: "the pool is private", but not "the private pool"."""
     return any(
         bits & CLOSED and any(before & BEING for before in clause.roles[max(0, at - 4) : at + 4])
         for at, bits in enumerate(clause.roles)
@@ -507,7 +512,7 @@ def _classify_english_speaker_denial(clause: _ReplyClause) -> _Declines:
 
 
 def _has_ability_behind(roles: Sequence[int], at: int) -> bool:
-    """Whether a word for an ability follows the word at ``at``: "could" in "nothing that I could offer"."""
+    """Return whether a word for an ability follows the word at ``at``: "could" in "nothing that I could offer"."""
     return any(bits & ABLE and not bits & DENIAL for bits in roles[at + 1 : at + 3])
 
 
@@ -600,12 +605,12 @@ def _rate_information_of_clauses(
 
 
 def _is_scope_statement(clause: _ReplyClause) -> bool:
-    """Whether a clause only names the subjects of the speaker: "I only know about bikes at Northside"."""
+    """Return whether a clause only names the subjects of the speaker: "I only know about bikes at Northside"."""
     return _has_limit_of_speaker(clause) and not clause.every & (DISCLOSING | TELLING)
 
 
 def _is_offer_or_referral(clause: _ReplyClause) -> bool:
-    """Whether a clause is an offer or sends the user to another person: "please ask the office"."""
+    """Return whether a clause is an offer or sends the user to another person: "please ask the office"."""
     every = clause.every
     if every & ANNOUNCEMENT:
         return False
@@ -646,7 +651,10 @@ def _classify_statement(clause: _ReplyClause, language: str) -> _Content:
 def _has_new_value(
     clause: _ReplyClause, question_keys: frozenset[str], *, names: bool, german: bool = False
 ) -> bool:
-    """Whether a clause has a figure or day (with ``names``, also a name or quote) that is not in the question."""
+    """Return whether a clause has a figure or day that is not in the question.
+
+    With ``names``, a new name or quote also counts.
+    """
     return bool(_find_new_value_kinds(clause, question_keys, german=german) & (_ANY_VALUE if names else _FIGURES))
 
 
@@ -686,7 +694,7 @@ _NUMBERED_PLACES: Final = split_into_word_keys(
 
 
 def _has_numbered_place(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
-    """Whether a clause has the number of a place: ``send the flowers to suite 508``."""
+    """Return whether a clause has the number of a place: ``send the flowers to suite 508``."""
     return any(
         token.kind == NUMERAL and token.key not in question_keys and before.key in _NUMBERED_PLACES
         for before, token in pairwise(clause.tokens)
@@ -697,7 +705,7 @@ _ARTICLES: Final = frozenset({"the", "our"})
 
 
 def _has_new_full_name(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
-    """Whether a clause has a full name that is not in the question: two capitalised words side by side."""
+    """Return whether a clause has a full name that is not in the question: two capitalised words side by side."""
     new = [
         token.text[0].isupper() and not token.text.isupper() and not bits and token.key not in question_keys
         for token, bits in zip(clause.tokens, clause.roles, strict=True)
@@ -746,7 +754,7 @@ class _ReplyReading(NamedTuple):
         return any(clause.every & roles for clause in self.clauses)
 
     def has_asked_value(self, *, elsewhere: bool) -> bool:
-        """Whether the reply has a value of a kind that the question asks for.
+        """Return whether the reply has a value of a kind that the question asks for.
 
         With ``elsewhere``, only clauses that do not count as `VALUE` are searched.
         """
@@ -797,7 +805,7 @@ def _may_be_caveat(clause: _ReplyClause) -> bool:
 
 
 def _may_be_offer_or_caveat(clause: _ReplyClause) -> bool:
-    """Whether a clause may lead away from an answer: an offer, a referral to another person, or a caveat."""
+    """Return whether a clause may lead away from an answer: an offer, a referral to another person, or a caveat."""
     return bool(clause.every & (REDIRECT | OFFER)) or _may_be_caveat(clause)
 
 

@@ -66,7 +66,10 @@ def find_first_sentence_of_lecture(text: str) -> tuple[int, int] | None:
 
 
 def compute_lecture_weight(head: str, plain: str, at_least: int) -> int:
-    """Return the weight of moral words in tenths. The weight of instructions is subtracted from ``at_least`` on."""
+    """Return the weight of moral words in tenths.
+
+    If the weight is at least ``at_least``, the weight of instructions is subtracted.
+    """
     against = sum(weight for weight, sign in _SIGNS if weight > 0 and sign.search(head, plain))
     if against < at_least:
         return against

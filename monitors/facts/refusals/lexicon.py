@@ -100,7 +100,7 @@ _MAX_GUESS_TOKENS: Final = 120
 
 
 def guess_language(tokens: Sequence[Token]) -> str:
-    """Return the language with the most everyday words among the first tokens; English if no word is known."""
+    """Return the language with the most everyday words among the first tokens, or English if no word is known."""
     counts = dict.fromkeys(_READ_TOGETHER, 0)
     for token in tokens[:_MAX_GUESS_TOKENS]:
         key = token[1]

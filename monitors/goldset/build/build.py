@@ -151,7 +151,7 @@ def load_templates(schema: FactSchema, pack: str) -> TemplateBook:
     ]
     ids = [template.id for template in book.template]
     problems += [
-        f"two templates have the id {repeated_id}; give each template its own id"
+        f"two templates have the id {repeated_id}; give each template a unique id"
         for repeated_id in {template for template in ids if ids.count(template) > 1}
     ]
     if problems:
@@ -165,7 +165,7 @@ def _list_template_problems(template: Template, schema: FactSchema) -> list[str]
         return [f'the schema {schema.name} has no field "{template.field}"']
     required_keys = ("yes", "no") if field.kind is FieldKind.COVER else ("gold",)
     return [
-        f"{language}.{key} is missing; {template.field} is of kind {field.kind} and needs it"
+        f"{language}.{key} is missing; {template.field} is of kind {field.kind} and needs this key"
         for language in PHRASED_LANGUAGES
         if (phrasing := template.find_phrasing(language)) is not None
         for key in required_keys
@@ -282,7 +282,7 @@ def _build_answer(source: Source, phrasing: Phrasing, blanks: dict[str, str]) ->
 
 
 def _fill_first_citation_form(forms: tuple[str, ...], blanks: dict[str, str]) -> str | None:
-    """Fill the first form whose placeholders are all known. ``None`` if there is no such form."""
+    """Fill the first form whose placeholders are all known. Return ``None`` if there is no such form."""
     for form in forms:
         if all(name is None or name in blanks for _, name, _, _ in Formatter().parse(form)):
             return form.format_map(blanks)

@@ -43,7 +43,7 @@ class FieldKind(StrEnum):
     CHOICE = "choice"
     """One of a few words. Each word has a wording in each language."""
     TEXT = "text"
-    """Free text, used as it is."""
+    """Free text, which is used unchanged."""
 
 
 class DurationUnit(StrEnum):
@@ -59,8 +59,9 @@ class FactField(Record):
     """The definition of one field.
 
     - ``unit`` is the unit of the field's numbers. A fact can have its own unit instead.
-    - ``currency`` is the ISO 4217 code of the field's amounts. Without ``currency``, the quote must name it.
-    - ``bound`` says whether the number is a limit. For example, ``at_most`` becomes "up to" in the answer.
+    - ``currency`` is the ISO 4217 code of the field's amounts. Without ``currency``, the quote must name the
+      currency.
+    - ``bound`` states whether the number is a limit. For example, ``at_most`` becomes "up to" in the answer.
     - ``many`` allows a list of values.
     - ``aliases`` are other names of the field.
     """
@@ -218,11 +219,11 @@ class Confidence(StrEnum):
 
 
 class GivenFact(Record):
-    """One fact of a sheet, as its source states it.
+    """One fact of a sheet, as its source states the fact.
 
     ``silent`` means that the document does not state the value. ``unit`` and ``bound`` are set if they differ from
-    those of the field. ``clause`` is the number of the clause, and ``quote`` has the words of the clause. ``place``
-    is the line in the source file.
+    the field's unit and bound. ``clause`` is the number of the clause, and ``quote`` has the words of the clause.
+    ``place`` is the line in the source file.
     """
 
     field: Text
@@ -279,7 +280,7 @@ def read_fact_sheets(path: Path, schema: FactSchema) -> tuple[FactSheet, ...]:
     for sheet in sheets:
         if sheet.id in sheet_ids:
             raise GoldSetError(
-                f"{path}: two sheets have the id {format_value(sheet.id)}; give each sheet its own id"
+                f"{path}: two sheets have the id {format_value(sheet.id)}; give each sheet a unique id"
             )
         sheet_ids.add(sheet.id)
     return tuple(_replace_field_aliases(sheet, schema, path) for sheet in sheets)

@@ -59,7 +59,7 @@ class ChoiceValue(NamedTuple):
 
 
 class TextValue(NamedTuple):
-    """A text as it is in the source."""
+    """A text, unchanged from the source."""
 
     text: str
 
@@ -94,7 +94,7 @@ def parse_usable_fact_value(fact: GivenFact, field: FactField, accept: AcceptPol
             else UnusableFact("the document has no value, and the template does not ask about missing values")
         )
     if fact.value is None:
-        return UnusableFact("the fact has no value, and no note that the document has none")
+        return UnusableFact("the fact has no value, and does not state that the document has no value")
     if _ORDER.index(fact.confidence) < _ORDER.index(accept.confidence):
         return UnusableFact(f"the confidence is {fact.confidence}, below {accept.confidence}")
     value = _parse_fact_value(fact, field)
@@ -166,7 +166,10 @@ def _find_currency(number: Decimal, fact: GivenFact, field: FactField) -> str | 
 
 
 def _parse_number(raw: JsonValue) -> Decimal | None:
-    """Parse a JSON number or a text of digits. Return ``None`` for anything else, also for negative numbers."""
+    """Parse a JSON number or a string of digits.
+
+    Return ``None`` for any other value, including negative numbers.
+    """
     if isinstance(raw, bool) or not isinstance(raw, int | float | str):
         return None
     written = raw if isinstance(raw, str) else repr(raw)
@@ -195,7 +198,10 @@ def _verify_value_by_quote(value: Single | Several, fact: GivenFact) -> Single |
 
 
 def _is_amount_stated(amount: Amount, quantities: dict[StatedQuantity, str]) -> bool:
-    """Whether the quote states an amount. Zero always counts as stated, because it is often in words: "no fee"."""
+    """Return whether the quote states an amount.
+
+    Zero always counts as stated, because it is often in words: "no fee".
+    """
     return amount.number == 0 or any(_is_same_amount(quantity, amount) for quantity in quantities)
 
 
@@ -205,7 +211,10 @@ _HOURS_PER_DAY = 24
 
 
 def _is_same_amount(quantity: StatedQuantity, amount: Amount) -> bool:
-    """Whether a quantity equals an amount. A plain number also matches, because tables have units in headings."""
+    """Return whether a quantity equals an amount.
+
+    A plain number also matches, because tables have units in headings.
+    """
     if quantity.kind is FactKind.NUMBER:
         return quantity.value == amount.number
     if amount.unit is None:
@@ -226,7 +235,10 @@ _WORDS: Final[Mapping[str, Mapping[str, Any]]] = tomllib.loads(
 
 
 def phrase_value(value: Single | Several, field: FactField, language: Language) -> str:
-    """Write the value in words of a language. Empty for a yes or no, because the template has these words."""
+    """Write the value in words of a language.
+
+    The result is empty for a yes or no, because the template contains the words for both.
+    """
     match value:
         case Amount():
             return _WORDS[language].get(value.bound, "{}").format(_format_number_with_unit(value, language))

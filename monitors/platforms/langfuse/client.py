@@ -47,7 +47,7 @@ MAX_ANSWER_BYTES: Final = 50 * MEGABYTE_BYTES
 MAX_TRIES: Final = 6
 FIRST_PAUSE_S: Final = 1.0
 MAX_PAUSE_S: Final = 90.0
-"""Maximum pause before a retry in seconds. Langfuse limits requests per minute: a limit ends within a minute."""
+"""Maximum pause before a retry in seconds. Langfuse limits requests per minute, so a limit ends within a minute."""
 _REFUSED_STATUSES: Final = (401, 403)
 _NOT_FOUND: Final = 404
 _MAX_ERROR_CHARACTERS: Final = 300
@@ -93,7 +93,7 @@ class RequestArguments(TypedDict, total=False):
 
 
 class LangfuseKeys(NamedTuple):
-    """The public and the secret key of a project. No message and no ``repr`` shows them."""
+    """The public and the secret key of a project. Neither a message nor the ``repr`` shows these keys."""
 
     public: str
     secret: str
@@ -111,7 +111,7 @@ def load_langfuse_keys(settings: LangfuseSettings, environment: Mapping[str, str
     named = {"public_key_env": settings.public_key_env, "secret_key_env": settings.secret_key_env}
     for key, variable in named.items():
         if not environment.get(variable):
-            raise ConfigError(f"langfuse.{key}: the environment has no {variable}, or it is empty")
+            raise ConfigError(f"langfuse.{key}: the environment variable {variable} is missing or empty")
     return LangfuseKeys(environment[settings.public_key_env], environment[settings.secret_key_env])
 
 
@@ -149,13 +149,13 @@ class LangfuseClient:
 
     @property
     def project(self) -> Project:
-        """The project that the keys belong to."""
-        assert self._project is not None, "connect() sets the project"
+        """Return the project that the keys belong to."""
+        assert self._project is not None, "the project is unknown before connect()"
         return self._project
 
     @property
     def place(self) -> str:
-        """The project's name for messages."""
+        """Return the project's name for messages."""
         return f"Langfuse project {self._settings.project!r}"
 
     def build_page_url(self, *parts: str) -> str:
@@ -169,13 +169,15 @@ class LangfuseClient:
         A server that reports no version is accepted.
         """
         if self._version is None:
-            health = await self.request_or_none_if_404("GET", f"{API}/health", _Health, "asking for its version")
+            health = await self.request_or_none_if_404(
+                "GET", f"{API}/health", _Health, "asking for the server's version"
+            )
             self._version = health.version if health else ""
         major = self._version.partition(".")[0]
         if major.isdecimal() and int(major) < VERSION:
             raise ConfigError(
                 f"langfuse.host: this Langfuse is version {self._version}; {feature} needs version {VERSION}. "
-                "Datasets work with both"
+                "Datasets work with both versions"
             )
 
     async def request_or_none_if_404(
@@ -183,7 +185,7 @@ class LangfuseClient:
     ) -> Answer | None:
         """Send a request with retries and return the parsed response, or ``None`` for HTTP status 404.
 
-        ``doing`` says in errors what the request does.
+        ``doing`` describes the request in error messages.
         """
         response = await self._send_with_retries(method, path, doing, arguments)
         return None if response.status_code == _NOT_FOUND else self._parse_reply(response, answer, doing)
@@ -198,7 +200,7 @@ class LangfuseClient:
         response = await self._send_with_retries(method, path, doing, arguments)
         if response.status_code == _NOT_FOUND:
             raise self.build_unavailable_error(
-                doing, f"HTTP 404{_format_error(response)}; it may have been deleted"
+                doing, f"HTTP 404{_format_error(response)}; the resource may have been deleted"
             )
         return self._parse_reply(response, answer, doing)
 
@@ -213,7 +215,10 @@ class LangfuseClient:
         )
 
     def build_unavailable_error(self, doing: str, reason: str) -> SourceUnavailable:
-        """Build the error for a failed request. ``doing`` says what it was for. The text contains no keys."""
+        """Build the error for a failed request.
+
+        ``doing`` describes the request. The error text contains no keys.
+        """
         return SourceUnavailable(self._keys.redact(f"{self.place}: {doing}: {reason}"))
 
     async def _send(self, method: str, path: str, doing: str, arguments: RequestArguments) -> httpx.Response:
@@ -249,7 +254,7 @@ class LangfuseClient:
         after_s = parse_retry_after_s({name.lower(): value for name, value in response.headers.items()})
         if after_s is not None and after_s > MAX_PAUSE_S:
             return self.build_unavailable_error(
-                doing, f"HTTP {status}: the server asks to wait {after_s:.0f} s; try again later"
+                doing, f"HTTP {status}: the server requests a wait of {after_s:.0f} s; try again later"
             )
         return TryAgain(problem, after_s)
 
@@ -267,7 +272,7 @@ class LangfuseClient:
         except ValidationError as error:
             first = error.errors()[0]
             path = ".".join(str(part) for part in first["loc"])
-            detail = f"at {path}: {first['msg']}" if path else "it is not JSON"
+            detail = f"at {path}: {first['msg']}" if path else "the body is not JSON"
             raise self.build_unavailable_error(doing, f"Lookout cannot read Langfuse's answer: {detail}") from None
 
     async def _fetch_and_check_project(self) -> None:
@@ -295,7 +300,10 @@ class LangfuseClient:
 
 
 def _format_error(response: httpx.Response) -> str:
-    """Return the error message of a response, shortened and after a colon. Empty if there is no message."""
+    """Return the error message of a response, shortened and after a colon.
+
+    The result is empty if there is no message.
+    """
     try:
         reply = _ErrorReply.model_validate_json(response.content)
     except ValidationError:
@@ -305,5 +313,5 @@ def _format_error(response: httpx.Response) -> str:
 
 
 def classify_failure(problem: MonitorError, status: int) -> Exception:
-    """Return `TryAgain` if a retry may succeed after this HTTP status. Otherwise return ``problem`` itself."""
+    """Return `TryAgain` if a retry may succeed after this HTTP status, otherwise ``problem`` itself."""
     return TryAgain(problem) if is_retryable(status) else problem

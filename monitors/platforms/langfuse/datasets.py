@@ -34,7 +34,7 @@ PAGE_SIZE: Final = 100
 """Maximum number of items on one page of Langfuse."""
 MAX_CONCURRENT: Final = 4
 MAX_TAGS: Final = 100
-"""Maximum number of tags of a dataset. If there are more, the oldest tags are dropped."""
+"""Maximum number of tags of a dataset. If there are more tags, the oldest tags are dropped."""
 _DATASETS: Final = f"{API}/v2/datasets"
 _ITEMS: Final = f"{API}/dataset-items"
 
@@ -69,7 +69,7 @@ class LangfuseDatasets:
         return None if stored is None else self._build_dataset(stored)
 
     async def create(self, name: str, description: str, metadata: Mapping[str, JsonValue]) -> Dataset:
-        """Create a dataset, or return the existing one with this name, unchanged."""
+        """Create a dataset, or return the existing dataset with this name unchanged."""
         existing = await self.find(name)
         return existing or self._build_dataset(await self._write_dataset(name, description, dict(metadata)))
 
@@ -84,7 +84,7 @@ class LangfuseDatasets:
             page = await self._read_page(dataset, number)
             if total not in (None, page.meta.total_items):
                 raise self._client.build_unavailable_error(
-                    f"reading dataset {dataset.name!r}", "it changed during reading; run the command again"
+                    f"reading dataset {dataset.name!r}", "the dataset changed during reading; run the command again"
                 )
             number, pages, total = number + 1, page.meta.total_pages, page.meta.total_items
             for item in page.data:
@@ -102,7 +102,10 @@ class LangfuseDatasets:
         await _run_in_batches(self._archive_example(dataset, identity) for identity in ids)
 
     async def tag(self, dataset: Dataset, tag: str) -> None:
-        """Name the current version of the dataset ``tag``. An existing tag of this name moves to this version."""
+        """Tag the current version of the dataset with ``tag``.
+
+        An existing tag of this name moves to this version.
+        """
         stored = await self._fetch_stored_dataset(dataset.name)
         if stored is None:
             raise self._client.build_unavailable_error(
@@ -168,7 +171,7 @@ def _add_newest_tags(metadata: Json, tags: Mapping[str, str]) -> Json:
 
 
 async def _run_in_batches(tasks: Iterable[Awaitable[Any]]) -> None:
-    """Run tasks in batches. The first error is raised after the other tasks of its batch have ended."""
+    """Run tasks in batches. If a task fails, its error is raised after the other tasks of the batch have ended."""
     pending = iter(tasks)
     while batch := list(islice(pending, MAX_CONCURRENT)):
         for outcome in await asyncio.gather(*batch, return_exceptions=True):

@@ -2,11 +2,11 @@
 
 An experiment is not created explicitly. Langfuse groups spans with the same ``langfuse.experiment.id``. The ids of
 experiments, traces, spans and scores are computed from the dataset, the experiment, the example and the score key.
-A second write has the same ids and replaces the first one. A score without a value is written as the category
+A second write has the same ids and replaces the first write. A score without a value is written as the category
 `NO_VALUE` with its comment.
 
 An item has one trace in an experiment. If a case is asked several times, the span of the first request is the root
-of that trace, and the spans of the other requests are below it. Each span has its own scores. Spans have the
+of that trace, and the spans of the other requests are below the root. Each span has its own scores. Spans have the
 environment ``lookout``, which separates them from the application's own traffic.
 """
 
@@ -43,7 +43,7 @@ MAX_REQUEST_BYTES: Final = 1_000_000
 MAX_REQUEST_ROWS: Final = 100
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SCOPE: Final[Json] = {"name": "langfuse-sdk lookout"}
-"""The scope of the spans. If it had another name, Langfuse would copy each attribute into the metadata."""
+"""The scope of the spans. With another name, Langfuse would copy each attribute into the metadata."""
 _HEADERS: Final = {"x-langfuse-ingestion-version": "4"}
 
 
@@ -73,9 +73,9 @@ class _ExperimentContext(NamedTuple):
 
 
 class LangfuseExperiments:
-    """`Experiments` of a Langfuse project.
+    """The `Experiments` of a Langfuse project.
 
-    ``now`` returns the time of a score. If several scores have the same id, Langfuse shows the latest one.
+    ``now`` returns the time of a score. If several scores have the same id, Langfuse shows the latest score.
     """
 
     def __init__(self, client: LangfuseClient, now: Callable[[], datetime], sleep: Sleep) -> None:
@@ -83,7 +83,7 @@ class LangfuseExperiments:
         self._contexts: dict[str, _ExperimentContext] = {}
 
     async def start(self, dataset: Dataset, name: str, metadata: Mapping[str, JsonValue]) -> Experiment:
-        """Start an experiment on the dataset. Langfuse shows it after its first row.
+        """Start an experiment on the dataset. Langfuse shows the experiment after its first row.
 
         Raises `ConfigError` if the server is older than version 4, which has no experiments of this kind.
         """

@@ -1,11 +1,11 @@
 """Convert examples to items of a Langfuse dataset and back, without loss.
 
-An item has an input, an expected output, metadata, a source trace and a status. The other parts of an example are
-stored in the metadata under ``_lookout``:
+An item has an input, an expected output, metadata, a source trace and a status. The metadata contain, under
+``_lookout``, the other parts of an example:
 
-- The splits.
-- Whether the outputs or the trace are missing. In Langfuse, writing null does not delete an old value.
-- The exact JSON text of parts that Langfuse's databases would change, such as control characters and integers
+- the splits;
+- whether the outputs or the trace are missing, because writing null in Langfuse does not delete an old value;
+- the exact JSON text of parts that Langfuse's databases would change, such as control characters and integers
   beyond 2^53. If a person has changed such a part in Langfuse, the person's version is used.
 """
 
@@ -114,7 +114,7 @@ def _restore_exact_part_if_unchanged(texts: JsonValue, name: str, stored: JsonVa
 
 
 def _parse_json_text_or_none(text: JsonValue) -> JsonValue:
-    """Parse JSON text. Returns ``None`` if it is not valid JSON text, for example after a person changed it."""
+    """Parse JSON text. Return ``None`` if it is not valid JSON text, for example after a person changed it."""
     try:
         return cast("JsonValue", json.loads(text)) if isinstance(text, str) else None
     except (ValueError, RecursionError):

@@ -16,8 +16,8 @@ Duration = Annotated[float, Field(gt=0, le=3600)]
 class LangfuseSettings(BaseModel):
     """Settings in `[langfuse]`: the project to which `langfuse:DATASET` refers.
 
-    The keys of Langfuse belong to one project. Before Lookout reads or writes, it asks Langfuse for this project.
-    Lookout accepts only the keys of `project`, and never those of `production_project`.
+    Langfuse keys belong to one project. Before Lookout reads or writes, it asks Langfuse for the project of the
+    keys. Lookout accepts only the keys of `project`, and never the keys of `production_project`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,7 +40,7 @@ class LangfuseSettings(BaseModel):
     )
     request_deadline_s: Duration = Field(default=30.0, description="seconds for one request to Langfuse")
     trace_patience_s: Duration = Field(
-        default=30.0, description="longest time in seconds for reading a trace again until two readings agree"
+        default=30.0, description="maximum time in seconds to read a trace again until two readings agree"
     )
 
     @field_validator("host")
@@ -52,6 +52,6 @@ class LangfuseSettings(BaseModel):
     def _refuse_production_project(self) -> Self:
         if self.project == self.production_project:
             raise ValueError(
-                "project and production_project are the same project; set project to the one for evaluations"
+                "project and production_project are the same project; set project to the project for evaluations"
             )
         return self

@@ -1,8 +1,8 @@
-"""Read runs and traces of one LangSmith project, and write scores. This uses LangSmith's SDK, an optional extra.
+"""Read runs and traces of one LangSmith project, and write scores, with LangSmith's SDK (an optional extra).
 
 The asynchronous client starts no thread and buffers nothing: when a call returns, its request has arrived. This
-module repeats failed requests itself, with a limit for each wait. The SDK would wait as long as the header
-Retry-After says.
+module repeats failed requests itself, with a limit for each wait. The SDK would wait as long as the Retry-After
+header requests.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ Value = TypeVar("Value")
 FEEDBACK: Final = uuid.UUID("5f0c2f9e-0d39-4f5b-9c86-1f6d3f0f6f57")
 """The UUID namespace of feedback ids.
 
-An id is computed from run and key: a repeated request replaces the feedback.
+An id is computed from the run and the key, so a repeated request replaces the feedback.
 """
 MAX_PAUSE_S: Final = 60.0
-"""Maximum pause before a retry in seconds. The server limits requests per minute: a limit ends within a minute."""
+"""Maximum pause before a retry in seconds. The server limits requests per minute, so a limit ends within a minute.
+"""
 _FINAL_STATUSES: Final = (400, 401, 403, 404, 422, 501)
 """HTTP statuses after which a retry would also fail."""
 _REFUSED_STATUSES: Final = (401, 403)
@@ -41,7 +42,7 @@ _TREE_SELECTS: Final = ("ID", "NAME", "RUN_TYPE", "START_TIME", "END_TIME", "INP
                         "METADATA", "PARENT_RUN_IDS", "IS_ROOT", "PROJECT_ID")  # fmt: skip
 TRACE_PAGE: Final = 100
 MAX_RUNS: Final = 2_000
-"""Maximum number of runs of one trace. A job with a few dozen steps has some hundred runs."""
+"""Maximum number of runs of one trace. A job with a few dozen steps has a few hundred runs."""
 
 
 # Shares its fields with LangSmithTraffic because `[langsmith]` gives access too, with other settings.
@@ -125,18 +126,18 @@ class LangSmithClient:
 
     @property
     def name(self) -> str:
-        """The project or server for messages, without secrets."""
+        """Return the name of the project or server for messages, without secrets."""
         project = self._settings.project
         return f"LangSmith at {self._settings.api_url}" if project is None else f"LangSmith project {project!r}"
 
     @property
     def sdk(self) -> Any:
-        """The SDK's asynchronous client, for calls inside `call_with_retries`."""
+        """Return the SDK's asynchronous client, for calls inside `call_with_retries`."""
         return self._client
 
     @property
     def web_url(self) -> str:
-        """The web address of the server's pages, without a final slash."""
+        """Return the web address of the server's pages, without a final slash."""
         return str(self._client._host_url).rstrip("/")  # noqa: SLF001 - the SDK has no public attribute for it
 
     async def query_root_runs(self, window: RootRuns, cursor: str | None) -> tuple[list[Any], str | None]:
@@ -184,7 +185,7 @@ class LangSmithClient:
         )
 
     async def store_score(self, run_id: str, score: Score, project_id: str | None = None) -> None:
-        """Store a score of a run. A later score with the same key replaces it.
+        """Store a score of a run. A later score with the same key replaces the earlier score.
 
         ``project_id`` is the project of the run. By default, it is the project of this client.
         """
@@ -219,11 +220,11 @@ class LangSmithClient:
         await self.call_with_retries(create_or_update_feedback, f"storing the score {score.key}")
 
     async def call_sync_client_in_thread(self, call: Callable[[Any], Value]) -> Value:
-        """Call the SDK's synchronous client in a thread. It has functions that the asynchronous client lacks."""
+        """Call the SDK's synchronous client in a thread, for functions that the asynchronous client lacks."""
         return await asyncio.to_thread(call, self._get_or_create_sync_client())
 
     def _get_or_create_sync_client(self) -> Any:
-        """Return the synchronous client. Without tracing it starts no thread and buffers nothing."""
+        """Return the synchronous client. With tracing off, the client starts no thread and buffers nothing."""
         if self._sync_client is None:
             sdk = _import_sdk()
             once = sdk.utils.LangSmithRetry(total=0)
@@ -245,8 +246,8 @@ class LangSmithClient:
     async def build_trace_url(self, trace_id: str) -> str:
         """Return the web address of a trace of this project.
 
-        Raises `SourceUnavailable` if no project has that name, or the key has no access to it; `ConfigError` if
-        no project is configured.
+        Raises `SourceUnavailable` if no project has the configured name or the key has no access to the project.
+        Raises `ConfigError` if no project is configured.
         """
         project = await self._find_project()
         return f"{self.web_url}/o/{project.workspace}/projects/p/{project.id}/r/{trace_id}"
@@ -264,7 +265,7 @@ class LangSmithClient:
     async def call_with_retries(self, call: Callable[[], Awaitable[Value]], doing: str) -> Value:
         """Return the result of ``call``. After a temporary failure, ``call`` is repeated.
 
-        ``doing`` says in errors what the call does. Raises `SourceUnavailable`.
+        ``doing`` describes the call in error messages. Raises `SourceUnavailable`.
         """
 
         async def try_once() -> Value:
@@ -285,7 +286,7 @@ class LangSmithClient:
         if find_status(error) in _FINAL_STATUSES:
             return problem
         if wait_s is not None and wait_s > MAX_PAUSE_S:
-            return SourceUnavailable(f"{problem}; the server asks to wait {wait_s:.0f} s")
+            return SourceUnavailable(f"{problem}; the server requests a wait of {wait_s:.0f} s")
         return TryAgain(problem, wait_s)
 
     def _build_unavailable_error(self, error: Exception, doing: str) -> SourceUnavailable:
@@ -303,7 +304,7 @@ class LangSmithClient:
 
 
 def _find_response(error: BaseException) -> Any:
-    """Return the HTTP response in an SDK error or in the error that it wraps. ``None`` if there is no response."""
+    """Return the HTTP response in an SDK error or in the error that it wraps; ``None`` without a response."""
     for cause in (error, error.__cause__, error.__context__):
         response = getattr(cause, "response", None)
         if isinstance(getattr(response, "status_code", None), int):
@@ -318,7 +319,7 @@ def _read_retry_after_s(error: BaseException) -> float | None:
 
 
 def find_status(error: BaseException) -> int | None:
-    """Return the HTTP status in an SDK error or in the error that it wraps. ``None`` if there is no status."""
+    """Return the HTTP status in an SDK error or in the error that it wraps, or ``None`` if there is no status."""
     response = _find_response(error)
     if response is not None:
         return int(response.status_code)

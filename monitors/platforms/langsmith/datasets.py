@@ -1,4 +1,4 @@
-"""Read and write LangSmith's datasets by its SDK. Reading uses a fixed version. Examples are written by id.
+"""Read and write LangSmith's datasets with its SDK. Reading uses a fixed version. Examples are written by id.
 
 A request or its response may be lost, and LangSmith may list a new example late. Writing therefore does not rely on
 lists: an example that exists is replaced, a missing example is created, and a repeated write changes nothing.
@@ -29,7 +29,7 @@ _SPLITS: Final = "dataset_split"
 
 
 class LangSmithDatasets:
-    """The datasets of the workspace of a key. See `Datasets`."""
+    """The datasets in the workspace of a key. See `Datasets`."""
 
     def __init__(self, client: LangSmithClient) -> None:
         self._client = client
@@ -122,10 +122,10 @@ class LangSmithDatasets:
                 await self._client.call_with_retries(write, f"writing to the dataset {dataset.name!r}")
 
     async def _create_or_replace(self, dataset: Dataset, batch: Sequence[Example]) -> None:
-        """Create the examples, and replace those that exist.
+        """Create the examples, and replace the examples that exist.
 
-        If LangSmith refuses a batch because an example exists, the existing examples are searched in LangSmith's
-        list. If the list has none of them yet, the batch is halved, and both halves are written.
+        If LangSmith refuses a batch because an example exists, this method searches LangSmith's list for the
+        existing examples. If the list does not contain them yet, the batch is halved, and both halves are written.
         """
         new_examples = [*map(_build_create_fields, batch)]
         if await self._call_or_false_on_status(
@@ -158,7 +158,8 @@ class LangSmithDatasets:
         count = await self._update_and_count_examples(dataset, [example])
         if count == 0:
             raise SourceUnavailable(
-                f"dataset {dataset.name!r}: the example {example.id} cannot be created or replaced: LangSmith "
+                f"dataset {dataset.name!r}: the example {example.id} cannot be created or replaced, because "
+                "LangSmith "
                 "reports both that it exists and that it does not exist. It may have been deleted, or belong to "
                 "another dataset"
             )
@@ -166,7 +167,7 @@ class LangSmithDatasets:
     async def _replace_or_create(self, dataset: Dataset, batch: Sequence[Example]) -> None:
         """Replace the examples.
 
-        If one of them is missing, write each example separately and create missing ones.
+        If an example does not exist yet, write each example separately and create the missing examples.
         """
         if await self._update_and_count_examples(dataset, batch) == len(batch):
             return
@@ -175,7 +176,7 @@ class LangSmithDatasets:
                 await self._create_or_replace(dataset, [example])
 
     async def _update_and_count_examples(self, dataset: Dataset, batch: Sequence[Example]) -> int:
-        """Replace examples and return the number of replaced examples. It is 0 if one of them does not exist."""
+        """Replace examples and return their number, or 0 if one of the examples does not exist."""
         changed = [*map(_build_update_fields, batch)]
         reply = await self._call_or_false_on_status(
             lambda sdk: sdk.update_examples(dataset_id=dataset.id, updates=changed), ignored_status=_NOT_FOUND
@@ -215,7 +216,7 @@ class LangSmithDatasets:
     async def _call_or_false_on_status(self, call: Callable[[Any], Any], *, ignored_status: int) -> Any:
         """Return the result of a call, or true if the result is ``None``.
 
-        Returns false if the call fails with the HTTP status ``ignored_status``.
+        Return false if the call fails with the HTTP status ``ignored_status``.
         """
         try:
             reply = await self._client.call_sync_client_in_thread(call)

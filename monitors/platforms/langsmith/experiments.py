@@ -1,7 +1,7 @@
 """Write experiments to LangSmith: a project with a reference dataset, a root run for each row, and feedback.
 
-All ids are computed from the content. If writing is restarted, it therefore updates the existing entries and
-creates no duplicates. Each request is awaited. The SDK's background queue is not used.
+All ids are computed from the content. Therefore, a second write updates the existing entries and creates no
+duplicates. Each request is awaited. The SDK's background queue is not used.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ ID_NAMESPACE: Final = uuid.UUID("0f6f7a52-6f53-4d0a-9a41-0c1d9f4c7b1e")
 """Namespace of the UUIDs that Lookout computes for experiments and runs."""
 RUN_NAME: Final = "lookout"
 MAX_CONCURRENT: Final = 8
-"""Number of rows that are written at the same time."""
+"""Maximum number of rows that are written at the same time."""
 _CONFLICT: Final = 409
 
 
 def make_run_id(experiment_id: str, case_id: str, repeat: int) -> str:
-    """Return the id of the run of a case's repeat in an experiment."""
+    """Return the run id for one repeat of a case in an experiment."""
     return str(uuid.uuid5(ID_NAMESPACE, f"{experiment_id}/{case_id}/{repeat}"))
 
 
@@ -62,7 +62,8 @@ class LangSmithExperiments:
         project = await self._client.call_with_retries(create_or_find, "starting an experiment")
         if str(project.reference_dataset_id) != dataset.id:
             raise SourceUnavailable(
-                f"{self._client.name}: {name!r} is already a project, but not an experiment on {dataset.name!r}"
+                f"{self._client.name}: a project {name!r} already exists, but it is not an experiment on "
+                f"{dataset.name!r}"
             )
         self._metadata[str(project.id)] = dict(metadata)
         place = f"{self._client.web_url}/o/{project.tenant_id}/datasets/{dataset.id}"

@@ -16,7 +16,7 @@ from monitors.platforms.settings import LangSmithSettings
 class LangSmithPlatform:
     """An open LangSmith workspace.
 
-    It has datasets and experiments. The traces are those of the configured project.
+    The workspace contains datasets and experiments. The traces are the traces of the configured project.
     """
 
     def __init__(self, client: LangSmithClient, patience: TracePatience) -> None:

@@ -17,7 +17,7 @@ TRACE_POLL_S: Final = 2.0
 
 
 class TraceAddress(NamedTuple):
-    """The ids of a trace and its project in a web address of LangSmith. An id that is missing there is ``None``."""
+    """The ids of a trace and its project in a LangSmith web address. An id that the address lacks is ``None``."""
 
     trace_id: str | None = None
     project_id: str | None = None
@@ -29,7 +29,7 @@ _TRACE: Final = re.compile(rf"(?:[?&](?:trace_id|peek)=|/(?:r|runs)/|^){_UUID}(?
 
 
 def parse_trace_address(address: str) -> TraceAddress:
-    """Parse the ids of a trace and its project from a web address. ``address`` may also be only a trace id."""
+    """Parse the ids of a trace and its project from a web address. ``address`` may also be a trace id alone."""
     project, traces = _IN_PROJECT.search(address), _TRACE.findall(address)
     return TraceAddress(traces[-1].lower() if traces else None, project[1].lower() if project else None)
 
@@ -53,8 +53,9 @@ class LangSmithTraces:
     async def find_projects(self) -> None:
         """Find the project of the target and the production project.
 
-        Raises `ConfigError` if both are the same project, or if the project of the target does not exist. It is not
-        an error if the production project is not found: the key should have no access to it.
+        Raises `ConfigError` if both are the same project, or if the project of the target does not exist. A
+        production project that is not found is not an error, because the key should have no access to the
+        production project.
         """
         project_id = await _require_existing_project_id(self._client.find_project_id())
         if self._production is None:
@@ -98,7 +99,7 @@ class LangSmithTraces:
         return Trace(id=trace_id, url=url, runs=tuple(runs), complete=complete)
 
     async def _read_until_stable(self, trace_id: str) -> tuple[list[Any], bool]:
-        """Read the runs of a trace until two readings agree and its root has ended. Stop after the maximum wait.
+        """Read the runs of a trace until two readings agree and the root has ended, at most for the maximum wait.
 
         Return the runs, and whether the trace is complete.
         """
@@ -136,7 +137,7 @@ _WRONG_PROJECT: Final = (
 
 
 def _sort_runs_by_id(runs: Sequence[Any]) -> list[Any]:
-    """Return the runs sorted by id. Two readings can then be compared."""
+    """Return the runs sorted by id, so that two readings can be compared."""
     return sorted(runs, key=lambda run: str(run.get("id")))
 
 
@@ -159,7 +160,7 @@ def load_tracing_key(settings: LangSmithSettings, environment: Mapping[str, str]
     """Return the key for traces and experiments. Raises `ConfigError`, which names the missing variable."""
     key = environment.get(settings.key_env)
     if not key:
-        raise ConfigError(f"langsmith.key_env: the environment has no {settings.key_env}, or it is empty")
+        raise ConfigError(f"langsmith.key_env: the environment variable {settings.key_env} is missing or empty")
     return key
 
 

@@ -1,4 +1,4 @@
-"""Ask a chat API over HTTP. The request is JSON, the response is JSON or a stream of server-sent events.
+"""Ask a chat API over HTTP. The request is JSON; the response is JSON or a stream of server-sent events.
 
 No browser is used, and there are no screenshots. Each conversation starts without cookies.
 """
@@ -43,7 +43,7 @@ from monitors.retry import parse_retry_after_s
 LINE_END = re.compile(r"\r\n|\n|\r(?!$)")
 """Line ends in the standard for server-sent events.
 
-A carriage return at the end of a chunk does not match, because it may be the first half of CR LF.
+A carriage return at the end of a chunk does not match, because it may be the first character of CR LF.
 """
 
 
@@ -107,9 +107,9 @@ A larger response raises an error. Real answers have at most a hundredth of this
 class HttpClientPool:
     """A pool of HTTP clients. Conversations reuse the open connections of earlier conversations.
 
-    One shared client would be slow, because it scans all connections at each request: with 32 parallel
-    conversations, this took a third of the time. ``headers`` authenticate and are sent only to the host of
-    ``address``. ``guard`` checks the address of each request.
+    A single shared client would be slow, because it scans all connections at each request: with 32 parallel
+    conversations, the scan took a third of the time. ``headers`` contain the authentication and are sent only to
+    the host of ``address``. ``guard`` checks the address of each request.
     """
 
     def __init__(self, settings: ProbeSettings, headers: RequestHeaders, address: str, guard: AddressGuard) -> None:
@@ -180,15 +180,15 @@ class ApiReply:
 
     @property
     def elapsed_ms(self) -> float:
-        """Milliseconds since the question was sent."""
+        """Return the number of milliseconds since the question was sent."""
         return (monotonic() - self.started) * 1000
 
 
 class ApiDriver:
     """A `ChatDriver` for a JSON API. Use it as an async context manager.
 
-    The content type of a response shows whether it is a stream. `headers` authenticate, and are never stored or
-    shown in an error.
+    The content type of a response shows whether it is a stream. `headers` contain the authentication, and are never
+    stored or shown in an error.
     """
 
     def __init__(self, address: str, settings: ProbeSettings, *, headers: RequestHeaders) -> None:
@@ -197,7 +197,7 @@ class ApiDriver:
         self._headers = headers
         self._clients = HttpClientPool(settings, headers, self._url, build_address_guard(address, settings))
         self._end_seen = False
-        """Whether any stream had the configured end mark. If none had it, the configured mark may be wrong."""
+        """Whether any stream had the configured end mark. If no stream had it, the configured mark may be wrong."""
 
     async def __aenter__(self) -> Self:
         return self

@@ -44,10 +44,12 @@ log = logging.getLogger(__name__)
 _NO_SANDBOX = re.compile(
     "No usable sandbox|without --no-sandbox is not supported|SUID sandbox helper|Failed to move to new namespace"
 )
-"""Errors of Chromium on a system that allows no sandbox. After such an error, it is started without one."""
+"""Errors of Chromium on a system that allows no sandbox. After such an error, Chromium is started without a
+sandbox.
+"""
 
 MARK = "--lookout-browser="
-"""A flag that marks the processes of one browser. Chromium ignores it."""
+"""A flag that marks the processes of one browser. Chromium ignores the flag."""
 WARNING_ROOT = (
     "Chromium runs without its sandbox, because Lookout runs as root. Run Lookout as a user without root rights"
 )
@@ -67,7 +69,7 @@ SYSTEM_NAMES = (
 )
 LEAN_FLAGS = ("--disable-gpu", "--disable-remote-fonts")
 CLOSED_PROXY = "socks5://127.0.0.1:9"
-"""The proxy of browser contexts without their own proxy. Nothing listens at this port. No network is reachable."""
+"""The proxy for browser contexts that have no proxy. No server listens at this port, so no network is reachable."""
 SAFE_FLAGS = (
     f"--proxy-server={CLOSED_PROXY}",
     "--proxy-bypass-list=<-loopback>",  # connections to this machine also use the proxy
@@ -93,7 +95,7 @@ HINT_OTHER_BROWSER = (
 
 
 def find_system_chromium(search_path: str | None = None) -> str | None:
-    """Return the path of a Chromium in the folders `search_path`, or in PATH; ``None`` if there is none.
+    """Return the path of a Chromium in the folders `search_path` or in PATH, or ``None`` if there is none.
 
     If there are several, the Chromium that needs the least CPU is returned.
     """
@@ -102,7 +104,7 @@ def find_system_chromium(search_path: str | None = None) -> str | None:
 
 
 class FoundBrowser(Record):
-    """The browser that a run would start. ``source`` says where it was found."""
+    """The browser that a run would start. ``source`` describes where it was found."""
 
     executable: str
     source: str
@@ -111,8 +113,8 @@ class FoundBrowser(Record):
 def find_browser(configured_path: str | None = None, search_path: str | None = None) -> FoundBrowser:
     """Return the browser that a run would start. Raises `BrowserMissing`.
 
-    The order is: the configured browser, Playwright's download, a browser of this system. Takes about a second,
-    because a command of Playwright prints the path of its download.
+    The order is: the configured browser, Playwright's download, a browser of this system. The search takes about a
+    second, because a Playwright command prints the path of its download.
     """
     if configured_path is not None:
         return FoundBrowser(executable=require_executable_browser(configured_path), source="CHROMIUM_PATH")
@@ -136,7 +138,7 @@ def _find_downloaded_chromium() -> str | None:
 
 
 def require_executable_browser(browser_path: str) -> str:
-    """Return the configured path of the browser. Raises `BrowserMissing` if it is not an executable file."""
+    """Return the configured path of the browser. Raises `BrowserMissing` if the path is not an executable file."""
     if not Path(browser_path).is_file():
         raise BrowserMissing(
             f"CHROMIUM_PATH (probe.browser_path) = {browser_path!r} does not exist. {BROWSER_MISSING}"
@@ -149,7 +151,10 @@ def require_executable_browser(browser_path: str) -> str:
 
 
 async def run_within_deadline(deadline_s: float, work: Awaitable[Value], activity: str) -> Value:
-    """Return the result of `work`. Raises `BrowserLost` after ``deadline_s``. A crashed page would never answer."""
+    """Return the result of `work`.
+
+    Raises `BrowserLost` after ``deadline_s``, because a crashed page never answers.
+    """
     try:
         async with asyncio.timeout(deadline_s):
             return await work
@@ -171,10 +176,11 @@ class Chromium:
         run_folder: Path | None = None,
         limits: Limits | None = None,
     ) -> None:
-        """``window`` shows a window on the screen, which needs a full Chromium and not a headless shell.
+        """Set the options of the browser, without starting it.
 
-        Temporary files are in a folder in ``run_folder`` and are removed when the browser is closed. ``limits``
-        apply to the processes of the browser.
+        If ``window`` is True, the browser shows a window on the screen, which needs a full Chromium and not a
+        headless shell. Temporary files are in a folder in ``run_folder`` and are removed when the browser is
+        closed. ``limits`` apply to the processes of the browser.
         """
         self._run_folder = run_folder
         self._limits = limits or Limits()
@@ -200,7 +206,7 @@ class Chromium:
         await self.close()
 
     async def start_if_needed(self) -> Browser:
-        """Return the browser. Start it if it is not running. Raises `BrowserMissing` or `BrowserLost`."""
+        """Return the browser, after starting it if necessary. Raises `BrowserMissing` or `BrowserLost`."""
         async with self._starting:
             if self._browser is None or not self._browser.is_connected():
                 if not self._retired:
@@ -211,19 +217,19 @@ class Chromium:
 
     @property
     def version(self) -> str | None:
-        """Version of the running browser; ``None`` if no browser is running."""
+        """Return the version of the running browser, or ``None`` if no browser is running."""
         return self._browser.version if self._browser is not None else None
 
     @property
     def forced_end_reason(self) -> str:
-        """The reason why Lookout last ended a process of the browser. Empty if Lookout ended no process.
+        """Return the reason why Lookout last ended a process of the browser.
 
-        A process that crashed on its own has no reason here.
+        The reason is empty if Lookout ended no process. A process that crashed on its own has no reason.
         """
         return self._watch.ended if self._watch is not None else ""
 
     async def _start_with_retries(self) -> Browser:
-        """Start the browser. If it is killed during the start, try again a few times."""
+        """Start the browser. If the browser is killed during the start, try again a few times."""
         for tries_left in reversed(range(MAX_STARTS)):
             try:
                 return await self._launch_browser()
@@ -236,7 +242,7 @@ class Chromium:
         raise AssertionError("internal error: the last attempt must return or raise")
 
     def retire_browser(self, browser: Browser) -> None:
-        """Open no more pages in this `browser`, because it does not respond. The next page starts a new browser.
+        """Open no more pages in ``browser``, because it does not respond. The next page starts a new browser.
 
         Open pages may finish. After that, `close_idle_retired_browsers` closes the browser. If a helper process of
         a browser was killed, the browser seems to run, but never opens a page again.
@@ -291,7 +297,7 @@ class Chromium:
         raise BrowserMissing(BROWSER_MISSING)
 
     async def _start_playwright(self, starting: asyncio.Future[Playwright]) -> Playwright:
-        """Start Playwright. If this is cancelled, wait until Playwright runs and then stop it."""
+        """Start Playwright. If the start is cancelled, wait until Playwright runs and then stop it."""
         try:
             return await run_within_deadline(LAUNCH_DEADLINE_S, asyncio.shield(starting), "starting the driver")
         except BaseException as error:  # also on cancellation
@@ -301,7 +307,7 @@ class Chromium:
             raise
 
     async def _launch_sandboxed_if_possible(self, playwright: Playwright, path: str | None) -> Browser:
-        """Start with a sandbox. If the system does not allow a sandbox, log a warning and start without it."""
+        """Start Chromium with a sandbox. If the system does not allow this, log a warning and start without it."""
         from playwright.async_api import Error  # already imported
 
         if not self.unsandboxed:
@@ -348,7 +354,10 @@ async def _stop_playwright_once_started(starting: asyncio.Future[Playwright]) ->
 
 
 async def finish_within_deadline(closing: Awaitable[object], deadline_s: float) -> bool:
-    """Wait until an action ends. Return whether it succeeded within ``deadline_s``. Browser errors are ignored."""
+    """Wait until an action ends.
+
+    Return whether the action succeeded within ``deadline_s``. Ignore browser errors.
+    """
     from playwright.async_api import Error  # already imported: something was started
 
     try:

@@ -1,7 +1,7 @@
 """Hold one conversation on one page: send a question and wait for the complete answer.
 
-A script in the page watches the text and the controls until the page looks done. The script cannot see open
-requests; this module checks the network. An incomplete answer is an error and is never graded as wrong.
+A script in the page watches the text and the controls until the page looks done. Because the script cannot see open
+requests, this module checks the network. An incomplete answer is an error and is never graded as wrong.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def build_watch_limits(
 
 
 async def watch_for_answer(frame: Frame, settings: ProbeSettings, limits: WatchLimits) -> WatchResult:
-    """Watch the page until it looks done. Raises `Navigated` if the page loads another page meanwhile."""
+    """Watch the page until the answer looks done. Raises `Navigated` if the page loads another page meanwhile."""
     deadline_s = settings.answer_deadline_s + HANG_SLACK_S
     reading = await call_in_page(frame, "settled", limits.model_dump(), deadline_s=deadline_s)
     if reading is None:
@@ -144,7 +144,7 @@ async def wait_for_complete_answer(
 async def _decide_whether_to_watch_again(
     frame: Frame, reading: WatchResult, traffic: Traffic, settings: ProbeSettings
 ) -> WatchLimits | None:
-    """Return the limits for the next watch; ``None`` if the answer is complete.
+    """Return the limits for the next watch, or ``None`` if the answer is complete.
 
     A control of the page, such as a stop button, may show too early that the answer is done. The control counts in
     two cases: a profile or the configuration names it, or no response is open and the control did not show the end
@@ -172,7 +172,9 @@ async def _decide_whether_to_watch_again(
 async def _wait_for_more_data(
     frame: Frame, reading: WatchResult, traffic: Traffic, settings: ProbeSettings, stillness: Stillness
 ) -> WatchLimits | None:
-    """Wait for more data. Return the limits for the next watch; ``None`` if the text did not change for too long.
+    """Wait for more data.
+
+    Return the limits for the next watch, or ``None`` if the text did not change for too long.
 
     The maximum wait is `patience_s`, or twice this time if something shows that the app still works on the answer.
     """
@@ -198,7 +200,7 @@ async def _wait_for_more_data(
 
 
 def _may_answer_continue(reading: WatchResult, traffic: Traffic) -> bool:
-    """Whether the answer stops in the middle of a sentence, or continued to grow after the last request ended."""
+    """Return whether the answer ends in the middle of a sentence, or grew after the last request ended."""
     typed_s = 0.0 if traffic.ended_at is None else monotonic() - reading.calm_ms / 1000 - traffic.ended_at
     return typed_s > TYPED_S or _SENTENCE_END.search(reading.text) is None
 
@@ -221,10 +223,10 @@ def raise_unless_answered(reading: WatchResult, settings: ProbeSettings) -> None
         case WatchState.ERROR:
             message = (reading.error or "")[:300]
             if _LIMIT.search(message):
-                raise RateLimited(f"the page says: {message}", partial_text=reading.text)
+                raise RateLimited(f"the page shows: {message}", partial_text=reading.text)
             if _WALL.search(message):
-                raise AccessDenied(f"the page says: {message}", partial_text=reading.text)
-            raise AppErrorShown(f"the page says: {message}", partial_text=reading.text)
+                raise AccessDenied(f"the page shows: {message}", partial_text=reading.text)
+            raise AppErrorShown(f"the page shows: {message}", partial_text=reading.text)
         case WatchState.BROKEN if reading.text:
             raise AnswerIncomplete("the connection broke before the answer was complete", partial_text=reading.text)
         case WatchState.DEADLINE if reading.text:
@@ -278,7 +280,8 @@ MAX_REDRAWS = 6
 class PageConversation:
     """One conversation with the chat on one page.
 
-    Create this object before the page is loaded. The answers may arrive through a web socket that opens meanwhile.
+    Create this object before the page is loaded, because answers may arrive through a web socket that opens during
+    loading.
     """
 
     def __init__(
@@ -299,7 +302,7 @@ class PageConversation:
         self._errands: set[asyncio.Task[Any]] = set()
 
     async def ask(self, turn: str) -> WatchResult:
-        """Type one question, send it and return the complete answer. Raises a `ProbeError`."""
+        """Type one question, send the question and return the complete answer. Raises a `ProbeError`."""
         from playwright.async_api import Error  # Playwright is already imported
 
         try:
@@ -348,7 +351,7 @@ class PageConversation:
             if not await self._exclude_late_greeting(earlier):
                 if reading.resumed:
                     raise AnswerIncomplete(
-                        "the answer to an earlier turn continued after Lookout had read it as complete",
+                        "the answer to an earlier turn continued after Lookout had read that answer as complete",
                         partial_text=reading.text,
                     )
                 return reading
@@ -366,9 +369,10 @@ class PageConversation:
         return bool(late) and bool(await call_in_page(self.chat.frame, "greet", late))
 
     async def is_certain_answer(self, reading: WatchResult) -> bool:
-        """Whether it is certain that the page answered.
+        """Return whether it is certain that the page answered.
 
-        True if the place of answers is configured, or if the page repeats the question or received enough data.
+        Return True if the place of answers is configured, or if the page repeats the question or received enough
+        data.
         """
         named = self.chat.selectors.answer is not None
         return (
@@ -379,7 +383,7 @@ class PageConversation:
         )
 
     def was_question_accepted(self, reading: WatchResult) -> bool:
-        """Whether the page treated the question like a chat: it repeats the question or empties the box."""
+        """Return whether the page treated the question like a chat: it repeats the question or empties the box."""
         return reading.echoed or not reading.held
 
     def raise_if_not_a_chat(self, reading: WatchResult) -> None:
@@ -397,8 +401,9 @@ class PageConversation:
             return
         raise CaptureUnsure(
             f"{boxes.box} may not be a chat: it still contains the question, and the page does not repeat the "
-            "question. If this is the right box, set probe.selectors.message_box to it. If not, set probe.open "
-            "to the elements that open the chat",
+            "question. If this is the right box, set probe.selectors.message_box to it. If this is the wrong box, "
+            "set "
+            "probe.open to the elements that open the chat",
             partial_text=reading.text,
         )
 
@@ -423,10 +428,10 @@ class PageConversation:
                 if not is_navigation_error(error):
                     raise
             if monotonic() - started >= self._settings.answer_deadline_s:
-                raise AnswerTimeout("the page opened other pages, but none of them showed an answer")
+                raise AnswerTimeout("the page opened other pages, but none of these pages showed an answer")
 
     async def _read_answer_on_next_page(self, turn: str, earlier: list[Any], started: float) -> WatchResult:
-        """Return the answer of a plain HTML form. It is the new text on the page that the form opens."""
+        """Return the answer of a plain HTML form: the new text on the page that the form opens."""
         frame = self.chat.frame
         await self._wait_for_answer_page(frame)
         self._visit.raise_if_page_left_app(frame)
@@ -517,7 +522,7 @@ class PageConversation:
         return await watch_for_answer(self.chat.frame, self._settings, build_watch_limits(self._settings))
 
     async def _try_one_send_method(self, way: Way, turn: str) -> WatchResult | None:
-        """Send the question in one way (Enter or button) and watch the page. ``None`` if this way is impossible."""
+        """Send the question in one way (Enter or button) and watch the page; ``None`` if the way is impossible."""
         from playwright.async_api import Error  # Playwright is already imported
 
         try:
@@ -550,19 +555,22 @@ class PageConversation:
         return await watch_for_answer(self.chat.frame, self._settings, build_watch_limits(self._settings))
 
     def _may_have_been_sent(self, turn: str, reading: WatchResult) -> bool:
-        """Whether the page may have sent the question. After received data, the question may have any form."""
+        """Return whether the page may have sent the question.
+
+        After received data, the question may have any form.
+        """
         return self._traffic.has_sent(turn, in_any_form=reading.pushed)
 
     def _is_unsent(self, reading: WatchResult) -> bool:
         return reading.state is WatchState.UNSENT or self._is_question_ignored(reading)
 
     def _is_question_ignored(self, reading: WatchResult) -> bool:
-        """Whether the question is still in the box, and the page has sent and received nothing."""
+        """Return whether the question is still in the box, and the page has sent and received nothing."""
         untouched = reading.held and not reading.echoed and not self._traffic.started and not reading.pushed
         return untouched and reading.state in {WatchState.UNSENT, WatchState.FINISHED, WatchState.NOTHING}
 
     async def _press_enter(self, box: ElementHandle) -> bool:
-        """Press Enter in the box. Always return True, because this way to send is always possible."""
+        """Press Enter in the box. Always return True, because it is always possible to press Enter."""
         await box.press("Enter", timeout=ACTION_MS, no_wait_after=True)
         return True
 

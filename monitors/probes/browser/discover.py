@@ -1,8 +1,8 @@
 """Open a page and find its chat: close dialogs, then find the frame and the message box.
 
-A profile describes one known kind of chat page, such as Gradio. On other pages, roles, names, places and the
-behaviour of elements show the chat. If a configured selector matches nothing, the error names the setting, and the
-app is not blamed.
+A profile describes one known kind of chat page, such as Gradio. On other pages, Lookout identifies the chat by the
+roles, names, places and behaviour of elements. If a configured selector matches nothing, the error names the
+setting, and the app is not blamed.
 
 A page has settled if nothing new can appear without user input: no timer is pending, no request is open, and no
 worker, web socket or event stream can bring a message.
@@ -72,13 +72,16 @@ async def raise_if_selector_invalid(page: Page, selectors: Selectors) -> None:
 
 
 def format_unmatched_selector(name: str, selectors: Selectors) -> str:
-    """Return the beginning of an error: the configured selector matches nothing. Empty if none is configured."""
+    """Return the beginning of an error message: the configured selector matches nothing.
+
+    The result is empty if no selector is configured.
+    """
     selector = getattr(selectors, name)
     return f"{format_selector_setting(name, selector)} matches nothing on the page; " if selector else ""
 
 
 def raise_if_selector_configured(name: str, selectors: Selectors) -> None:
-    """Raise `PageNotUnderstood` if a selector for this element is configured. The page has no such element."""
+    """Raise `PageNotUnderstood` if a selector is configured for this element, which the page does not have."""
     if getattr(selectors, name):
         raise PageNotUnderstood(format_unmatched_selector(name, selectors).removesuffix("; "))
 
@@ -115,8 +118,8 @@ class AnswerSelectorCheck:
 class Profile(Record):
     """The description of one known kind of chat page.
 
-    ``marks`` is a selector that matches only on such a page. ``selectors`` are those of the elements, which are
-    then not searched. ``presses_enter`` is True if the Enter key always sends the question.
+    ``marks`` is a selector that matches only on such a page. ``selectors`` locate the elements, so that Lookout
+    does not have to search for them. ``presses_enter`` is True if the Enter key always sends the question.
     """
 
     name: str
@@ -172,7 +175,7 @@ NETWORK_IDLE_TIMEOUT_MS = 50
 
 
 async def is_idle(page: Page, frame: Frame) -> bool:
-    """Whether ``frame`` has not changed for a while, and no frame of the page can change on its own."""
+    """Return whether ``frame`` has not changed for a while, and no frame of the page can change on its own."""
     from playwright.async_api import Error  # Playwright is already imported
 
     if await call_in_page(frame, "stillFor") < IDLE_S * 1000 or page.workers:
@@ -192,7 +195,7 @@ async def is_idle(page: Page, frame: Frame) -> bool:
 
 
 async def has_reached_network_idle(page: Page) -> bool:
-    """Whether the page has loaded, and had no open request for a while."""
+    """Return whether the page has loaded, and had no open request for a while."""
     from playwright.async_api import TimeoutError as Late  # Playwright is already imported
 
     try:
@@ -203,7 +206,7 @@ async def has_reached_network_idle(page: Page) -> bool:
 
 
 async def _has_request_ended(request: Request) -> bool:
-    """Whether a request has ended or failed."""
+    """Return whether a request has ended or failed."""
     from playwright.async_api import Error  # Playwright is already imported
 
     try:
@@ -273,7 +276,7 @@ async def open_chat(
 
 
 def require_page_of_app(chat: Chat, visit: Visit) -> Chat:
-    """Return the chat. Raises `LeftTarget` if its page does not belong to the app."""
+    """Return the chat. Raises `LeftTarget` if the page of the chat does not belong to the app."""
     visit.raise_if_page_left_app(chat.frame)
     return chat
 
@@ -355,7 +358,10 @@ async def find_or_open_chat(
 
 
 async def _has_box_other_than_configured(page: Page, settings: ProbeSettings) -> bool:
-    """Whether the page has a text box that the configured selector does not match. If so, the chat is open."""
+    """Return whether the page has a text box that the configured selector does not match.
+
+    If so, the chat is open.
+    """
     if settings.selectors.message_box is None:
         return False
     _, boxes = await _find_best_frame(page, settings.without_message_box())
@@ -393,7 +399,7 @@ async def _build_no_chat_error(
     undone: list[str],
     has_other_box: bool,
 ) -> ProbeError:
-    """Return the error for a page without a chat. An error for a login form or a quota limit is raised.
+    """Return the error for a page without a chat. Raise an error if the page shows a login form or a quota limit.
 
     Call this function only after the page has settled or at the deadline, because many pages show "Log in" until
     their chat has loaded.
@@ -402,7 +408,7 @@ async def _build_no_chat_error(
     raise_if_login_or_quota_shown(boxes, walls)
     if inspection_s > STARVED_SLICES * INSPECTION_SLICE_S:
         return BrowserLost(
-            f"this machine is too busy to render the page: one inspection of it takes {inspection_s:.1f} s"
+            f"this machine is too busy to render the page: one inspection of the page takes {inspection_s:.1f} s"
         )
     if walls.loading:
         return NotReady(
@@ -424,7 +430,10 @@ def _compute_box_wait_s(score: float) -> float:
 
 
 async def _require_usable_chat(frame: Frame, boxes: MessageBoxes, settings: ProbeSettings) -> Chat:
-    """Return the chat with this message box. Raises an error for a login field or if several boxes are possible."""
+    """Return the chat with this message box.
+
+    Raises an error for a login field, or if several boxes are possible.
+    """
     if boxes.score < TRUSTED_SCORE:
         walls = await _detect_login_and_quota(frame)
         if walls.passwords:
@@ -438,7 +447,7 @@ async def _require_usable_chat(frame: Frame, boxes: MessageBoxes, settings: Prob
 
 
 async def _has_settled(page: Page, frame: Frame, waited_s: float) -> bool:
-    """Whether the page has loaded everything and will not change without user input.
+    """Return whether the page has loaded everything and will not change without user input.
 
     A page with a web socket, an event stream or an open request may change at any time, and never settles.
     """
@@ -472,7 +481,7 @@ def describe_page(message_boxes: MessageBoxes, walls: Walls) -> str:
 async def _find_best_frame(page: Page, settings: ProbeSettings) -> tuple[Frame, MessageBoxes]:
     """Return the frame with the likeliest message box, and the text boxes of this frame.
 
-    All frames are inspected at the same time. A box with a high score ends the search at once.
+    All frames are inspected at the same time. A box with a high score ends the search immediately.
     """
     frames = [frame for frame in page.frames if not frame.is_detached()]
     inspections = {asyncio.ensure_future(_find_boxes_in_frame(frame, settings)): frame for frame in frames}
@@ -494,7 +503,7 @@ NO_BOXES = MessageBoxes(score=0, enabled=False, box=None, send=None, covered=Fal
 
 
 async def _find_boxes_in_frame(frame: Frame, settings: ProbeSettings) -> MessageBoxes | None:
-    """Return the text boxes of a frame; ``None`` if the page removed the frame meanwhile."""
+    """Return the text boxes of a frame, or ``None`` if the page removed the frame meanwhile."""
     from playwright.async_api import Error  # Playwright is already imported
 
     try:

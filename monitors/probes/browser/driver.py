@@ -54,7 +54,7 @@ class CaptureDoubts:
     def raise_if_page_shows_other_answer(self, shown: str, sent: str, question: str) -> None:
         """Raise `CaptureUnsure` if the page shows the answer to another question.
 
-        ``shown`` is the text on the page, ``sent`` is the text that the app sent for this question.
+        ``shown`` is the text on the page, and ``sent`` is the text that the app sent for this question.
         """
         shown, sent, question = map(_normalize_text, (shown, sent, question))
         owner = self._sent.setdefault(sent, question)
@@ -68,7 +68,7 @@ class CaptureDoubts:
     def raise_if_answer_doubtful(self, reading: WatchResult, question: str, *, is_proven: bool) -> None:
         """Raise `CaptureUnsure` if the text may not be the answer. The error names the setting that helps.
 
-        With ``is_proven``, it is certain that the page answered. Then two questions may have the same answer.
+        If ``is_proven`` is True, it is certain that the page answered, and two questions may have the same answer.
         """
         reason = explain_answer_doubt(reading) or (
             None if is_proven else self._record_answer_and_explain_repeat(reading.text, question)
@@ -87,10 +87,10 @@ class CaptureDoubts:
 
 
 def explain_answer_doubt(reading: WatchResult) -> str | None:
-    """Return why the text may not be the answer; ``None`` if there is no doubt."""
+    """Return why the text may not be the answer, or ``None`` if there is no doubt."""
     if reading.unsure:
         texts = ", ".join(_quote_text(text) for text in reading.unsure[:3])
-        return f"{texts} is next to the answer and may belong to it"
+        return f"{texts} is next to the answer and may be a part of the answer"
     match reading.doubt:
         case None:
             return None
@@ -113,8 +113,9 @@ def _quote_text(text: str) -> str:
 class BrowserDriver:
     """A `ChatDriver` that uses one browser. Use it as an async context manager, in one event loop only.
 
-    `address` is the address of the page. Evidence is stored in `run_folder`. A Chromium is searched in the folders
-    `search_path`, or in PATH. ``login`` signs in, and its secrets are redacted from answers, errors and evidence.
+    `address` is the address of the page. Evidence is stored in `run_folder`. Lookout searches for a Chromium in the
+    folders `search_path`, or in PATH. ``login`` signs in, and its secrets are redacted from answers, errors and
+    evidence.
     """
 
     def __init__(
@@ -181,7 +182,7 @@ class BrowserDriver:
     async def _ask_and_renew_session(
         self, turns: tuple[str, ...], name: str, select_evidence: SelectEvidence
     ) -> Answer:
-        """Ask on a new page. If the page asks for a login, renew the session and ask on a second page."""
+        """Ask on a new page. If the page requires a login, renew the session and ask on a second page."""
         async with self._pages.open_tab() as tab:
             try:
                 return await self._ask_on_tab(tab, turns, name, select_evidence)
@@ -271,7 +272,7 @@ class BrowserDriver:
         return self._redact_secrets(_build_answer(reading, tuple(earlier), wire, graded, opening_ms))
 
     def _redact_secrets(self, answer: Answer) -> Answer:
-        """Return the answer without the secrets of the login, because the app may repeat them."""
+        """Return the answer without the secrets of the login, because the app may repeat the secrets."""
         if self._login is None:
             return answer
         return Answer.model_validate(self._login.secret_filter.redact_in(answer.model_dump()))

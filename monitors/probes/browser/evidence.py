@@ -1,6 +1,7 @@
 """Store evidence of a page: a screenshot, a trace and the errors on its console.
 
-The files are named by case and may contain personal data. Only their owner can read them, and no alert sends them.
+The files are named after the case and may contain personal data. Only the owner of the files can read them, and no
+alert sends them.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ class EvidenceRecorder:
         hidden: Hide | None = None,
         visit: Visit | None = None,
     ) -> None:
-        """``hidden`` redacts secrets in the trace files, which contain the headers of each request."""
+        """Prepare the recording of a page.
+
+        ``hidden`` redacts secrets in the trace files, which contain the headers of each request.
+        """
         self._hidden = hidden
         self._page = page
         self._context = context
@@ -68,7 +72,7 @@ class EvidenceRecorder:
         page.on("pageerror", self._record_page_error)
 
     async def start_trace(self) -> None:
-        """Start a Playwright trace. Takes about 0.2 s."""
+        """Start a Playwright trace, which takes about 0.2 s."""
         await self._context.tracing.start(screenshots=False, snapshots=True, sources=False)
         self._tracing = True
 

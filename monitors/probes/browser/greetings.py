@@ -28,7 +28,7 @@ MIN_PAGES = 2
 LISTEN_S = 20.0
 """Seconds for which a page without a question is watched. Lines that appear later count as answers."""
 MAX_EXTRA_WAIT_S = 5.0
-"""Maximum number of extra seconds until the page without a question has been open as long as the other page."""
+"""Maximum number of extra seconds until the silent page has been open as long as the page with the question."""
 OPEN_TIMEOUT_S = 15.0
 """Maximum seconds to wait until the silent page has loaded. Loading takes longer on a busy machine."""
 RENDER_TOLERANCE_S = 0.5
@@ -36,14 +36,16 @@ RENDER_TOLERANCE_S = 0.5
 
 
 MIN_ANSWERS = 2
-"""Minimum number of answers. Of fewer answers, the common first or last line may be the answer itself."""
+"""Minimum number of answers. With fewer answers, the common first or last line may be the answer itself."""
 MAX_USUAL_CHARACTERS = 60
 _ANSWERING = re.compile(
     r"\d|\b(yes|no|not|none|never|nothing|sorry|cannot|unable|true|false)\b|n['’]t\b|cover|includ|exclu|eligib|approv|"
     r"reject|den(y|ie)|allow|permit|valid|possib|availab|requir|हाँ|हां|नहीं|\b(ja|nein|nicht|kein)",
     re.IGNORECASE,
 )
-"""Words and digits that may be an answer. A line with one of them is part of the answer, even in all answers."""
+"""Words and digits that may be an answer. A line that contains one is part of the answer, even if all answers have
+it.
+"""
 
 
 class Greetings:
@@ -57,7 +59,7 @@ class Greetings:
         self._usual: set[str] = set()
 
     def add_answer(self, question: str, text: str) -> None:
-        """Store the last line of an answer, and the first line if it is not a sentence."""
+        """Store the last line of an answer, and the first line if the first line is not a sentence."""
         lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
         if len(lines) > 1:
             heads = {lines[0]} if lines[0][-1] not in ".!?।" else set[str]()
@@ -83,7 +85,7 @@ class Greetings:
 
     @property
     def has_enough_pages(self) -> bool:
-        """Whether enough pages were read to know the greetings."""
+        """Return whether enough pages were read to know the greetings."""
         return self._pages >= MIN_PAGES
 
     def list_greeting_lines(self) -> tuple[str, ...]:
@@ -131,7 +133,7 @@ class SilentPage:
 
     @property
     def late_lines(self) -> tuple[str, ...]:
-        """Lines that the page showed later than its first lines."""
+        """Return the lines that the page showed later than its first lines."""
         return tuple(line for line in self._lines if line not in self._first)[:MAX_LINES]
 
     async def list_lines_until_age(self, age_s: float) -> tuple[str, ...]:
@@ -183,7 +185,7 @@ class SilentPage:
 
 
 async def measure_document_age_s(frame: Frame) -> float | None:
-    """Return the seconds since a document loaded, by its own clock; ``None`` if the page does not respond."""
+    """Return the seconds since a document loaded, by its own clock, or ``None`` if the page does not respond."""
     from playwright.async_api import Error  # Playwright is already imported
 
     try:

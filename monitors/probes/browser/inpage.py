@@ -28,7 +28,7 @@ CALL = "([name, ...given]) => globalThis.__lookout[name](...given)"
 def load_page_script(*names: str) -> str:
     """Return Lookout's JavaScript, which runs in each frame before the scripts of the page.
 
-    If file names are given, only these files are returned.
+    If ``names`` of files are given, only these files are returned.
     """
     folder = Path(__file__).with_name("inpage")
     return "\n".join((folder / name).read_text(encoding="utf-8") for name in names or SCRIPTS)
@@ -37,9 +37,9 @@ def load_page_script(*names: str) -> str:
 class MessageBoxes(Record):
     """The likeliest message box of a frame, and the other text boxes of the frame.
 
-    - ``score``: a box with a score of at least 5 is used at once.
+    - ``score``: a box with a score of at least 5 is used immediately.
     - ``equals`` is the number of other boxes with the same score.
-    - ``asks``: the box asks for a message or a question, for example in its placeholder.
+    - ``asks``: the box requests a message or a question, for example in its placeholder.
     - ``pinned``: the box is configured.
     - ``covered``: another element is in front of the box.
     """
@@ -59,8 +59,8 @@ class MessageBoxes(Record):
 class Walls(Record):
     """Content of a page without a chat: a request to sign in, password fields or a quota limit.
 
-    ``loading`` is True if the page is empty, shows that it is loading, or has an incomplete document. ``text`` are
-    the first words of the page.
+    ``loading`` is True if the page is empty, shows that it is loading, or has an incomplete document. ``text``
+    contains the first words of the page.
     """
 
     login: bool = False
@@ -90,7 +90,7 @@ class CaptureDoubt(StrEnum):
     """The reason why the text that was read may not be the answer."""
 
     ECHO = "echo"
-    """The text repeats the question or the beginning of it."""
+    """The text repeats the question or the beginning of the question."""
     STOOD = "stood"
     """The text was hidden on the page before the question was sent."""
 
@@ -108,7 +108,7 @@ class WatchResult(Record):
     The connections and the question:
 
     - ``pushed``: a web socket or an event stream received data.
-    - ``live``: such a connection is still open.
+    - ``live``: this web socket or event stream is still open.
     - ``resumed``: the answer to an earlier turn continued.
     - ``calm_ms``: milliseconds since the last change of the text.
     - ``held``: the question is still in the box.
@@ -117,9 +117,9 @@ class WatchResult(Record):
     The texts:
 
     - ``unread`` is new text outside of the answer.
-    - ``aside`` are names, times and signs that were removed from the start and the end of the message.
-    - ``unsure`` are texts of ``aside`` with a number, which may belong to the answer.
-    - ``parts`` are sources, tool calls, reasoning, status and names in the message.
+    - ``aside`` contains names, times and signs that were removed from the start and the end of the message.
+    - ``unsure`` contains the texts of ``aside`` with a number, which may belong to the answer.
+    - ``parts`` contains sources, tool calls, reasoning, status and names in the message.
     """
 
     state: WatchState

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 FOLDER: Final = "sessions"
-"""The folder of sessions in the data folder. It has one file for each target."""
+"""The folder of sessions in the data folder, with one file for each target."""
 HIDDEN: Final = "[secret]"
 MIN_SECRET_CHARACTERS: Final = 6
 """Minimum length of a secret that is redacted. A shorter value may be a normal word of an answer."""
@@ -65,7 +65,7 @@ class SessionFile:
         self.path = data_folder / FOLDER / f"{target}.json"
 
     def read(self) -> Session | None:
-        """Return the stored session; ``None`` if there is none. Raises `ConfigError` for an invalid file."""
+        """Return the stored session, or ``None`` if there is none. Raises `ConfigError` for an invalid file."""
         try:
             return Session.model_validate_json(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -77,7 +77,7 @@ class SessionFile:
             ) from None
 
     def write(self, session: Session) -> None:
-        """Write the file. Only its owner can read it."""
+        """Write the file, which only its owner can read."""
         write_atomically(self.path, session.model_dump_json(), mode=OWNER_ONLY_MODE)
 
 
@@ -90,7 +90,7 @@ def read_storage_state(path: Path) -> dict[str, Any]:
     state = cast("dict[str, Any]", document) if isinstance(document, dict) else {}
     state = cast("dict[str, Any]", state.get("state", state))  # a session file of Lookout, from another machine
     if not (_list_objects(state.get("cookies")) or _list_objects(state.get("origins"))):
-        raise ConfigError(f"{path} has no cookies. Give a file with a storage state of Playwright")
+        raise ConfigError(f"{path} contains no cookies. Use a file with a Playwright storage state")
     return {"cookies": state.get("cookies", []), "origins": state.get("origins", [])}
 
 
@@ -102,7 +102,7 @@ class SecretFilter:
         self.add_secrets(secrets, min_characters=MIN_SECRET_CHARACTERS)
 
     def add_secrets(self, secrets: Iterable[str], *, min_characters: int = MIN_SESSION_SECRET_CHARACTERS) -> None:
-        """Redact these secrets too, also in the forms that they have in HTML, URLs and JSON."""
+        """Add secrets to redact, also in the forms that the secrets have in HTML, URLs and JSON."""
         for secret in secrets:
             if len(secret) >= min_characters:
                 self._hidden |= {secret, quote(secret, safe=""), html.escape(secret), json.dumps(secret)[1:-1]}
@@ -161,7 +161,7 @@ COMPLAINT = re.compile(
 )
 POLL_INTERVAL_S = 0.2
 UNSENT_S = 2.0
-"""Seconds to wait after Enter. If the form has sent nothing by then, its button is clicked."""
+"""Seconds to wait after Enter. If the form has sent nothing by then, Lookout clicks the button of the form."""
 STILL_POLLS = 3
 """Number of polls in a row without the form. Some apps hide the form for a short time to check the password."""
 STORED_MS = 5000
@@ -208,7 +208,7 @@ class Login:
 
     @property
     def login_command_text(self) -> str:
-        """The command, in backticks, with which a person signs in."""
+        """Return the command, in backticks, with which a person signs in."""
         return f"`lookout login {self._target}`"
 
     def _use_session(self, session: Session) -> None:
@@ -218,7 +218,7 @@ class Login:
         self._proved = self._own = False
 
     def use_storage_state(self, state: Mapping[str, Any], *, by: str) -> None:
-        """Use the cookies and data of a browser as the session. `store_session` stores it."""
+        """Use the cookies and data of a browser as the session. `store_session` writes the session to its file."""
         self._use_session(Session(made_at=self._now(), by=by, state=dict(state)))
         self._own = True
 
@@ -263,11 +263,11 @@ class Login:
             return True
 
     def mark_session_as_working(self) -> None:
-        """Remember that the session works, because it opened a page with a chat."""
+        """Record that the session works, because it opened a page with a chat."""
         self._proved = True
 
     def build_session_ended_error(self, wall: LoginWall) -> LoginFailed:
-        """Return the error for a page that asks for a login although Lookout is signed in."""
+        """Return the error for a page that requires a login although Lookout is signed in."""
         if self.session is None:
             return LoginFailed(
                 f"{self._target} rejected the values of [login] ({wall}). Check their environment variables"
@@ -381,7 +381,7 @@ class Form:
             await asyncio.sleep(POLL_INTERVAL_S)
 
     async def _find_visible(self, selectors: Iterable[str]) -> Locator | None:
-        """Return the first visible element that a selector matches, in any frame; ``None`` if there is none."""
+        """Return the first visible element that a selector matches, in any frame, or ``None`` if there is none."""
         from playwright.async_api import Error  # Playwright is already imported
 
         for selector in selectors:
@@ -425,7 +425,7 @@ class Form:
                 notice_text = self._discretion.redact(min(complaints, key=len))[:200]
                 user = self._settings.user
                 credentials = f"the user in {user.env}" if user is not None else "the password"
-                raise LoginFailed(f"{url} rejected {credentials}. The page says: {notice_text}")
+                raise LoginFailed(f"{url} rejected {credentials}. The page shows: {notice_text}")
         try:
             await self._page.wait_for_load_state("networkidle", timeout=STORED_MS)
         except Late:
@@ -446,7 +446,10 @@ class Form:
 
 
 def read_login_secret(key: str, named: FromEnvironment, environment: Mapping[str, str]) -> str:
-    """Return the value of a login setting from its environment variable. Raises `ConfigError` if it is missing."""
+    """Return the value of a login setting from its environment variable.
+
+    Raises `ConfigError` if the variable is missing or empty.
+    """
     value = environment.get(named.env)
     if not value:
         state = "is not set" if value is None else "is set but empty"

@@ -87,11 +87,11 @@ class _RequestGroup:
         self.ended_at = monotonic()
 
     def compute_rest_left_s(self) -> float:
-        """Return the seconds until the page has stopped polling, if it does not poll again."""
+        """Return the seconds until the page has stopped polling, unless it polls again before."""
         return max(REST_S, REST_PAUSES * self.longest_pause_s) - (monotonic() - self.ended_at)
 
     async def is_telemetry(self) -> bool:
-        """Whether the requests only send data: no request is a GET, and all responses were almost empty."""
+        """Return whether the requests only send data: no request is a GET, and all responses were almost empty."""
         if self.requests[0].method == "GET":
             return False
         while self.weighed < len(self.requests):
@@ -103,7 +103,9 @@ class _RequestGroup:
 
 
 class Traffic:
-    """The requests of one page. Web sockets are tracked from the start, requests after `reset_and_start_tracking`.
+    """The requests of one page.
+
+    Web sockets are tracked from the start, and requests are tracked after `reset_and_start_tracking`.
 
     - `on_break` is called for each broken request and each closed web socket. Its arguments are whether a response
       had started, and the address of the socket.
@@ -171,7 +173,7 @@ class Traffic:
     async def determine_network_stillness(self, *, characters: int, live: bool) -> Stillness:
         """Return what the network shows about an answer that has `characters` characters so far.
 
-        `live`: a web socket or an event stream received data since the question and is still open.
+        `live` is True if a web socket or an event stream received data since the question and is still open.
         """
         if self._open:
             return Stillness.OPEN
@@ -180,7 +182,7 @@ class Traffic:
         return Stillness.RESTING if await self.compute_rest_left_s(characters) > 0 else Stillness.ENDED
 
     async def compute_rest_left_s(self, characters: int) -> float:
-        """Return in how many seconds the page counts as no longer polling; 0 if it does not poll now.
+        """Return the seconds until the page counts as no longer polling, or 0 if the page does not poll now.
 
         Telemetry does not count as polling. If a page polls one address, all addresses with two requests count as
         polled, because each of them may bring the answer.
@@ -195,9 +197,9 @@ class Traffic:
         )
 
     async def _may_be_first_poll(self, group: _RequestGroup, characters: int) -> bool:
-        """Whether the page sent the question elsewhere, got no answer there, and then fetched this address.
+        """Return whether the page sent the question elsewhere, got no answer there, and then fetched this address.
 
-        False for an event stream, because the network shows its end.
+        Return False for an event stream, because the network shows its end.
         """
         request = group.requests[0]
         if request.method != "GET" or request.resource_type == "eventsource":
@@ -213,29 +215,29 @@ class Traffic:
         return all(size is not None and size < characters for size in sizes)
 
     def has_polled_any(self, addresses: list[str]) -> bool:
-        """Whether the page has polled one of these addresses since the question."""
+        """Return whether the page has polled one of these addresses since the question."""
         return any(len(group.requests) > 1 for url, group in self._groups.items() if url in addresses)
 
     @property
     def has_polled(self) -> bool:
-        """Whether the page has polled an address and received data from it."""
+        """Return whether the page has polled an address and received data from it."""
         return any(MIN_POLLS <= len(group.requests) != group.weighed for group in self._groups.values())
 
     @property
     def is_open(self) -> bool:
-        """Whether a request that started after the question is still open."""
+        """Return whether a request that started after the question is still open."""
         return bool(self._open)
 
     @property
     def is_answering(self) -> bool:
-        """Whether a response to a request after the question has started and is still open."""
+        """Return whether a response to a request after the question has started and is still open."""
         return bool(self._answering)
 
     def has_sent(self, text: str, *, in_any_form: bool = False) -> bool:
-        """Whether a request or a web socket message after the question contained this text.
+        """Return whether a request or a web socket message after the question contained this text.
 
-        Also True for binary data that is long enough to contain the text. With ``in_any_form``, also True for any
-        data that is as long as the text, because a page may encode the text.
+        Binary data that is long enough to contain the text also counts. With ``in_any_form``, any data that is as
+        long as the text counts, because a page may encode the text.
         """
         requests = [request for group in self._groups.values() for request in group.requests]
         bodies = [request.post_data_buffer or b"" for request in (*requests, *self._documents)]
@@ -246,16 +248,16 @@ class Traffic:
         )
 
     async def read_form_page_status(self) -> int | None:
-        """Return the HTTP status of the page that a form opened; ``None`` if no form opened a page."""
+        """Return the HTTP status of the page that a form opened, or ``None`` if no form opened a page."""
         if not self._documents:
             return None
         response = await self._documents[-1].response()
         return None if response is None else response.status
 
     async def may_have_carried_answer(self, characters: int) -> bool:
-        """Whether a response may have contained an answer with this many characters.
+        """Return whether a response may have contained an answer with this many characters.
 
-        True if a response is long enough, if the page loaded a new document, or if the page itself closed a
+        Return True if a response is long enough, if the page loaded a new document, or if the page itself closed a
         response.
         """
         if self._documents or self._closed_by_page:
@@ -319,7 +321,10 @@ class Traffic:
 
 
 def can_contain_text(sent: str | bytes, text: str) -> bool:
-    """Whether sent data contains the text, as JSON or as form data. True for binary data that is long enough."""
+    """Return whether sent data contains the text, as JSON or as form data.
+
+    Return True for binary data that is long enough to contain the text.
+    """
     if isinstance(sent, bytes):
         try:
             sent = sent.decode()
@@ -338,7 +343,7 @@ def _reduce_to_letters_and_digits(text: str) -> str:
 
 
 async def is_event_stream(request: Request) -> bool:
-    """Whether the response has the content type of an event stream."""
+    """Return whether the response has the content type of an event stream."""
     from playwright.async_api import Error  # Playwright is already imported
 
     try:
@@ -350,7 +355,7 @@ async def is_event_stream(request: Request) -> bool:
 
 
 async def _read_body_size(request: Request) -> int | None:
-    """Return the number of bytes of the response as received; ``None`` if it is unknown."""
+    """Return the number of bytes of the response as received, or ``None`` if it is unknown."""
     from playwright.async_api import Error  # Playwright is already imported
 
     try:
@@ -362,7 +367,7 @@ async def _read_body_size(request: Request) -> int | None:
 
 BODY_DEADLINE_S = 10.0
 MAX_BODY_BYTES = 10_000_000
-"""Maximum size of a response that is read, in bytes as sent. No answer is this long."""
+"""Maximum size of a response that is read, in bytes as sent. Real answers are shorter."""
 MAX_RESPONSES = 40
 """Maximum number of stored responses for one question. The newest are stored, because the last has the answer."""
 MAX_SHOWN_ADDRESSES = 8
@@ -440,7 +445,7 @@ class WireTap:
 
 
 async def read_body(response: Response) -> str | None:
-    """Return the text of a response; ``None`` if it is not available, does not end in time or is too long."""
+    """Return the text of a response, or ``None`` if it is not available, does not end in time or is too long."""
     from playwright.async_api import Error  # Playwright is already imported
 
     try:
@@ -455,7 +460,7 @@ async def read_body(response: Response) -> str | None:
 
 
 async def await_unless_frame_lost(work: Awaitable[Any]) -> Any:
-    """Return the result of a call into a frame; ``None`` if the frame was removed or hangs."""
+    """Return the result of a call into a frame, or ``None`` if the frame was removed or hangs."""
     from playwright.async_api import Error  # Playwright is already imported
 
     try:

@@ -28,7 +28,7 @@ MAX_DIALOGS = 8
 
 
 async def find_element_by_javascript(frame: Frame, expression: str) -> ElementHandle | None:
-    """Return the element that JavaScript evaluates to in the page; ``None`` if it is not an element."""
+    """Return the element that JavaScript evaluates to in the page, or ``None`` if it is not an element."""
     handle = await run_within_deadline(ACTION_DEADLINE_S, frame.evaluate_handle(expression), "the page")
     return handle.as_element()
 
@@ -90,12 +90,12 @@ async def click_element(button: ElementHandle | None) -> bool:
 
 
 def is_navigation_error(error: Error) -> bool:
-    """Whether an error means that the page loaded another page during a call."""
+    """Return whether an error means that the page loaded another page during a call."""
     return CONTEXT_DESTROYED in error.message or "navigat" in error.message
 
 
 def is_page_gone(message: str) -> bool:
-    """Whether an error message means that the page or the browser has crashed or was closed."""
+    """Return whether an error message means that the page or the browser has crashed or was closed."""
     return any(mark in message for mark in ("crashed", "Target page, context or browser", "has been closed"))
 
 
@@ -128,7 +128,7 @@ class Opener(Record):
 
 @dataclass
 class ChatPath:
-    """The steps that opened the chat of one target. They are repeated on the other pages of the target.
+    """The steps that opened the chat of one target. The steps are repeated on the other pages of the target.
 
     ``proved`` is True if a message box that these steps opened has accepted a question.
     """
@@ -172,7 +172,7 @@ class Opening:
 
     @property
     def has_pressed(self) -> bool:
-        """Whether a control was pressed on this page, and the press was not undone."""
+        """Return whether a control was pressed on this page, and the press was not undone."""
         return self._pending is not None or bool(self._steps)
 
     async def press_opener_of_better_box(self, boxes: MessageBoxes) -> bool:
@@ -191,8 +191,8 @@ class Opening:
     async def press_next_opener(self, *, box: bool = False) -> bool:
         """Press the control that most likely opens the chat. Undo an earlier press without effect.
 
-        With ``box``, the page already has a doubtful message box. Then only controls that very likely open a chat
-        are pressed. Return whether a control was pressed, or an earlier press may still change the page.
+        If ``box`` is True, the page already has a doubtful message box, and only controls that very likely open a
+        chat are pressed. Return whether a control was pressed, or an earlier press may still change the page.
         """
         if self._pending is not None and not await self._keep_or_undo_last_press(self._pending, box=box):
             return True
@@ -230,7 +230,7 @@ class Opening:
         return True
 
     async def _is_next_known_step_visible(self, last: OpenerPress) -> bool:
-        """Whether the page already shows the control that followed this one on earlier pages."""
+        """Return whether the page already shows the control that was pressed after ``last`` on earlier pages."""
         keys = [step.key for step in self._way.steps]
         at = keys.index(last.opener.key) + 1 if last.opener.key in keys else len(keys)
         return at < len(keys) and any(
@@ -312,7 +312,7 @@ class Opening:
 
 
 async def uncover_and_click(handle: ElementHandle | None) -> bool:
-    """Click an element. First close banners that cover it. Return whether it could be clicked."""
+    """Click an element, after closing banners that cover it. Return whether the element could be clicked."""
     for _ in range(MAX_COVERS):
         if handle is None or not await handle.evaluate("(one) => __lookout.covered(one)"):
             break
@@ -323,7 +323,7 @@ async def uncover_and_click(handle: ElementHandle | None) -> bool:
 
 
 async def press_configured_opener(page: Page, selector: str, key: str, seconds_left: float) -> None:
-    """Press a configured control as soon as a frame shows it.
+    """Press a configured control as soon as a frame shows the control.
 
     Raises `PageNotUnderstood` if the control does not appear within ``seconds_left``, or cannot be clicked.
     """

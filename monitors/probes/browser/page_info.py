@@ -39,14 +39,14 @@ _FRAMEWORKS: Final = (
     ("NiceGUI", re.compile(r"/_nicegui/([\d.]+)?")),
     ("Panel", re.compile(r"/static/extensions/panel/")),
 )
-"""Patterns that identify the framework of a page. The most reliable come first. A group matches the version."""
+"""Patterns that identify the framework of a page, the most reliable patterns first. A group matches the version."""
 _CHANGING: Final = re.compile(r"\bnonce=(?:\"[^\"]*\"|'[^']*')|0x[0-9a-f]+|(?=[\w-]*\d)[\w-]{16,}|\d+|\s+")
 """Parts that differ each time the same page loads: nonces, memory addresses, tokens, numbers."""
 _TIME: Final = re.compile(r"\d{9,}")
 
 
 async def read_page_info(response: Response | None) -> PageInfo | None:
-    """Return the build of a page from its response; ``None`` if the HTML is not available in time."""
+    """Return the build of a page from its response, or ``None`` if the HTML is not available in time."""
     from playwright.async_api import Error  # Playwright is already imported
 
     if response is None:
@@ -74,7 +74,10 @@ def parse_page_info(html: str) -> PageInfo:
 
 
 def _find_title(html: str) -> str:
-    """Return the title of the page. Without one, return the Open Graph title, which is meant for sharing."""
+    """Return the title of the page.
+
+    If there is no title, return the Open Graph title, which is meant for sharing.
+    """
     match = _TITLE.search(html)
     if match and (title := _normalize_text(match[1])):
         return title

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page
 
 _MARGIN_S = 10.0
-"""Seconds that the browser may take beyond the deadline of the page. After that, it counts as lost."""
+"""Seconds that the browser may take beyond the deadline of the page. After that, the browser counts as lost."""
 _WALLS = frozenset({401, 402, 403, 407, 429})
 
 
 class PageReader:
     """A browser that reads pages. Use it as an async context manager, in one event loop only.
 
-    ``deadline_s`` is the deadline for loading a page, and also for the script. A Chromium is searched in the
-    folders ``search_path``, or in PATH. ``guard`` decides to which addresses the pages may connect.
+    ``deadline_s`` is the deadline for loading a page, and also for the script. Lookout searches for a Chromium in
+    the folders ``search_path``, or in PATH. ``guard`` decides to which addresses the pages may connect.
     """
 
     def __init__(

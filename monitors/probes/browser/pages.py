@@ -1,7 +1,8 @@
 """Open pages for questions and close them. The setting `isolation` decides whether a page is used again.
 
-Pages are not loaded in advance. That would save no time if the cores are busy, and would open unused sessions. With
-4 parallel questions on 2 cores, 100 questions took 84 s with preloaded pages and 73 s without.
+Pages are not loaded in advance, because that would save no time if the cores are busy, and would open unused
+sessions. With 4 parallel questions on 2 cores, 100 questions took 84 s with preloaded pages and 73 s without
+preloaded pages.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class Pages:
     async def renew_session(self, tab: Tab, wall: LoginWall) -> bool:
         """Sign in again if ``tab`` has the newest session. Raises `LoginFailed`.
 
-        Return whether a newer session exists now. The result is False if the target has no login.
+        Return whether a newer session exists now, or False if the target has no login.
         """
         if self._login is None:
             return False
@@ -133,7 +134,7 @@ class Pages:
         return await open_chat(tab.page, self._address, self._settings, tab.visit, self.way)
 
     async def start_new_chat(self, tab: Tab) -> Chat | None:
-        """Click the "new chat" button of the page and return the chat; ``None`` if there is no such button."""
+        """Click the "new chat" button of the page and return the chat, or ``None`` if there is no such button."""
         button = await find_new_chat_button(tab.page)
         if button is None:
             return None
@@ -202,7 +203,7 @@ class Pages:
 
 
 async def find_new_chat_button(page: Page) -> ElementHandle | None:
-    """Return the button that starts a new conversation, in any frame; ``None`` if no frame has such a button."""
+    """Return the button that starts a new conversation, in any frame, or ``None`` if no frame has such a button."""
     for frame in page.frames:
         button = (
             None if frame.is_detached() else await find_element_by_javascript(frame, "() => __lookout.startsAnew()")
@@ -213,7 +214,10 @@ async def find_new_chat_button(page: Page) -> ElementHandle | None:
 
 
 def _auto_close_windows_and_dialogs(tab: Tab) -> Tab:
-    """Close all windows and dialogs that a page will open. If it opens too many, close the page. Return the tab."""
+    """Close all windows and dialogs that a page will open, and return the tab.
+
+    If the page opens too many windows and dialogs, close the page.
+    """
     left = MAX_WINDOWS
 
     async def close_and_count(answering: Callable[[], Awaitable[None]]) -> None:
@@ -243,7 +247,7 @@ async def _limit_worker_console(worker: Worker) -> None:
 
 
 async def _has_password_field(page: Page) -> bool:
-    """Whether any frame of the page has a password field. False if the page does not respond."""
+    """Return whether any frame of the page has a password field. Return False if the page does not respond."""
     from playwright.async_api import Error  # Playwright is already imported
 
     for frame in page.frames:
@@ -256,7 +260,7 @@ async def _has_password_field(page: Page) -> bool:
 
 
 def build_page_error(message: str) -> BrowserLost:
-    """Return the error for a message of Playwright: the browser lost the page, or could not control it."""
+    """Return the error for a Playwright message: the browser lost the page, or could not control the page."""
     first = message.splitlines()[0][:200]
     summary = "the browser lost the page" if is_page_gone(message) else "the browser could not control the page"
     return BrowserLost(f"{summary}: {first}")

@@ -24,7 +24,7 @@ from monitors.child_environment import build_child_environment
 
 FOLDER_PREFIX: Final = ".browser-"
 MAX_FOLDER_CHARACTERS: Final = 60
-"""Maximum length of the folder's path. Chromium adds about 40 characters. It does not start with more than 107."""
+"""Maximum length of the folder's path. Chromium adds about 40 characters, and does not start with more than 107."""
 
 _folder: ContextVar[str | None] = ContextVar("browser_folder", default=None)
 
@@ -53,8 +53,8 @@ def remove_folder(folder: Path) -> None:
 def set_playwright_temporary_folder(folder: Path) -> None:
     """Use ``folder`` for the temporary files of Playwright and the browsers that this task starts next.
 
-    Playwright has no option for the folder; its environment variable is set. The environment of Playwright and the
-    browsers contains no secret.
+    Playwright has no option for the folder, so its environment variable is set. The environment of Playwright and
+    the browsers contains no secret.
     """
     transport: Any = import_module(
         "playwright._impl.transport"
@@ -137,7 +137,7 @@ class BrowserWatch:
     _busy: dict[_Key, _Since] = field(default_factory=dict[_Key, _Since])
 
     async def watch(self) -> None:
-        """End each process that exceeds a limit. Runs until it is cancelled."""
+        """End each process that exceeds a limit, until the task is cancelled."""
         loop = asyncio.get_running_loop()
         while _PROC.is_dir():
             # The kernel sends no event for a growing process.
@@ -201,7 +201,10 @@ class BrowserWatch:
         return list(processes.values())
 
     def _read_command(self, pid: int) -> str:
-        """Return the command line of a process. It is read once, but always for a zygote: it may become a page."""
+        """Return the command line of a process.
+
+        It is read only once, except for a zygote, which may become a page.
+        """
         command = self._commands.get(pid)
         if command is None:
             command = _read_text_or_empty(_PROC / str(pid) / "cmdline")

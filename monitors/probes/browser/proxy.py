@@ -1,12 +1,13 @@
-"""Run a SOCKS proxy for the browser. It connects only to the hosts and ports that the guard allows.
+"""Run a SOCKS proxy for the browser. The proxy connects only to the hosts and ports that the guard allows.
 
 All connections of a page use this proxy: frames, workers, web sockets and redirects. The proxy resolves a host
-name, checks the address and connects to the checked address. The name cannot point to another address in between.
-Playwright's `route` is not used, because it sees neither IP addresses nor the web sockets of workers. Each browser
-context has its own proxy. Therefore, the evidence of a case lists only the connections of its page.
+name, checks the address and connects to the checked address. The name cannot change to another address between the
+check and the connection. Playwright's `route` is not used, because it sees neither IP addresses nor the web sockets
+of workers. Each browser context has its own proxy. Therefore, the evidence of a case lists only the connections of
+its page.
 
-If the local network has a proxy (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`), connections also use that
-proxy. It then resolves the names that this machine cannot resolve.
+If the local network has a proxy (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`), connections also use the
+network's proxy. The network's proxy then resolves the names that this machine cannot resolve.
 """
 
 from __future__ import annotations
@@ -34,11 +35,13 @@ CONNECT_DEADLINE_S: Final = 30.0
 MAX_REFUSED_PLACES: Final = 200
 """Maximum number of refused hosts and ports that are recorded for one page, which may scan a network."""
 _MAX_CONNECTIONS: Final = 256
-"""Maximum number of connections of one page. Through a proxy, Chromium opens at most 32, and 255 web sockets."""
+"""Maximum number of connections of one page. With a proxy, Chromium opens at most 32 connections and 255 web
+sockets.
+"""
 _CHUNK: Final = 262_144
 _VERSION, _NO_LOGIN, _CONNECT, _DONE = 5, 0, 1, 0
 _FAILED, _NOT_ALLOWED, _UNREACHABLE, _REFUSED, _UNSUPPORTED = 1, 2, 4, 5, 7
-"""Replies of SOCKS 5 (RFC 1928, section 6)."""
+"""SOCKS 5 reply codes (RFC 1928, section 6)."""
 
 _Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -89,7 +92,7 @@ class GuardedProxy:
 
     @property
     def address(self) -> str:
-        """The address of the proxy for the browser: ``socks5://127.0.0.1:<port>``."""
+        """Return the address of the proxy for the browser: ``socks5://127.0.0.1:<port>``."""
         assert self._server is not None, "start() comes first"
         return f"socks5://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
@@ -169,7 +172,7 @@ class GuardedProxy:
 
 
 async def _read_socks_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[str, int]:
-    """Return the host and port that the browser asks for. Raises `_Failed` for an unexpected request."""
+    """Return the host and port that the browser requests. Raises `_Failed` for an unexpected request."""
     version, methods = await reader.readexactly(2)
     await reader.readexactly(methods)
     if version != _VERSION:
@@ -243,7 +246,7 @@ def _find_network_proxy(host: str, port: int) -> _Upstream | None:
 
 
 def _is_loopback_host(host: str) -> bool:
-    """Whether the host is this machine. Connections to it use no proxy of the network."""
+    """Return whether the host is this machine. Connections to this machine use no proxy of the network."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     with suppress(ValueError):  # a host name, which is not this machine

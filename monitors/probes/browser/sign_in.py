@@ -32,9 +32,9 @@ async def sign_in(
 ) -> None:
     """Sign in, check that the page of the target shows a chat, then store the session.
 
-    ``state`` has the cookies and data of a browser that is already signed in, and ``by`` names the way to sign in.
-    Without ``state``, Lookout fills in the form. If only headers, cookies or HTTP authentication are configured,
-    they are checked and nothing is stored. Raises `LoginFailed` or another `ProbeError`.
+    ``state`` contains the cookies and data of a browser that is already signed in, and ``by`` names the way to sign
+    in. Without ``state``, Lookout fills in the form. If only headers, cookies or HTTP authentication are
+    configured, Lookout checks them and stores nothing. Raises `LoginFailed` or another `ProbeError`.
     """
     async with Chromium(browser_path=settings.browser_path) as chromium:
         await chromium.start_if_needed()
@@ -85,12 +85,12 @@ async def sign_in_by_window(
             if state is None:
                 raise build_page_error(login.secret_filter.redact(error.message)) from None
         if state is None or monotonic() >= until:
-            raise LoginFailed(f"nobody signed in within {PERSON_DEADLINE_S / 60:g} minutes")
+            raise LoginFailed(f"no person signed in within {PERSON_DEADLINE_S / 60:g} minutes")
         return state
 
 
 async def _has_chat(page: Page, address: str, settings: ProbeSettings, login: Login) -> bool:
-    """Whether a tab of the window shows the chat of the target, which means that the person is signed in."""
+    """Return whether a tab of the window shows the chat of the target, which means that the person is signed in."""
     from playwright.async_api import Error  # Playwright is already imported
 
     home = urlsplit(address).netloc

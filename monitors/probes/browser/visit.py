@@ -47,7 +47,7 @@ class Visit:
 
     @property
     def page(self) -> PageInfo | None:
-        """The build of the page; ``None`` if it is not read yet or cannot be read."""
+        """Return the build of the page, or ``None`` if the build is not read yet or cannot be read."""
         if self._page is None or not self._page.done() or self._page.cancelled() or self._page.exception():
             return None
         return self._page.result()
@@ -59,11 +59,11 @@ class Visit:
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """Reasons for the connections that the guard refused to the page, for the evidence."""
+        """Return the reasons why the guard refused connections of the page, for the evidence."""
         return tuple(self._proxy.refused.values())[:MAX_SHOWN_REFUSALS]
 
     def was_refused(self, url: str) -> bool:
-        """Whether the guard refused a connection of the page to this address."""
+        """Return whether the guard refused a connection of the page to this address."""
         place = _parse_web_host_and_port(url.replace("ws", "http", 1) if url.startswith("ws") else url)
         return place is not None and format_place(place) in self._proxy.refused
 
@@ -91,7 +91,7 @@ class Visit:
                 raise self._build_left_error(frame.url)
 
     async def wait_and_raise_if_left(self, frame: Frame) -> None:
-        """Wait until the page has loaded another document, then check it like `raise_if_page_left_app`."""
+        """Wait until the page has loaded another document, then check the page as `raise_if_page_left_app` does."""
         from playwright.async_api import Error  # Playwright is already imported
 
         # If there is no new document in time, the page has its old address, which is checked below.
@@ -110,7 +110,7 @@ class Visit:
         )
 
     def build_opening_error(self, address: str, error: Error) -> Exception | None:
-        """Return the error for a page that did not open; ``None`` if it opened and then loaded another page."""
+        """Return the error for a page that did not open, or ``None`` if it opened and then loaded another page."""
         if _INTERRUPTED in error.message:
             return None
         if "net::" not in error.message:
@@ -140,7 +140,7 @@ class Visit:
         )
 
 
-_REFUSED: Final = "the port is closed (ERR_CONNECTION_REFUSED). Check that the app is running, and on this port"
+_REFUSED: Final = "the port is closed (ERR_CONNECTION_REFUSED). Check that the app is running and uses this port"
 _TIMED_OUT: Final = "the host does not respond (ERR_CONNECTION_TIMED_OUT). Check firewalls and VPNs"
 _EXPLAINED: Final = {
     "ERR_CONNECTION_REFUSED": _REFUSED,
@@ -153,7 +153,7 @@ _EXPLAINED: Final = {
 
 
 def _parse_web_host_and_port(url: str) -> Place | None:
-    """Return the host and port of an address; ``None`` if it is not the address of a web page."""
+    """Return the host and port of an address, or ``None`` if it is not the address of a web page."""
     url = url.removeprefix("blob:")
     return parse_place(url) if url.lower().startswith(_WEB) else None
 

@@ -1,4 +1,4 @@
-"""Find out whether an address is a chat API, and with which settings Lookout can ask it.
+"""Detect whether an address is a chat API, and find the settings with which Lookout can ask the API.
 
 `identify_endpoint` sends no question. `discover_api` sends a harmless question with different request bodies until
 the API answers. Then it asks once more with the settings that it found.
@@ -103,8 +103,8 @@ class AddressResponse(Record):
 class ApiDiscovery(Record):
     """The settings to ask an API. If ``probe`` is ``None``, no settings were found, and ``problem`` is the reason.
 
-    ``tried`` are the request bodies with their results. If the API refused the requests, ``refused`` is the status
-    401 or 403, and ``header`` is the header that the API asked for. ``answer`` is the last answer of the API.
+    ``tried`` contains the request bodies with their results. If the API refused the requests, ``refused`` is the
+    status 401 or 403, and ``header`` is the header that the API requires. ``answer`` is the last answer of the API.
     """
 
     probe: ProbeSettings | None = None
@@ -145,9 +145,10 @@ class _Reply(Record):
 
 
 async def identify_endpoint(address: str, settings: ProbeSettings) -> AddressResponse:
-    """Return the kind of an address. Sends a GET, and also an OPTIONS if the GET does not show the kind.
+    """Return the kind of an address, from its reply to a GET.
 
-    No question and no configured header is sent.
+    If the reply does not show the kind, an OPTIONS request is sent too. No question and no configured header is
+    sent.
     """
     clients = HttpClientPool(settings, NO_HEADERS, address, build_address_guard(address, settings))
     try:
@@ -224,7 +225,9 @@ async def _confirm_discovery(discovery: ApiDiscovery, address: str, headers: Req
         async with ApiDriver(address, discovery.probe, headers=headers) as driver:
             answer = await driver.ask((HARMLESS,))
     except ProbeError as error:
-        problem = f"{discovery.probe.api.request} got an answer, but asking with it again failed: {error}"
+        problem = (
+            f"{discovery.probe.api.request} got an answer, but a second question with this body failed: {error}"
+        )
         return ApiDiscovery(tried=discovery.tried, problem=headers.hide_secrets(problem), asks_for_other_body=True)
     return discovery.with_answer(headers.hide_secrets(answer.visible_text))
 
@@ -262,8 +265,8 @@ class _Search:
             ):
                 return discovery
             await self._queue_completed_body(body, reply, client)
-        note = ". All requests got the same answer, also an empty one" if self._answer_to_empty_body else ""
-        problem = f"no usual request body got an answer with a text{note}"
+        note = ". All requests, even the empty request, got the same answer" if self._answer_to_empty_body else ""
+        problem = f"no common request body got an answer that contains text{note}"
         return ApiDiscovery(problem=problem, asks_for_other_body=True)
 
     def _build_discovery_if_answered(self, body: dict[str, Any], reply: _Reply) -> ApiDiscovery | None:
@@ -279,7 +282,7 @@ class _Search:
         return ApiDiscovery(probe=self._settings.with_api("sse" if reply.events else "json", api))
 
     async def _queue_completed_body(self, body: dict[str, Any], reply: _Reply, client: httpx.AsyncClient) -> None:
-        """If the error names missing fields, try the body with these fields next."""
+        """Queue the body with the missing fields as the next body to try, if the error reports missing fields."""
         missing = list(_iterate_missing_fields(reply))
         completed = cast("dict[str, Any]", json.loads(json.dumps(body)))
         if any(_can_hold_question(path[-1]) and path[0] not in body for path in missing):
@@ -293,7 +296,10 @@ class _Search:
 
 
 async def _fetch_first_model_field(client: httpx.AsyncClient, address: str) -> dict[str, str]:
-    """Return the field ``model`` with the first model of an OpenAI-compatible API. Empty if it has none."""
+    """Return the field ``model`` with the first model of an OpenAI-compatible API.
+
+    The result is empty if the API lists no model.
+    """
     models_url = re.sub(r"/chat/completions/?$", "/models", address)
     if models_url == address:
         return {}
@@ -302,7 +308,7 @@ async def _fetch_first_model_field(client: httpx.AsyncClient, address: str) -> d
 
 
 def _build_result_for_final_error(reply: _Reply, *, is_first: bool) -> ApiDiscovery | None:
-    """Return the result for an error that would also occur with any other request body; otherwise ``None``."""
+    """Return the result for an error that would also occur with any other request body, otherwise ``None``."""
     if reply.status in REFUSED_STATUSES:
         match = _KEY_HEADER.search(f"{reply.wanted} {reply.body}")
         header = match.group() if match and "-" in match.group() else None
@@ -338,7 +344,7 @@ async def _post_body(client: httpx.AsyncClient, address: str, body: Any) -> _Rep
 
 
 def _infer_api_settings(body: dict[str, Any], reply: _Reply, address: str) -> tuple[ApiSettings, str]:
-    """Return the settings for such a reply, and the text of the answer.
+    """Return the settings that fit the reply, and the text of the answer.
 
     Raises `PageNotUnderstood` if the reply has no answer.
     """
@@ -353,7 +359,7 @@ def _infer_api_settings(body: dict[str, Any], reply: _Reply, address: str) -> tu
     path = _find_likeliest_answer_path(documents)
     if path is None:
         raise PageNotUnderstood(
-            f"found no answer in {replace_surrogates(json.dumps(documents[-1]))[:MAX_SHOWN_CHARACTERS]}"
+            f"Lookout found no answer in {replace_surrogates(json.dumps(documents[-1]))[:MAX_SHOWN_CHARACTERS]}"
         )
     joins_pieces = _is_text_in_pieces(documents, path)
     rule = build_wire_rule(address, path, joins_pieces=joins_pieces, documents=documents)
@@ -395,7 +401,7 @@ def _compute_field_name_rank(path: str) -> int:
 
 
 def _is_text_in_pieces(documents: list[Any], path: str) -> bool:
-    """Whether the answer consists of all pieces joined. If not, the last piece is the complete answer."""
+    """Return whether the answer consists of all pieces joined. If not, the last piece is the complete answer."""
     values = (value for document in documents for value in collect_values(document, path) if value is not None)
     pieces = [piece for piece in map(join_text_parts, values) if piece]
     grows = all(later.startswith(earlier) for earlier, later in pairwise(pieces))

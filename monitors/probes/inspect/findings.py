@@ -1,7 +1,7 @@
 """Define the results of `lookout doctor` for a chat page, and find the network message with the answer.
 
-A `Listener` records all messages that a page receives while it answers one question. A message that contains the
-answer becomes a proposal for the setting ``probe.wire``.
+A `Listener` records all messages that a page receives while the page answers one question. A message that contains
+the answer becomes a proposal for the setting ``probe.wire``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ UNSHOWN_WEIGHT = 0.25
 MAX_DOCUMENTS = 5000
 MAX_LEAVES = 20_000
 MAX_READS = 200_000
-"""Maximum number of reads (documents times paths) for one address. They take about 1 s."""
+"""Maximum number of reads (documents times paths) for one address. This number of reads takes about 1 s."""
 CITATIONS = re.compile(r"(^|[._])(citations?|sources?|references?|documents?)([._]|$)", re.IGNORECASE)
 APP_PATH = re.compile(r"(^|\.)(model|model_name|path|route|provider)$", re.IGNORECASE)
 LATENCY = re.compile(r"(^|\.)(latency|latency_ms|ms|duration_ms|elapsed_ms|took_ms)$", re.IGNORECASE)
@@ -165,7 +165,7 @@ def build_wire_rule(url: str, path: str, *, joins_pieces: bool, documents: list[
 
 
 def read_text_at(path: str, documents: list[Any], *, joins_pieces: bool) -> str | None:
-    """Return the text at a path in the documents; ``None`` without a text."""
+    """Return the text at a path in the documents, or ``None`` if there is no text."""
     rule = WireRule(url=".", text=path, joins=joins_pieces)
     payload = extract_payload(rule, "", documents)
     return None if payload is None else payload.text
@@ -198,7 +198,7 @@ def _split_into_overlapping_pieces(letters: str) -> set[str]:
 
 
 def keep_letters_and_digits(text: str) -> str:
-    """Return only the letters and digits of a text, in lower case. They do not depend on the format of a page."""
+    """Return only the letters and digits of a text, in lower case, which do not depend on the format of a page."""
     return re.sub(r"[\W_]+", "", text).lower()
 
 
@@ -289,7 +289,7 @@ class PageElement(Record):
     in_shadow: bool = False
 
     def with_certainty(self, how_sure: str) -> Self:
-        """Return the element with other words for how sure Lookout is."""
+        """Return the element with another description of how sure Lookout is."""
         return self.model_copy(update={"how_sure": how_sure})
 
     def as_place_of_all_answers(self, selector: str | None) -> Self:
@@ -316,9 +316,9 @@ PIN = (
 
 ADVICE = {
     NoAnswerReason.UNREACHABLE: (
-        "open the address on this machine; check its spelling, the network and the proxy, and whether the app is up"
+        "open the address on this machine; check its spelling, the network and the proxy, and whether the app runs"
     ),
-    NoAnswerReason.NOT_READY: "wait until the app is up, then try again",
+    NoAnswerReason.NOT_READY: "wait until the app runs, then try again",
     NoAnswerReason.ANSWER_TIMEOUT: (
         "ask the page by hand. If the answer appears but is slow, raise probe.answer_deadline_s; if it appears "
         f"fast, {PIN}"
@@ -326,7 +326,8 @@ ADVICE = {
     NoAnswerReason.INCOMPLETE: "ask the page by hand; if its answers are long, raise probe.answer_deadline_s",
     NoAnswerReason.APP_ERROR_SHOWN: "the app itself reports an error; read its log",
     NoAnswerReason.LEFT_TARGET: (
-        "open the address by hand and check where it redirects. If that is the app, set it as the target's "
+        "open the address by hand and check where it redirects. If the new address is the app, set it as the "
+        "target's "
         "address or add it to probe.allowed_origins. If not, the app sends its users away"
     ),
     NoAnswerReason.ACCESS_DENIED: (
@@ -336,7 +337,7 @@ ADVICE = {
     NoAnswerReason.RATE_LIMITED: (
         "wait until the app accepts requests again, and set probe.requests_per_minute to its limit"
     ),
-    NoAnswerReason.LOGIN_FAILED: "run `lookout login NAME`: it signs in and reports the error",
+    NoAnswerReason.LOGIN_FAILED: "run `lookout login NAME`, which signs in and reports the error",
     NoAnswerReason.NO_SUCH_PATH: "correct the path of url or probe.api.url under [targets.NAME] in lookout.toml",
     NoAnswerReason.END_NOT_FOUND: (
         "set probe.api.done to the name, or the data, of the event that ends each stream"
@@ -345,18 +346,18 @@ ADVICE = {
         "set probe.api.text to the path of the answer in the API's response, with dots between the steps: "
         'part.text for {"part": {"text": "…"}}'
     ),
-    NoAnswerReason.PAGE_NOT_UNDERSTOOD: f"check that the chat is at this address. If it is, {PIN}",
+    NoAnswerReason.PAGE_NOT_UNDERSTOOD: f"check that the chat is at this address. If the address is right, {PIN}",
     NoAnswerReason.OLD_JOB: "ask as another user, or configure staging to forget old jobs",
     NoAnswerReason.CAPTURE_UNSURE: f"compare the text that Lookout read with the page; then {PIN}",
-    NoAnswerReason.BROWSER_LOST: "try again; if the error stays, the machine may not have enough memory",
-    NoAnswerReason.CIRCUIT_OPEN: "wait until the app is up, then try again",
+    NoAnswerReason.BROWSER_LOST: "try again; if the error persists, the machine may not have enough memory",
+    NoAnswerReason.CIRCUIT_OPEN: "wait until the app runs, then try again",
 }
 """The advice for each reason why there is no answer."""
 
 API_ADVICE = {
     NoAnswerReason.UNREACHABLE: (
         "ask the API from this machine; check its address in lookout.toml, the network and the proxy, and whether "
-        "the app is up"
+        "the app runs"
     ),
     NoAnswerReason.ANSWER_TIMEOUT: (
         "ask the API by hand. If the answer is slow, raise probe.answer_deadline_s; if there is no answer, read "
@@ -375,7 +376,7 @@ API_ADVICE = {
 
 
 def find_advice(reason: NoAnswerReason, *, is_api: bool) -> str:
-    """Return the advice for this reason why there is no answer."""
+    """Return the advice for the reason why there is no answer."""
     return (API_ADVICE.get(reason) if is_api else None) or ADVICE[reason]
 
 
@@ -399,9 +400,9 @@ class Trial(Record):
 
     - ``text`` is the answer on the page, and ``sent`` is the answer that the rule found in the network messages.
     - ``doubt`` is the reason why the text is probably not the answer.
-    - ``stripped`` are texts of the message that are not part of the answer, such as names and sources.
-    - ``by_page`` and ``by_wire`` are the reasons why the two texts failed: empty for a right answer, ``None`` if it
-      was not graded.
+    - ``stripped`` contains texts of the message that are not part of the answer, such as names and sources.
+    - ``by_page`` and ``by_wire`` are the reasons why the two texts failed: empty for a right answer, ``None`` for
+      an answer that was not graded.
     """
 
     question: str
@@ -431,9 +432,10 @@ class NewChat(Record):
     """The effect of the "new chat" button of a page.
 
     - ``recalled``: the bot remembers an earlier turn of the conversation.
-    - ``forgotten``: after a click on the button, the bot does not remember the turn. ``None`` if this was not
+    - ``forgotten``: after a click on the button, the bot does not remember the turn. ``None`` if the button was not
       tested.
-    - ``button_s`` are the seconds until the chat is ready after a click, and ``fresh_s`` on a new page.
+    - ``button_s`` is the number of seconds until the chat is ready after a click, and ``fresh_s`` the number on a
+      new page.
     """
 
     recalled: bool
@@ -486,7 +488,7 @@ class PageInspection(Record):
         return self.model_copy(update={"problem": problem})
 
     def with_tested_selectors(self, selectors: Selectors, opened_by: tuple[str, ...], pins_note: str) -> Self:
-        """Return the inspection with the selectors that worked in a test, and a note about the others."""
+        """Return the inspection with the selectors that worked in a test, and a note about the other selectors."""
         return self.model_copy(update={"selectors": selectors, "open": opened_by, "pins_note": pins_note})
 
     def with_fallback_answer(self, text: str) -> Self:
@@ -501,7 +503,7 @@ class PageInspection(Record):
 
 
 def is_same_answer_for_all(trials: Sequence[Trial]) -> bool:
-    """Whether all questions got the same text, such as "I do not know", or a text that is always on the page."""
+    """Whether all questions got the same text, such as "I do not know", or a text that the page always has."""
     return len(trials) > 1 and all(trial.doubt == SAME_ANSWER and trial.problem is None for trial in trials)
 
 
@@ -513,7 +515,7 @@ MAX_TEXT_CHARACTERS = 2_000_000
 class Listener:
     """Record the network messages and console errors of a page.
 
-    ``status`` is the HTTP status of the page. ``loaded_s`` are the seconds until it has loaded.
+    ``status`` is the HTTP status of the page. ``loaded_s`` is the number of seconds until the page has loaded.
     """
 
     def __init__(self, page: Page) -> None:

@@ -1,8 +1,8 @@
 """Inspect a chat page: find the message box, the send button and the place of the answers.
 
-The inspection asks at most one harmless question. If it fails, the result says what to do. A trial asks three
-questions. It checks whether the answers are plausible, whether the page hides a part of them, and whether the "new
-chat" button works.
+The inspection asks at most one harmless question. If the inspection fails, the result contains advice. A trial asks
+three questions. It checks whether the answers are plausible, whether the page hides a part of them, and whether the
+"new chat" button works.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ async def inspect_page(
     """Inspect a page with a new browser.
 
     The screenshot is stored as ``picture``, in a folder that exists. ``login`` signs in, and its secrets are
-    redacted from the result. Raises only `BrowserMissing` and `BrowserLost`: other problems are in the result.
+    redacted from the result. Raises only `BrowserMissing` and `BrowserLost`; other problems are reported in the
+    result.
     """
     chromium = Chromium(
         browser_path=settings.browser_path,
@@ -144,7 +145,7 @@ class PageInspector:
         self._frame = tab.page.main_frame
 
     async def inspect(self, picture: Path) -> PageInspection:
-        """Return the inspection of the page. Errors of the page are in its ``problem``."""
+        """Return the inspection of the page. Errors of the page are reported in its ``problem``."""
         conversation = PageConversation(self._page, self._settings, self._tab.visit)
         started = monotonic()
         try:
@@ -221,7 +222,9 @@ class PageInspector:
             proved = conversation.was_question_accepted(reading)
             self._update_inspection(
                 box=box.with_certainty(
-                    "sure: it accepted the question like a chat" if proved else "a guess: it still has the question"
+                    "sure: the box accepted the question as a chat does"
+                    if proved
+                    else "a guess: the box still contains the question"
                 )
             )
         conversation.raise_if_not_a_chat(reading)
@@ -299,7 +302,7 @@ class PageInspector:
         )
 
     async def _take_screenshot(self, picture: Path) -> str | None:
-        """Take a screenshot, in which the found elements are outlined. Return its path."""
+        """Take a screenshot in which the found elements are outlined. Return the path of the screenshot."""
         await finish_within_deadline(self._frame.evaluate("() => __lookout.show?.()"), PICTURE_DEADLINE_S)
         given = [[list(mark) for mark in OUTLINE_MARKS], self._settings.selectors.model_dump(exclude_none=True)]
         marking = self._frame.evaluate("(given) => __lookout.markFound?.(...given)", given)
@@ -406,7 +409,10 @@ async def ask_trial_questions(
 
 
 async def _test_new_chat(pages: Pages, settings: ProbeSettings, greetings: Greetings) -> NewChat | None:
-    """Test whether a bot forgets the conversation after a click on "new chat". ``None`` without an answer."""
+    """Test whether a bot forgets the conversation after a click on "new chat".
+
+    Return ``None`` if a question got no answer.
+    """
     remember, recall = REMEMBER
     try:
         async with pages.open_tab() as tab:
@@ -522,7 +528,10 @@ async def verify_proposed_selectors(
 
 
 def _explain_implausible_answer(question: str, text: str, others: Sequence[str]) -> str:
-    """Return the reason why a text is probably not the answer to the question; empty if it may be the answer."""
+    """Return the reason why a text is probably not the answer to the question.
+
+    The result is empty if the text may be the answer.
+    """
     letters = keep_letters_and_digits(text)
     if not letters:
         return "the answer contains no word"

@@ -45,13 +45,13 @@ class JobTraces(Protocol):
     """Read the traces that the app records of its agent."""
 
     async def require_own_project(self, address: str) -> None:
-        """Raise `ConfigError` if the trace at this address is in the project of production."""
+        """Raise `ConfigError` if the trace at this address is in the production project."""
         ...
 
     async def read_runs(self, address: str) -> Sequence[Any]:
-        """Return the runs in the trace of a finished job; empty if the trace is not available.
+        """Return the runs in the trace of a finished job, or an empty list if the trace is not available.
 
-        Raises `ConfigError` like `require_own_project`.
+        Raises `ConfigError` in the same situations as `require_own_project`.
         """
         ...
 
@@ -67,13 +67,14 @@ def answer_no_question(_turns: tuple[str, ...], _question: str) -> str | None:
 
 
 PAUSE_GROWTH = 1.5
-"""Each pause between two polls is this many times as long as the previous pause."""
+"""The factor by which each pause between two polls is longer than the previous pause."""
 
 
 class JobDriver:
     """A `ChatDriver` for an API that starts jobs. Use it as an async context manager, in one event loop only.
 
-    - `headers` authenticate. They are never stored or shown in an error, and are not sent to other hosts.
+    - `headers` contain the authentication. They are never stored or shown in an error, and are not sent to other
+      hosts.
     - Running jobs are stored in `run_folder`.
     - `script` returns the suite's answers to questions of the agent.
     - With `traces`, the first job runs alone, and the project of its trace is checked.
@@ -135,7 +136,7 @@ class JobDriver:
 
     @asynccontextmanager
     async def _run_first_job_alone(self) -> AsyncGenerator[None]:
-        """Run the first job alone. If its trace is in the project of production, no other job is started."""
+        """Run the first job alone. If its trace is in the production project, no other job is started."""
         if self._has_first_job_ended:
             yield
             return
@@ -170,7 +171,7 @@ class JobDriver:
     async def _resume_job(
         self, note: JobNote, find_answer_to_agent: Callable[[str], str | None]
     ) -> AgentJob | None:
-        """Return the job that an earlier process started; ``None`` if the app no longer has the job."""
+        """Return the job that an earlier process started, or ``None`` if the app no longer has the job."""
         age_s = max(0.0, (self._clock() - note.started_at).total_seconds())
         job = AgentJob(
             self._settings,
@@ -284,10 +285,10 @@ class JobDriver:
                 await self._answer_agent_question(job, store_job)
 
     async def _answer_agent_question(self, job: AgentJob, store_job: StoreJob) -> None:
-        """Answer the question of the agent if it waits for an answer.
+        """Answer the question of the agent if the agent waits for an answer.
 
-        The answer is stored before it is sent. A resumed run sends the same answer. After a temporary error, the
-        question is answered again after the next state.
+        The answer is stored before it is sent, so that a resumed run sends the same answer. After a temporary
+        error, the question is answered again after the next state.
         """
         if job.questions.open_question is None or job.is_finished_or_raise:
             return
@@ -312,7 +313,10 @@ class JobDriver:
         store_job(job)
 
     async def _fetch_agent_question(self, job: AgentJob) -> str:
-        """Return the text of the question from the address of the report; empty if it has no question."""
+        """Return the text of the question from the address of the report.
+
+        Without a question, the result is empty.
+        """
         if self._settings.question is None or self._settings.report_url is None:
             return ""
         template, url = self._settings.report_request, job.build_address(self._settings.report_url)
@@ -338,7 +342,7 @@ class JobDriver:
                 pause_s = min(pause_s * PAUSE_GROWTH, self._settings.poll_most_s)
 
     async def _fetch_and_store_state(self, job: AgentJob) -> None:
-        """Fetch the state of the job and store it in ``job``. After a temporary error, try again."""
+        """Fetch the state of the job and store it in ``job``. Try again after a temporary error."""
         url = job.build_address(self._settings.status_url)
         document = await self._fetch_with_retries(job, url, job.parse_status_or_try_again)
         job.update_state(document)
@@ -346,7 +350,10 @@ class JobDriver:
         await self._cancel_and_raise_if_production(job)
 
     async def _cancel_and_raise_if_production(self, job: AgentJob) -> None:
-        """Check in which project the trace of the job is. Cancel the job if it is the project of production."""
+        """Check in which project the trace of the job is.
+
+        Cancel the job if the project is the production project.
+        """
         if self._traces is None or not job.trace_url or job.trace_url == job.checked_trace_url:
             return
         try:

@@ -34,14 +34,14 @@ class JobNote(Record):
 
 
 class JobNotes:
-    """The files with the jobs of one run, one for each question. Only their owner can read them."""
+    """The files with the jobs of one run, one file for each question. Only the owner of the files can read them."""
 
     def __init__(self, run_folder: Path) -> None:
         self._folder = run_folder / FOLDER
         self._jobs_of_other_runs: frozenset[str] | None = None
 
     def read_note_if_turns_match(self, name: str, turns: tuple[str, ...]) -> JobNote | None:
-        """Return the stored job of a question; ``None`` if no job is stored, or if the turns have changed."""
+        """Return the stored job of a question, or ``None`` if no job is stored, or if the turns have changed."""
         try:
             note = JobNote.model_validate_json(self._build_note_path(name).read_text(encoding="utf-8"))
         except (OSError, ValidationError):

@@ -1,6 +1,6 @@
 """Track the questions of an agent. Each question must be answered only once.
 
-The app may repeat a question in a state after the answer, or in an event stream that starts again. An equal text is
+The app may repeat a question in a state after the answer, or in an event stream that starts again. The same text is
 a new question only if the agent continued its work in between.
 """
 
@@ -22,9 +22,9 @@ MAX_QUESTION_CHARACTERS = 2000
 class AgentQuestions:
     """The questions of one job.
 
-    - ``open_question`` is the question without an answer. It is an empty text if the app does not show the words,
-      and ``None`` if the agent does not wait.
-    - ``earlier_questions`` were answered by an earlier process.
+    - ``open_question`` is the question without an answer. It is an empty string if the app does not show the words
+      of the question, and ``None`` if the agent does not wait.
+    - ``earlier_questions`` contains the questions that an earlier process answered.
     - ``delivered`` is True if the app has accepted the last answer.
     """
 
@@ -42,7 +42,7 @@ class AgentQuestions:
 
     @property
     def answered(self) -> tuple[AgentQuestion, ...]:
-        """All questions with their answers, in order."""
+        """Return all questions with their answers, in order."""
         return tuple(self._answered)
 
     def update_from(self, document: Any, event: str | None = None) -> None:
@@ -59,7 +59,7 @@ class AgentQuestions:
                 self.open_question, self._last_answered = text, None
 
     def extract_agent_question(self, document: Any, event: str | None = None) -> str | None:
-        """Return the question in a document; ``None`` if there is no question.
+        """Return the question in a document, or ``None`` if there is no question.
 
         The text is empty if the document only says that the agent waits.
         """
@@ -81,7 +81,7 @@ class AgentQuestions:
     def choose_and_store_answer(self, text: str, scripted: str | None, at_ms: float) -> AgentQuestion:
         """Return the question with the answer to send: the answer ``scripted``, or the default answer.
 
-        If the app possibly did not accept the last answer, this answer is returned again. Raises
+        If the app possibly did not accept the last answer, the last answer is returned again. Raises
         `PageNotUnderstood` if no address for answers is configured, and `AnswerIncomplete` if the agent asks too
         many questions.
         """

@@ -32,7 +32,7 @@ def build_report_request(template: str, job: AgentJob) -> Any:
 
 
 def _fill_report_template(template: Any, job: AgentJob) -> Any:
-    """Return the JSON with ``{job}`` and ``{location}`` replaced. Quotes in the id cannot end a text."""
+    """Return the JSON with ``{job}`` and ``{location}`` replaced. Quotes in the id cannot end a string."""
     match template:
         case "{job}":
             return job.job_id
@@ -73,7 +73,7 @@ def require_no_graphql_errors(text: str) -> str:
 
 
 def parse_graphql_errors(text: str) -> list[Any]:
-    """Return the ``errors`` of a GraphQL reply; empty if the text is not a GraphQL reply."""
+    """Return the ``errors`` of a GraphQL reply. The result is empty if the text is not a GraphQL reply."""
     try:
         document: Any = json.loads(text)
     except (ValueError, RecursionError):

@@ -55,7 +55,7 @@ GONE_STATUSES = (404, 410)
 REFUSED_STATUSES = (401, 403)
 WALL_STATUSES = (402, 407)
 REFUSED_QUERY_STATUSES = (400, 422)
-"""The HTTP statuses of a GraphQL server for a query that it cannot run. The body contains the errors."""
+"""The HTTP statuses with which a GraphQL server rejects a query. The body of the response contains the errors."""
 CONFLICT, TOO_MANY_REQUESTS, MIN_ERROR_STATUS, MIN_SERVER_ERROR = 409, 429, 400, 500
 MAX_EVENTS_BYTES = 200 * MEGABYTE_BYTES
 """Maximum number of bytes in the event stream of a job. The limit for other responses is a setting."""
@@ -136,7 +136,7 @@ class JobHttp:
     async def post_answer(self, url: str, body: Any) -> None:
         """Send the answer to a question of the agent. Raises the same errors as `fetch`.
 
-        HTTP 409 is not an error: the agent no longer waits.
+        HTTP 409 is not an error. It means that the agent no longer waits.
         """
         try:
             async with asyncio.timeout(self._settings.request_deadline_s):
@@ -161,7 +161,7 @@ class JobHttp:
             return  # the caller reports the passed deadline instead
 
     async def read_body(self, response: httpx.Response) -> Body:
-        """Return the complete text of a response. Raises `PageNotUnderstood` if it is too large."""
+        """Return the complete text of a response. Raises `PageNotUnderstood` if the response is too large."""
         async with asyncio.timeout(self._settings.request_deadline_s):
             content = await self._read_bytes(response)
         text = self._headers.hide_secrets(content.decode("utf-8", "replace"))
@@ -241,9 +241,9 @@ def redact_url(url: str) -> str:
 
 
 CLOCK_TOLERANCE_S = 60.0
-"""If the app created a job more than this many seconds before Lookout started it, the job is an old job.
+"""Maximum difference in seconds between the clocks of the app and of Lookout.
 
-The two clocks may differ by less.
+A job that the app created more than this time before Lookout started it is an old job.
 """
 MAX_STEPS = 1000
 MAX_EVENTS = 5 * MAX_STEPS
@@ -295,17 +295,17 @@ class AgentJob:
 
     @property
     def is_started(self) -> bool:
-        """Whether the app has started the job, which means that it returned an id or a location."""
+        """Return whether the app has started the job, which means that it returned an id or a location."""
         return bool(self.job_id or self.location)
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the job was started, by this or an earlier process."""
+        """Return the number of seconds since this process or an earlier process started the job."""
         return self.age_s + monotonic() - self.started_monotonic_s
 
     @property
     def remaining_s(self) -> float:
-        """Seconds until the deadline of the job."""
+        """Return the number of seconds until the deadline of the job."""
         return self.settings.deadline_s - self.elapsed_s
 
     def build_address(self, template: str) -> str:
@@ -326,7 +326,7 @@ class AgentJob:
         return urljoin(f"{start}/", path)
 
     def store_location_on_same_host(self, location: str | None) -> None:
-        """Store the ``Location`` of the reply. Raises `PageNotUnderstood` if it is on another host."""
+        """Store the ``Location`` of the reply. Raises `PageNotUnderstood` if the location is on another host."""
         if not location:
             return
         address = urljoin(self.start_url, location)
@@ -426,7 +426,7 @@ class AgentJob:
             self.steps, self.has_all_steps = (self.steps + steps)[:MAX_STEPS], False
 
     def parse_status_or_try_again(self, body: str) -> Any:
-        """Return the state in a reply. Raises `TryAgain` if the body has no state: a proxy may have sent it."""
+        """Return the state in a reply. Raises `TryAgain` if the body, which may be from a proxy, has no state."""
         try:
             document = parse_json(body)
         except PageNotUnderstood as error:
@@ -439,7 +439,7 @@ class AgentJob:
 
     @property
     def trace_url(self) -> str:
-        """The address of the trace of the job; empty if no state contained an address."""
+        """Return the address of the job's trace. The address is empty if no state contained one."""
         addresses = [
             value for value in collect_items(self.last_document, self.settings.trace_url) if isinstance(value, str)
         ]
@@ -454,7 +454,7 @@ class AgentJob:
 
     @property
     def is_finished_or_raise(self) -> bool:
-        """Whether the report is ready. Raises `AppErrorShown` if the job has failed."""
+        """Return whether the report is ready. Raises `AppErrorShown` if the job has failed."""
         state = self.state.casefold()
         if state in {name.casefold() for name in self.settings.failed}:
             errors = [value for value in collect_items(self.last_document, self.settings.error) if value]
@@ -466,7 +466,7 @@ class AgentJob:
 
     @property
     def evidence(self) -> Evidence:
-        """The steps of the agent: from the list of steps, or from the events if they contain more steps.
+        """Return the steps of the agent: from the list of steps, or from the events if they contain more steps.
 
         The events are used only if the stream was complete, or if there is no complete list of steps.
         """
@@ -509,7 +509,7 @@ class AgentJob:
 
 
 def build_old_job_error(description: str) -> OldJob:
-    """Build the error for a start that returned an old job. ``description`` says which job was returned."""
+    """Build the error for a start that returned an old job. ``description`` identifies the returned job."""
     return OldJob(
         f"the app did not start a new job. It returned {description}. Ask as another user, or configure staging to "
         "forget old jobs"
@@ -517,7 +517,7 @@ def build_old_job_error(description: str) -> OldJob:
 
 
 def _parse_utc_time(value: Any) -> datetime | None:
-    """Return a time in UTC from seconds since 1970 or ISO 8601; ``None`` if the time has no time zone."""
+    """Return a time in UTC from seconds since 1970 or ISO 8601, or ``None`` if the time has no time zone."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value, UTC)

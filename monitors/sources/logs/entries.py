@@ -41,7 +41,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def is_whole_entry(raw: bytes) -> bool:
-    """Return whether a line without a line end is already a complete JSON object."""
+    """Return whether a line without a line ending is already a complete JSON object."""
     text = _strip_blanks(raw)
     if not text.endswith(b"}"):
         return False
@@ -57,10 +57,10 @@ def parse_line(
     """Parse a line of a log into an entry, or into a quarantined line if it is not a valid entry. Never raises.
 
     Returns ``None`` for a line without an entry: a blank line, ``{}``, a heartbeat, or a reply that the
-    application's guard found right.
+    application's guard classified as right.
 
-    ``fields`` has the paths to the parts of an entry. Other keys are not changed. Byte order marks, carriage
-    returns, and zero bytes that a crash left around a line are removed.
+    ``fields`` contains the paths to the parts of an entry. All other keys are stored unchanged. Byte order marks,
+    carriage returns, and zero bytes that a crash left around a line are removed.
     """
     reply = parse_reply(log, line, fields)
     if not isinstance(reply, BlockedReply):
@@ -75,7 +75,7 @@ def parse_reply(
 ) -> BlockedReply | QuarantinedLine | None:
     """Parse a line like `parse_line`, but return only the content of the entry, without its position in the log."""
     if line.length > len(line.raw):
-        return _build_quarantined_line(log, line, QuarantineReason.TOO_LONG, f"a line of {line.length:,} bytes")
+        return _build_quarantined_line(log, line, QuarantineReason.TOO_LONG, f"line of {line.length:,} bytes")
     text = _strip_blanks(line.raw)
     if not text:
         return None
@@ -99,14 +99,14 @@ def parse_reply(
         return None
     keys = ", ".join(key[:_MAX_KEY_LENGTH] for key in list(logged)[:_MAX_KEYS])
     detail = (
-        f"no question, reply or claim under a known name; the keys are {keys} (set the names in "
+        f"no question, reply or claim under a known name; the keys are {keys} (set the field names in "
         "hallucination_log.fields)"
     )
     return _build_quarantined_line(log, line, QuarantineReason.NO_TEXT, detail)
 
 
 def compute_line_id(line: LogLine) -> Identifier:
-    """Return an id from the position and the content of a line.
+    """Return an id computed from the position and the content of a line.
 
     The same text at another position has another id.
     """
@@ -120,7 +120,8 @@ def _strip_blanks(raw: bytes) -> bytes:
 def _build_reply(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply:
     """Build the reply of an entry.
 
-    If all parts of the entry are at their first paths, they are validated at once. Otherwise each part is searched.
+    If all parts of the entry are at their first paths, they are validated at once. Otherwise, each part is searched
+    separately.
     """
     if value.keys().isdisjoint(fields.others):
         values = {name: value.pop(path) for name, path in fields.usual if path in value}
@@ -167,7 +168,7 @@ def _is_marked_right(reply: BlockedReply) -> bool:
 
 
 def _is_heartbeat(extra: dict[str, JsonValue]) -> bool:
-    """Return whether an entry is a heartbeat, which only shows that the application runs."""
+    """Return whether an entry is a heartbeat, which only shows that the application is running."""
     words = (value for name, value in extra.items() if to_snake_case(name) in _HEARTBEAT_KEYS)
     return not _HEARTBEAT_WORDS.isdisjoint(to_snake_case(word) for word in words if isinstance(word, str))
 
@@ -197,7 +198,7 @@ def _pop_first_value(value: dict[str, JsonValue], paths: Paths) -> JsonValue:
 
 
 def _convert_to_field_type(name: str, value: JsonValue) -> JsonValue:
-    """Turn a text into a list if a list is expected, and join a list if a text is expected."""
+    """Convert a string to a list if a list is expected, and join a list if a string is expected."""
     if name in _LISTS and isinstance(value, str):
         return [value]
     if name in _TEXTS and isinstance(value, list):
@@ -228,7 +229,7 @@ def _is_valid_field(name: str, value: object) -> bool:
 
 
 def _replace_non_finite(value: JsonValue) -> JsonValue:
-    """Replace NaN and infinity, which some applications write into JSON, with texts such as ``nan``."""
+    """Replace NaN and infinity, which some applications write into JSON, with strings such as ``nan``."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, list):
@@ -241,7 +242,7 @@ def _replace_non_finite(value: JsonValue) -> JsonValue:
 def _build_unreadable_line(log: Identifier, line: LogLine, text: bytes, error: ValueError) -> QuarantinedLine:
     """Build the quarantined line for a line that is not JSON.
 
-    The detail has the position, but no text of the line.
+    The detail contains the position of the error, but no text from the line.
     """
     try:
         text.decode()

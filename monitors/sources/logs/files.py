@@ -1,6 +1,6 @@
 """Open the files of a log at one moment: the newest file and the rotated files.
 
-A remote log is read with range requests. Only new bytes are then transferred.
+A remote log is read with range requests, so that only new bytes are transferred.
 """
 
 from __future__ import annotations
@@ -29,30 +29,33 @@ from monitors.sources.logs.settings import HUB_PREFIX
 
 
 class LogFile(Protocol):
-    """A log file. It may grow during reading, but does not change otherwise."""
+    """A log file. The file may grow while it is read, but does not change otherwise."""
 
     @property
     def name(self) -> str:
-        """The name of the file in messages."""
+        """Return the name of the file in messages."""
         ...
 
     @property
     def size(self) -> int:
-        """The number of bytes when the file was opened."""
+        """Return the number of bytes in the file when it was opened."""
         ...
 
     @property
     def archive(self) -> bool:
-        """Whether the file is compressed. A compressed file never grows."""
+        """Return whether the file is compressed. A compressed file never grows."""
         ...
 
     @property
     def modified_ns(self) -> int:
-        """The time of the last write in nanoseconds, by the clock of the file's own system."""
+        """Return the time of the last write in nanoseconds, from the clock of the system that stores the file."""
         ...
 
     def read(self, start: int, length: int) -> bytes:
-        """Return at most ``length`` bytes from ``start``. The result ends at ``size``, the end of the file."""
+        """Return at most ``length`` bytes from ``start``.
+
+        The result never extends beyond ``size``, the end of the file.
+        """
         ...
 
 
@@ -72,7 +75,7 @@ class LogPlace(Protocol):
 
 
 class LocalLog:
-    """A log on this machine. Each file is opened before its size is read: a rename in between does no harm.
+    """A log on this machine. Each file is opened before its size is read, so a rename in between does no harm.
 
     Rotated files are files in the same folder whose names begin with the name of the log (``x.jsonl.1``,
     ``x.jsonl-20261122``), or that match ``rotated``, a glob pattern. Files that end in ``.gz`` are decompressed.
@@ -120,7 +123,7 @@ class _PlainFile:
 class _ArchivedFile:
     """A compressed rotated file.
 
-    Its size is computed only if needed, because all of the file must be decompressed.
+    Its size is computed only if needed, because this requires decompression of the whole file.
     """
 
     def __init__(self, name: str, stream: IO[bytes]) -> None:
@@ -150,7 +153,7 @@ class _ArchivedFile:
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file without waiting.
+    """Open a file without blocking.
 
     An ordinary ``open`` of a named pipe waits until a program writes to the pipe.
     """
@@ -176,7 +179,7 @@ DEFAULT_HUB: Final = "https://huggingface.co"
 REQUEST_DEADLINE_S: Final = 60.0
 CONNECT_TIMEOUT_S: Final = 10.0
 MAX_RANGE_BYTES: Final = 100_000_000
-"""Maximum number of bytes of a range request. No read is larger, because a line has at most 64 MiB."""
+"""Maximum number of bytes in a range request. No read is larger, because a line has at most 64 MiB."""
 _CONTENT_RANGE: Final = re.compile(r"bytes (?:\d{1,18}-\d{1,18}|\*)/(\d{1,18})", re.ASCII)
 _HUB_FILE: Final = re.compile(
     r"hf://(?P<kind>datasets/|spaces/)?(?P<owner>[\w.-]+)/(?P<name>[\w.-]+)(?:@(?P<revision>[\w./-]+?))?/(?P<path>.+)"
@@ -186,7 +189,8 @@ _HUB_FILE: Final = re.compile(
 class RemoteLog:
     """A log at an address that supports range requests.
 
-    It has no rotated files. If the file is rotated, the lines after the last poll are missing.
+    A remote log has no rotated files. If the file is rotated, lines that were written after the last poll are
+    missing.
 
     ``headers`` are sent only to the host of the address, and not to another host after a redirect. ``guard`` checks
     the redirects.
@@ -197,7 +201,7 @@ class RemoteLog:
 
     @contextmanager
     def poll(self) -> Generator[LogFiles]:
-        """Open the file as it is now. Raises `SourceUnavailable`, which names the host and its answer."""
+        """Open the file in its present state. Raises `SourceUnavailable`, which names the host and its response."""
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(self._open_client()) as client:
             ranges = _RangeReader(client, portal, self._url)
             yield LogFiles(_open_remote(ranges), ())
@@ -215,16 +219,16 @@ class RemoteLog:
 
 
 class _RangeReader:
-    """Request ranges of bytes from one address. Call it in threads without an event loop."""
+    """Requests byte ranges from one address. Call its methods only in threads without an event loop."""
 
     def __init__(self, client: GuardedClient, portal: BlockingPortal, url: str) -> None:
         self._client, self._portal, self._url = client, portal, url
         self.host = httpx.URL(url).host
 
     def fetch(self, start: int, end: int) -> tuple[httpx.Response, bytes]:
-        """Fetch the bytes from ``start`` to before ``end``. If the response is longer, the rest is not read.
+        """Fetch the bytes from ``start`` to before ``end``. The remaining bytes of a longer response are not read.
 
-        The bytes are empty if the response is not a range. Raises `SourceUnavailable` if the host does not answer.
+        The bytes are empty if the response is not a range. Raises `SourceUnavailable` if the host does not respond.
         """
         return self._portal.call(self._fetch, start, end)
 
@@ -246,7 +250,10 @@ class _RangeReader:
 
 
 class _RemoteFile:
-    """A remote file that had ``size`` bytes at opening. The last bytes read are cached."""
+    """A remote file whose length was ``size`` bytes when it was opened.
+
+    The last bytes that were read are cached.
+    """
 
     archive = False
 
@@ -271,10 +278,10 @@ class _RemoteFile:
     def _fetch_range(self, start: int, end: int) -> bytes:
         response, content = self._ranges.fetch(start, end)
         if response.status_code != HTTPStatus.PARTIAL_CONTENT or _parse_total_size(response) < self.size:
-            raise SourceUnavailable(f"{self.name}: the log changed during reading; the next poll starts again")
+            raise SourceUnavailable(f"{self.name}: the log changed while it was read; the next poll starts again")
         if len(content) < end - start:
             raise SourceUnavailable(
-                f"{self.name}: the answer ended after {len(content):,} of {end - start:,} bytes"
+                f"{self.name}: the response ended after {len(content):,} of {end - start:,} bytes"
             )
         return content
 
@@ -288,7 +295,7 @@ def build_remote_log(
 ) -> LogPlace:
     """Return the log at an address or in a Hub repository.
 
-    ``allowed_origins`` and ``private_network`` are settings of the target's probe. They allow internal addresses.
+    ``allowed_origins`` and ``private_network`` are settings of the target's probe that allow internal addresses.
     Raises `ConfigError` for a Hub address without a file name.
     """
     is_at_hub = address.startswith(HUB_PREFIX)
@@ -335,7 +342,7 @@ def _describe_refusal(status: int) -> str:
     if status == HTTPStatus.OK:
         return "does not support range requests, so Lookout cannot follow a log there"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return f"refuses the log ({status}); set a token in LOOKOUT_LOG_TOKEN, or for the Hub in HF_TOKEN"
+        return f"refuses the log (HTTP {status}); set a token in LOOKOUT_LOG_TOKEN, or for the Hub in HF_TOKEN"
     return f"answers {status} instead of the log"
 
 
@@ -343,13 +350,16 @@ def _parse_total_size(response: httpx.Response) -> int:
     match = _CONTENT_RANGE.fullmatch(response.headers.get("content-range", ""))
     if match is None:
         raise SourceUnavailable(
-            f"{response.url.host} does not give the length of the log, so Lookout cannot follow it"
+            f"{response.url.host} does not report the length of the log, so Lookout cannot follow it"
         )
     return int(match[1])
 
 
 def _parse_modified_ns(response: httpx.Response) -> int:
-    """Return the modification time in nanoseconds, by the server's clock. It is 0 if the response has no time."""
+    """Return the modification time in nanoseconds, from the server's clock.
+
+    Return 0 if the response has no time.
+    """
     try:
         return int(parsedate_to_datetime(response.headers.get("last-modified", "")).timestamp()) * 10**9
     except (TypeError, ValueError):

@@ -14,70 +14,76 @@ NAMES: Final = load_names(__file__)
 
 
 def _build_log_paths_field(name: str, description: str) -> Any:
-    """Return a field whose default paths are in ``names.toml``."""
+    """Return a field whose default paths come from ``names.toml``."""
     return Field(default=tuple(NAMES["fields"][name]), description=description)
 
 
 # Shares its fields with BlockedReply because it has the path to each of these fields.
 class LogFields(BaseModel):
-    """`[targets.NAME.hallucination_log.fields]`: the paths of an entry's parts. The first path with a value counts.
+    """`[targets.NAME.hallucination_log.fields]`: the paths of an entry's parts.
 
-    Common names need no setting, even if they are in camel case or in an inner object of the entry. Other keys are
-    stored unchanged.
+    The first path with a value is used.
+
+    Common names need no setting, even if they are in camel case or in an inner object of the entry. All other keys
+    are stored unchanged.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     ts: Paths = _build_log_paths_field("ts", "time when the reply was blocked")
-    user_text: Paths = _build_log_paths_field("user_text", "the user's question; a list of texts is joined")
+    user_text: Paths = _build_log_paths_field("user_text", "the user's question; a list of strings is joined")
     blocked_reply: Paths = _build_log_paths_field(
-        "blocked_reply", "the reply that was blocked; a list of texts is joined"
+        "blocked_reply", "the reply that was blocked; a list of strings is joined"
     )
-    reasons: Paths = _build_log_paths_field("reasons", "the reasons: a list of texts, or one text for one reason")
+    reasons: Paths = _build_log_paths_field(
+        "reasons", "the reasons: a list of strings, or one string for one reason"
+    )
     unsupported_claims: Paths = _build_log_paths_field(
-        "unsupported_claims", ("the unsupported claims: a list of texts, or one text")
+        "unsupported_claims", ("the unsupported claims: a list of strings, or one string")
     )
-    chunk_count: Paths = _build_log_paths_field("chunk_count", "the number of passages for the reply")
+    chunk_count: Paths = _build_log_paths_field(
+        "chunk_count", "the number of passages that were retrieved for the reply"
+    )
     top_score: Paths = _build_log_paths_field("top_score", "the best passage's score, from 0 to 1")
-    policy_ids: Paths = _build_log_paths_field("policy_ids", "the documents that it was about")
+    policy_ids: Paths = _build_log_paths_field("policy_ids", "the documents that the reply was about")
 
     _usual: tuple[tuple[str, str], ...] = PrivateAttr(())
     _others: frozenset[str] = PrivateAttr(frozenset())
 
     def model_post_init(self, _context: object, /) -> None:
-        """Compute once what the parser needs for every line."""
+        """Compute once the values that the parser needs for every line."""
         self._usual = tuple((name, paths[0]) for name, paths in self if paths)
         paths = [path.partition(".")[0] for _, paths in self for path in paths]
         self._others = frozenset(paths) - {path for _, path in self._usual}
 
     @property
     def usual(self) -> tuple[tuple[str, str], ...]:
-        """The fields, each with its first path."""
+        """Return the fields, each with its first path."""
         return self._usual
 
     @property
     def others(self) -> frozenset[str]:
-        """The top-level keys of all other paths.
+        """Return the top-level keys of all paths except the first path of each field.
 
-        If an entry has none of them, all its parts are at their first paths.
+        If an entry has none of these keys, all its parts are at their first paths.
         """
         return self._others
 
 
 class HallucinationLogSettings(BaseModel):
-    """Settings in ``[targets.NAME.hallucination_log]``: where the hallucination log is, and its format."""
+    """Settings in ``[targets.NAME.hallucination_log]``: the location and the format of the hallucination log."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     at: Annotated[str, Field(min_length=1)] = Field(
-        description="a path (relative to this file), an address that answers range requests, or a file of a Hub "
+        description="a path (relative to this file), an address that supports range requests, or a file in a Hub "
         "repository (hf://datasets/owner/name/path/hallucinations.jsonl); tokens come from the environment "
         "(LOOKOUT_LOG_TOKEN, HF_TOKEN)"
     )
     rotated: str | None = Field(
         default=None,
         min_length=1,
-        description="glob pattern of rotated files next to a local log; default: the log's name and any suffix "
+        description="glob pattern for rotated files next to a local log; default: the log's name and any suffix "
         "(hallucinations.jsonl.1, hallucinations.jsonl-20260301.gz)",
     )
     may_be_missing: bool = Field(
@@ -91,15 +97,16 @@ class HallucinationLogSettings(BaseModel):
     )
     group_minutes: Annotated[float, Field(ge=0, le=24 * 60)] = Field(
         default=30.0,
-        description="minutes within which new entries are added to an existing message instead of a new one (with "
-        "a bot token; without it, each poll sends one message)",
+        description="number of minutes within which new entries are added to an existing message instead of a new "
+        "message "
+        "(only with a bot token; without a bot token, each poll sends one message)",
     )
     poll_s: Annotated[float, Field(ge=1, le=3600)] = Field(
         default=15.0,
         description="seconds between two polls of the watcher, and of `lookout watch`",
     )
     longest_line_kb: Annotated[int, Field(ge=1, le=64 * 1024)] = Field(
-        default=1024, description="maximum length of a line; longer lines are quarantined unread"
+        default=1024, description="maximum length of a line; longer lines are quarantined without being read"
     )
 
     fields: LogFields = Field(default=LogFields(), description="the paths of the parts of an entry")

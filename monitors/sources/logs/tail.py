@@ -1,16 +1,17 @@
-"""Read each line of a log exactly once, in spite of appends, rotation, truncation and restarts.
+"""Read each line of a log exactly once, even after appends, rotation, truncation and restarts.
 
 The lines of a growing file are read in limited memory, each with its position. A mark (hashes of the part that was
 read) identifies the file at later polls. From the cursor and the files, `plan_reading` computes which parts of
 which files to read next.
 
-In these rules, "the file" is the file that the last poll was reading. A poll applies them in this order:
+In these rules, "the file" is the file that the last poll was reading. A poll applies the rules in this order:
 
-- The newest file is the file: continue at the last position.
-- A rotated file is the file, because it was renamed, or copied before the newest file was emptied. Read the rest of
-  it, then the files that were created after it, then the newest file from its start.
-- The file is not found: the lines that were written to it after the last poll are lost. A warning reports this. The
-  newest file is read from its start, without the lines at its start that were already read.
+- If the newest file is the file, continue at the last position.
+- If a rotated file is the file, the file was renamed, or was copied before the newest file was emptied. Read the
+  remaining part of the rotated file, then the files that were created after it, then the newest file from its
+  start.
+- If the file is not found, the lines that were written to it after the last poll are lost. A warning reports the
+  loss. The newest file is read from its start, without the lines at its start that were already read.
 - Older files may still grow while the application holds them open. Read the lines that were added.
 """
 
@@ -28,10 +29,10 @@ CHUNK_BYTES = 1 << 20
 
 
 class LogLine(NamedTuple):
-    """One line of the log, without its line end. The same text at another position is a different line.
+    """One line of the log, without its line ending. The same text at another position is a different line.
 
-    ``length`` is the length of the line in bytes. It is larger than the length of ``raw`` if only the start of the
-    line was stored.
+    ``length`` is the length of the line in bytes. ``length`` is larger than the length of ``raw`` if only the start
+    of the line was stored.
     """
 
     generation: int
@@ -44,7 +45,7 @@ class LogLine(NamedTuple):
 def read_complete_lines(file: LogFile, start: int, generation: int, *, max_bytes: int) -> Iterator[LogLine]:
     """Yield each complete line from ``start`` on. If a line is longer than ``max_bytes``, only its start is stored.
 
-    The memory is limited to a chunk and the longest line. A last line without a line end is not yielded.
+    Memory use is limited to one chunk and the longest line. A last line without a line ending is not yielded.
     """
     position, open_line = start, _OpenLine(start, max_bytes)
     while chunk := file.read(position, CHUNK_BYTES):
@@ -63,7 +64,7 @@ def read_complete_lines(file: LogFile, start: int, generation: int, *, max_bytes
 
 
 def read_incomplete_line(file: LogFile, start: int, generation: int, *, max_bytes: int) -> LogLine:
-    """Read from ``start`` to the end of the file as one line without a line end."""
+    """Read from ``start`` to the end of the file as one line without a line ending."""
     line = _OpenLine(start, max_bytes)
     position = start
     while chunk := file.read(position, CHUNK_BYTES):
@@ -73,12 +74,12 @@ def read_incomplete_line(file: LogFile, start: int, generation: int, *, max_byte
 
 
 def _build_line(generation: int, offset: int, line: bytes, max_bytes: int) -> LogLine:
-    """Build a line that is completely in one chunk, as most lines are."""
+    """Build a line that is completely in one chunk, as is the case for most lines."""
     return LogLine(generation, offset, line[:max_bytes], len(line), hashlib.sha256(line).hexdigest())
 
 
 class _OpenLine:
-    """A line whose end was not read yet."""
+    """A line whose end has not been read yet."""
 
     def __init__(self, offset: int, max_bytes: int) -> None:
         self.end = self._offset = offset
@@ -102,12 +103,12 @@ class _OpenLine:
 START_LENGTHS = (64, 256, 1_024, 4_096, 16_384, 65_536)
 """The lengths, in bytes, of the parts at the start of a file that are hashed.
 
-The shortest part is 64 bytes, because an entry with a time and a text is longer than this.
+The shortest part is 64 bytes, because an entry with a time and a text is longer than 64 bytes.
 """
 TAIL_BYTES = 4_096
-"""Number of bytes that are hashed before the position of the cursor.
+"""Number of bytes before the position of the cursor that are hashed.
 
-If the lines have times, two different files never have the same hash.
+If the lines contain times, two different files never have the same hash.
 """
 
 
@@ -124,7 +125,7 @@ def build_file_mark(file: LogFile, offset: int, generation: int) -> FileMark:
 
 
 def is_marked_file(file: LogFile, mark: FileMark) -> bool:
-    """Return whether this is the marked file, which may have grown.
+    """Return whether ``file`` is the marked file, which may have grown.
 
     The mark of an unread file matches all files.
     """
@@ -134,7 +135,7 @@ def is_marked_file(file: LogFile, mark: FileMark) -> bool:
 
 
 def is_older_copy(file: LogFile, mark: FileMark) -> bool:
-    """Return whether this is an earlier, shorter copy of the marked file.
+    """Return whether ``file`` is an earlier, shorter copy of the marked file.
 
     All lines of such a copy were already read.
     """
@@ -144,7 +145,7 @@ def is_older_copy(file: LogFile, mark: FileMark) -> bool:
 def find_common_start(file: LogFile, mark: FileMark) -> int:
     """Return the offset at which the unread lines of a file begin.
 
-    The file replaced the marked file, and may start with lines of it that were already read.
+    The file replaced the marked file, and may begin with lines of the marked file that were already read.
     """
     if is_older_copy(file, mark):
         return file.size
@@ -252,7 +253,7 @@ def _plan_new_files(
 def _find_marked_file(files: Sequence[LogFile], mark: FileMark) -> LogFile | None:
     """Return the marked file, or ``None`` if it is not in ``files``.
 
-    If there are several copies, return the longest.
+    If there are several copies, return the longest copy.
     """
     return max((file for file in files if is_marked_file(file, mark)), key=lambda file: file.size, default=None)
 
@@ -265,7 +266,8 @@ def _build_gap_warning(log: Identifier, current: FileMark, *, is_deployment_miss
         kind=kind,
         generation=current.generation,
         offset=current.offset,
-        detail=f"{cause}, and there is no rotated copy next to it. The lines after byte {current.offset:,} are "
+        detail=f"{cause}, and there is no rotated copy in the same folder. The lines after byte {current.offset:,} "
+        "are "
         "lost",
     )
 
@@ -275,7 +277,7 @@ MAX_WATCHED_GENERATIONS = 16
 
 
 class BatchLimits(NamedTuple):
-    """Limits for memory: the longest line that is stored completely, and the bytes and lines of one batch."""
+    """Memory limits: the longest line that is stored completely, and the bytes and lines of one batch."""
 
     max_line_bytes: int = 1 << 20
     max_batch_bytes: int = 4 << 20
@@ -285,13 +287,13 @@ class BatchLimits(NamedTuple):
 DEFAULT_LIMITS = BatchLimits()
 
 NOTHING_READ = FileMark(generation=0, offset=0, tail_bytes=0, tail_sha256=hashlib.sha256(b"").hexdigest())
-"""The first mark of a log that was not read yet."""
+"""The initial mark of a log that has not been read yet."""
 
 
 class LogBatch(NamedTuple):
-    """Lines in the order in which they were written, and the cursor after them.
+    """Lines in the order in which they were written, and the cursor after these lines.
 
-    The caller must store lines, warnings and cursor in one transaction. A crash then neither skips nor repeats
+    The caller must store lines, warnings and cursor in one transaction, so that a crash neither skips nor repeats
     lines.
     """
 
@@ -310,8 +312,8 @@ def read_new_batches(
 ) -> Iterator[LogBatch]:
     """Yield the lines that were added after ``cursor``, in batches. Without new lines, there may be no batch.
 
-    ``is_whole`` decides whether a last line without a line end is complete, because some applications write the
-    line end before each entry. An incomplete line is read at a later poll.
+    ``is_whole`` decides whether a last line without a line ending is complete, because some applications write the
+    line ending before each entry. An incomplete line is read at a later poll.
     """
     plan = plan_reading(files, log, cursor)
     reading = _PartReader(log, cursor, is_whole, limits, history_to=files.newest.size if files.newest else 0)
@@ -326,9 +328,9 @@ def read_new_batches(
 
 
 def build_cursor_after_existing_lines(files: LogFiles, log: Identifier) -> LogCursor:
-    """Return the cursor of a log that was not read yet.
+    """Return the cursor of a log that has not been read yet.
 
-    The lines that the log already has count as history: later polls read them, but they send no alert.
+    The existing lines of the log count as history: later polls read these lines, but send no alert about them.
     """
     newest = files.newest
     return LogCursor(
@@ -340,7 +342,7 @@ def build_cursor_after_existing_lines(files: LogFiles, log: Identifier) -> LogCu
 
 
 class _PartReader:
-    """The state of reading the parts of one poll."""
+    """The state of reading the file parts of one poll."""
 
     def __init__(
         self,
@@ -379,7 +381,7 @@ class _PartReader:
         )
 
     def read(self, part: FilePart) -> Iterator[LogBatch]:
-        """Yield the lines of a part in batches. A batch ends at a line end."""
+        """Yield the lines of a part in batches. A batch ends at the end of a line."""
         lines: list[LogLine] = []
         batch_bytes, offset = 0, part.start
         max_bytes = self._limits.max_line_bytes
@@ -399,7 +401,7 @@ class _PartReader:
             yield self.build_batch(tuple(lines))
 
     def _store_mark(self, mark: FileMark) -> None:
-        """Store the mark of a file that was read. The mark of a newer file makes this file the current file."""
+        """Store the mark of a file that was read. If the file is newer, it becomes the current file."""
         current = self._current
         if current.generation == mark.generation:
             self._current = mark

@@ -1,13 +1,13 @@
 """Plan a nightly run before it starts: compute its cost and its expected confidence interval.
 
-The plan has the average limits of the interval. The interval for the expected number of failures would be wrong: at
-a rate of 1 % and ten sampled conversations, nine of ten runs see no failure and one run sees one. The limits are
-therefore averaged over the possible numbers of failures in each stratum. The rate itself is uncertain, too, and the
-numbers of failures have a beta-binomial distribution.
+The plan contains the average limits of the interval. The interval for the expected number of failures would be
+wrong. For example, at a failure rate of 1 % and with ten sampled conversations, nine of ten runs find no failure
+and one run finds one failure. Therefore, the limits are averaged over the possible numbers of failures in each
+stratum. The rate itself is also uncertain, and the numbers of failures have a beta-binomial distribution.
 
-With several strata, there are too many combinations to compute all of them. They are computed only at evenly
-distributed points: a Kronecker sequence (multiples of square roots of primes, H. Weyl, Mathematische Annalen 77,
-1916).
+With several strata, there are too many combinations to compute all of them. Therefore, they are computed only at
+evenly distributed points: a Kronecker sequence (multiples of square roots of primes, H. Weyl, Mathematische Annalen
+77, 1916).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from monitors.stats.stratified import compute_failure_rate_interval
 POINT_COUNT = 256
 """Number of points. With 256 points, the width for five strata was within 1 % of the mean of 20,000 random runs."""
 _NEGLIGIBLE_CHANCE = 1e-9
-"""The largest numbers of failures are ignored if their probability is together smaller than this."""
+"""The largest numbers of failures are ignored if their total probability is smaller than this value."""
 
 
 class ExpectedStratum(NamedTuple):
@@ -49,7 +49,7 @@ def compute_expected_interval(
     """Return the expected rate with the average limits, and whether the judge's errors will be corrected.
 
     The ``value`` of the estimate is the expected true rate. A stratum without graded conversations widens the
-    interval by its share of all conversations. Raises ``ValueError`` if no conversation will be graded.
+    interval by the stratum's share of all conversations. Raises ``ValueError`` if no conversation will be graded.
     """
     corrects = confusion is not None and compute_corrected_pass_rate(1, 1, confusion) is not None
     distributions = [
@@ -72,9 +72,9 @@ def compute_expected_interval(
 def _simulate_graded_counts(
     strata: Sequence[ExpectedStratum], distributions: Sequence[Sequence[float]], point: Sequence[float]
 ) -> Sequence[GradedStratum]:
-    """Return the simulated counts of a run. ``point`` has a number from 0 to 1 for each stratum.
+    """Return the simulated counts of a run. ``point`` contains a number from 0 to 1 for each stratum.
 
-    The number selects the failures in the stratum from the distribution of the stratum.
+    This number selects the number of failures in the stratum from the distribution of the stratum.
     """
     return [
         GradedStratum(
@@ -104,7 +104,10 @@ def _list_primes(count: int) -> Sequence[int]:
 
 
 def _compute_cumulative_failure_chances(stratum: ExpectedStratum, confusion: Confusion | None) -> Sequence[float]:
-    """Return the probabilities of at most 0, 1, 2, … failures in a stratum. The list ends when it is nearly 1."""
+    """Return the probabilities of at most 0, 1, 2, … failures in a stratum.
+
+    The list ends when the probability is nearly 1.
+    """
     expected = compute_judged_rate(stratum.expected, confusion) if confusion else stratum.expected
     return _cumulate_chances(stratum.graded, *expected)
 
@@ -144,8 +147,8 @@ class Grading(NamedTuple):
     """The cost of grading one conversation, and the reliability of the grade.
 
     ``calls_per_conversation`` is the number of the judge's calls for a conversation, including panel members, turns
-    and canaries. It is 0 without a judge. ``confusion`` compares the judge's grades with people's grades. It is
-    used to correct the estimate.
+    and canaries. It is 0 without a judge. ``confusion`` compares the judge's grades with human grades, and is used
+    to correct the estimate.
     """
 
     calls_per_conversation: float
@@ -160,7 +163,7 @@ class PlannedRate(NamedTuple):
     - A stratum that is missing in ``expected`` has the rate of `DEFAULT_PRIOR`.
     - ``learnt`` is true if the rates come from earlier runs.
     - ``graded_share`` is the share of the sampled conversations that will be graded for the rate.
-    - If no interval can be expected, ``why_none`` is the reason.
+    - If no expected interval can be computed, ``why_none`` is the reason.
     """
 
     name: str
@@ -260,18 +263,18 @@ ADVISED_NUMBER: Final = 200
 
 
 def format_small_sample_warning(sampled: int, conversations: int) -> str:
-    """Format a warning about a small sample: how many failures it may hide. Empty if the sample is large enough."""
+    """Return a warning about the failures that a small sample may hide. Empty if the sample is large enough."""
     hidden = _compute_hidden_failure_share(sampled, conversations)
     if not sampled or hidden <= MAX_HIDDEN_SHARE:
         return ""
     advised = min(ADVISED_NUMBER, conversations)
     return (
-        f"the sample of {sampled:,} of {conversations:,} is small: with no failure in it, up to "
+        f"the sample of {sampled:,} of {conversations:,} is small: if it contains no failure, up to "
         f"{100 * hidden:.0f} % of all conversations may still fail. Set traffic.sampling.number = {advised} to "
         f"lower this to {100 * _compute_hidden_failure_share(advised, conversations):.1f} %."
     )
 
 
 def _compute_hidden_failure_share(sampled: int, conversations: int) -> float:
-    """Return how large the share of failures may still be if the sample has no failure, with 95 % confidence."""
+    """Return the largest possible share of failures if the sample has no failure, with 95 % confidence."""
     return compute_finite_population_limits(0, sampled, conversations, confidence=0.9)[1]

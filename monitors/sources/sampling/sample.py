@@ -1,26 +1,27 @@
 """Sample the conversations of a nightly run.
 
 The sample is reproducible and does not depend on the order of the conversations. Each conversation has a place: a
-number from 0 to 1, computed as a hash of its id, the target and the night.
+number from 0 to 1, computed as a hash of the conversation's id, the target and the night.
 
 - A sample by number takes the conversations with the lowest places in each stratum. Every conversation of a stratum
   has the same inclusion probability: sampled / conversations.
 - A sample by rate takes the conversations whose place is below the rate. Whether a conversation is sampled does not
   depend on other conversations, unless its stratum would get fewer than the minimum.
-- The sample of a larger number or rate contains the sample of a smaller one.
+- The sample for a larger number or rate contains the sample for a smaller number or rate.
 
 A sample by number is divided among the strata one conversation at a time. Four rules take turns: the next
-conversation goes to the stratum with the fewest sampled conversations, then to a stratum chosen by size, then to
-one chosen by its claim (its risk or its expected spread), then by size again. Each stratum therefore gets some
-conversations, even if another stratum has a large claim. Half of the sample goes to strata that are behind their
-share of all conversations. A sampled conversation therefore stands for at most about twice as many conversations as
-in a simple sample. Conversations that stand for many others widen the interval (`monitors.stats.stratified`).
+conversation goes to the stratum with the fewest sampled conversations, then to a stratum chosen by size, then to a
+stratum chosen by its claim (its risk or its expected spread), then again to a stratum chosen by size. Each stratum
+therefore gets some conversations, even if another stratum has a large claim. Half of the sample goes to strata that
+are behind their share of all conversations. Therefore, a sampled conversation represents at most about twice as
+many conversations as in a simple sample. Conversations that represent many others widen the interval
+(`monitors.stats.stratified`).
 
 By size and by claim, the next conversation goes to the stratum with the largest value / sqrt(k (k + 1)), where k is
 the number of conversations that the stratum already has: T. Wright, "The equivalence of Neyman optimum allocation
 for sampling and equal proportions for apportioning the U.S. House of Representatives", The American Statistician 66
 (2012). If the claim is size times spread, this is the allocation of least variance in whole numbers. Each turn
-depends only on the turns before it. A larger sample therefore contains a smaller sample, which would not be true
+depends only on the turns before it. Therefore, a larger sample contains a smaller sample, which would not be true
 for rounded shares.
 
 The expected failure rate of a stratum comes from a prior and from earlier runs.
@@ -48,10 +49,10 @@ from monitors.stats.agreement import Confusion
 
 
 class ExpectedRate(NamedTuple):
-    """An expected failure rate from 0 to 1, and how certain it is.
+    """An expected failure rate from 0 to 1, and its certainty.
 
-    ``weight`` is the number of graded conversations that would make the rate as certain. It is above 0. If it is
-    infinite, the rate is exactly known. Rate and weight define a Beta distribution.
+    ``weight`` is the number of graded conversations that would make the rate equally certain. It is greater than 0.
+    If ``weight`` is infinite, the rate is exactly known. Rate and weight define a Beta distribution.
     """
 
     rate: float
@@ -59,7 +60,7 @@ class ExpectedRate(NamedTuple):
 
 
 DEFAULT_PRIOR = ExpectedRate(0.01, 20.0)
-"""The rate before the first night: one failure in 100 conversations, with the weight of 20 conversations."""
+"""The expected failure rate before the first night: 1 in 100 conversations, with the weight of 20 conversations."""
 
 
 def compute_expected_rates(
@@ -79,9 +80,9 @@ def compute_expected_rates(
 def compute_judged_rate(expected: ExpectedRate, confusion: Confusion) -> ExpectedRate:
     """Return the expected share of conversations that a judge with the errors in ``confusion`` will fail.
 
-    ``expected`` is the true failure rate. The judge also fails some right answers, and passes some wrong ones. The
-    weight of the result is that of the Beta distribution with the mean and variance of the converted rate. The
-    reviews in ``confusion`` must include both right and wrong answers.
+    ``expected`` is the true failure rate. The judge also fails some right answers, and passes some wrong answers.
+    The weight of the result is the weight of the Beta distribution with the mean and variance of the converted
+    rate. The reviews in ``confusion`` must include both right and wrong answers.
     """
     false_fails = confusion.failed_right / (confusion.failed_right + confusion.passed_right)
     true_fails = confusion.failed_wrong / (confusion.failed_wrong + confusion.passed_wrong)
@@ -100,13 +101,13 @@ class NextStratumRule(StrEnum):
     CLAIM = "claim"
     """Choose a stratum that must be sampled completely.
 
-    Otherwise choose the one that is furthest behind its claim.
+    If there is none, choose the stratum that is furthest behind its claim.
     """
 
 
 BY_RISK: Final = (NextStratumRule.EQUAL, NextStratumRule.SIZE, NextStratumRule.CLAIM, NextStratumRule.SIZE)
 BY_SPREAD: Final = (NextStratumRule.EQUAL, NextStratumRule.CLAIM, NextStratumRule.CLAIM, NextStratumRule.CLAIM)
-"""The order of rules if the claim is size times spread. This claim already gives the narrowest interval."""
+"""The order of the rules if the claim is size times spread. This claim already gives the narrowest interval."""
 
 
 class StratumClaim(NamedTuple):
@@ -122,9 +123,9 @@ def allocate_sample(
 ) -> tuple[int, ...]:
     """Return the number of conversations to sample from each stratum.
 
-    Each stratum first gets the ``minimum``, which is at least 1. The rest is allocated by the rules in ``turns``. A
-    stratum gets at most its size. The sum is ``budget``. It is larger if the minimums together are larger, and
-    smaller if there are fewer conversations.
+    Each stratum first gets the ``minimum``, which is at least 1. The remaining budget is allocated by the rules in
+    ``turns``. A stratum gets at most its size. The sum of the numbers is ``budget``. The sum is larger if the total
+    of the minimums is larger, and smaller if there are fewer conversations.
     """
     if budget >= sum(claim.conversations for claim in claims):
         return tuple(claim.conversations for claim in claims)
@@ -143,9 +144,10 @@ def allocate_sample(
 
 
 class _StratumQueue:
-    """The strata that have conversations left, in the order in which one rule chooses them.
+    """The strata that still have conversations, in the order in which one rule chooses them.
 
-    ``sampled`` has the present number of sampled conversations of each stratum. The caller changes it.
+    ``sampled`` contains the present number of sampled conversations of each stratum. The caller changes
+    ``sampled``.
     """
 
     def __init__(self, turn: NextStratumRule, claims: Sequence[StratumClaim], sampled: Sequence[int]) -> None:
@@ -155,7 +157,7 @@ class _StratumQueue:
             self.add_stratum_if_any_left(index)
 
     def add_stratum_if_any_left(self, index: int) -> None:
-        """Add a stratum with its present count, if it has conversations left."""
+        """Add a stratum with its present count if the stratum still has conversations."""
         count = self._sampled[index]
         if count < self._claims[index].conversations:
             heapq.heappush(self._entries, (_compute_rank(self._turn, self._claims[index], count), index, count))
@@ -179,28 +181,28 @@ def _compute_rank(turn: NextStratumRule, claim: StratumClaim, count: int) -> flo
 
 
 class Seed(NamedTuple):
-    """The target and the night of a sample. With the same conversations, they give the same sample."""
+    """The target and the night of a sample. With the same conversations, the same seed gives the same sample."""
 
     target: str
     day: date
 
 
 SPARE_CANDIDATES: Final = 64
-"""Number of additional candidates of each stratum. They replace candidates that are withdrawn."""
+"""Number of additional candidates of each stratum. They replace withdrawn candidates."""
 
 Strata = Mapping[str, Sequence[Conversation]]
-"""The conversations of each non-empty stratum, the gravest stratum first."""
+"""The conversations of each non-empty stratum, the most severe stratum first."""
 
 
 class Sample(NamedTuple):
-    """The sampled conversations and the counts of the non-empty strata, the gravest first."""
+    """The sampled conversations, and the counts of the non-empty strata, the most severe stratum first."""
 
     sampled: tuple[SampledConversation, ...]
     strata: tuple[StratumCount, ...]
 
 
 def group_latest_by_stratum(conversations: Iterable[Conversation], facts: TargetFacts) -> Strata:
-    """Group conversations by stratum. If two have the same id, only the one that was completed last counts."""
+    """Group conversations by stratum. If several have the same id, only the one that was completed last counts."""
     latest: dict[str, Conversation] = {}
     for conversation in conversations:
         earlier = latest.get(conversation.id)
@@ -215,11 +217,11 @@ def group_latest_by_stratum(conversations: Iterable[Conversation], facts: Target
 
 
 class Candidates:
-    """Collect the conversations that a nightly run may sample while it reads: the lowest places of each stratum.
+    """Collects the conversations that a nightly run may sample: the lowest places of each stratum.
 
-    A sample by number takes at most that number of conversations of a stratum, and no more are stored. The memory
-    therefore depends on the size of the sample and not on the traffic. `SPARE_CANDIDATES` more candidates replace
-    withdrawn ones. ``sizes`` counts all conversations of each stratum.
+    A sample by number takes at most that number of conversations from a stratum, and no more are stored. Memory use
+    therefore depends on the size of the sample and not on the traffic. `SPARE_CANDIDATES` additional candidates
+    replace withdrawn candidates. ``sizes`` counts all conversations of each stratum.
     """
 
     def __init__(self, settings: SamplingSettings, seed: Seed) -> None:
@@ -275,7 +277,7 @@ class Candidates:
         return _sample_members(self.sort_candidates_by_place(), self.sizes, self._settings, expected)
 
     def _can_be_candidate(self, stratum: str, position: float) -> bool:
-        """Return whether a conversation at this place is or would be a candidate."""
+        """Return whether a conversation at this place is a candidate or would become one."""
         heap = self._farthest[stratum]
         if self._settings.budget is None and position < _compute_sampling_rate(stratum, self._settings):
             return True
@@ -297,9 +299,9 @@ def sample_strata(
 ) -> Sample:
     """Sample from the strata of a nightly run.
 
-    ``expected`` has the rates for Neyman's allocation. A stratum that is missing there has the rate 0.5. For a
-    sample by rate, the inclusion probability is computed before sampling and includes the minimum. Estimates do not
-    use this probability: they use the counts of sampled conversations, which are exact.
+    ``expected`` contains the rates for Neyman's allocation. A stratum that is missing in ``expected`` has the rate
+    0.5. For a sample by rate, the inclusion probability is computed before sampling and includes the minimum.
+    Estimates do not use this probability: they use the counts of sampled conversations, which are exact.
     """
     ranked = {name: _rank_members(conversations, seed) for name, conversations in members.items()}
     return _sample_members(
@@ -313,9 +315,9 @@ def _sample_members(
     settings: SamplingSettings,
     expected: Mapping[str, ExpectedRate],
 ) -> Sample:
-    """Sample from strata of these ``sizes``.
+    """Sample from strata with these ``sizes``.
 
-    ``ranked`` has the candidates of each stratum, the lowest place first.
+    ``ranked`` contains the candidates of each stratum, the lowest place first.
     """
     if settings.budget is None:
         allocated = {
@@ -342,7 +344,10 @@ def _sample_members(
 def allocate_by_stratum(
     sizes: Mapping[str, int], settings: SamplingSettings, expected: Mapping[str, ExpectedRate]
 ) -> Mapping[str, int]:
-    """Return how many conversations of each stratum are in a sample by number. It does not apply to a rate."""
+    """Return the number of conversations from each stratum in a sample by number.
+
+    The function does not apply to a sample by rate.
+    """
     nonempty = [stratum for stratum in list_strata(settings) if sizes.get(stratum.name)]
     claims: list[StratumClaim] = []
     for stratum in nonempty:
@@ -385,7 +390,10 @@ def _make_recency_key(conversation: Conversation) -> tuple[str, str]:
 
 
 def compute_pseudorandom_place(conversation_id: str, seed: Seed) -> float:
-    """Return a conversation's place on that night, from 0 to below 1. It has the first 53 bits of a SHA-256."""
+    """Return a conversation's place on the night of the seed, from 0 (inclusive) to 1 (exclusive).
+
+    The place is computed from the first 53 bits of a SHA-256 hash.
+    """
     parts = (seed.target, seed.day.isoformat(), conversation_id)
     digest = hashlib.sha256("\0".join(parts).encode()).digest()
     return (int.from_bytes(digest[:8]) >> 11) / (1 << 53)
@@ -401,7 +409,7 @@ def _compute_sampling_rate(name: str, settings: SamplingSettings) -> float:
 def _compute_count_and_probability(
     members: Sequence[_RankedConversation], size: int, rate: float, settings: SamplingSettings
 ) -> tuple[int, float]:
-    """Return the number to sample, and the inclusion probability of each conversation."""
+    """Return the number of conversations to sample, and the inclusion probability of each conversation."""
     minimum = min(settings.minimum_per_stratum, size)
     below = bisect_left(members, rate, key=lambda candidate: candidate.place)
     return max(minimum, below), compute_inclusion_probability(size, rate, minimum)
@@ -411,8 +419,9 @@ def compute_inclusion_probability(conversations: int, rate: float, minimum: int)
     """Return the probability with which a conversation of a stratum is sampled at ``rate``.
 
     ``conversations`` is the number of conversations in the stratum, and at least ``minimum`` of them are sampled.
-    All are equally likely. The probability is the expected number of sampled conversations divided by the number of
-    all conversations. The number of sampled conversations is a binomial count, or the minimum if this is larger.
+    All conversations are equally likely. The probability is the expected number of sampled conversations divided by
+    the number of all conversations. The number of sampled conversations is a binomial count, or the minimum if the
+    minimum is larger.
     """
     if rate >= 1 or minimum >= conversations:
         return 1.0

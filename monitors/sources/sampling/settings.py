@@ -1,4 +1,4 @@
-"""The sampling of conversations in a nightly run."""
+"""The settings for sampling conversations in a nightly run."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class SamplingMode(StrEnum):
     """The way in which conversations are sampled."""
 
     SIMPLE = "simple"
-    """Each conversation has the same probability to be sampled."""
+    """Each conversation has the same probability of being sampled."""
     STRATIFIED = "stratified"
-    """Each sign of risk has its own stratum. Rare suspicious conversations are then sampled, too."""
+    """Each sign of risk has its own stratum, so that rare suspicious conversations are also sampled."""
 
 
 class RiskSign(StrEnum):
@@ -44,7 +44,7 @@ class RiskSign(StrEnum):
 
 
 class Allocation(StrEnum):
-    """How the sample is divided among the strata, after each stratum got its minimum.
+    """The rule that divides the sample among the strata, after each stratum has received its minimum.
 
     A quarter is always divided equally.
     """
@@ -52,9 +52,9 @@ class Allocation(StrEnum):
     RISK = "risk"
     """Half is divided by size, and a quarter by size times ``risk_weights``. Strata with a higher risk get more."""
     NEYMAN = "neyman"
-    """Three quarters are divided by size times the spread of earlier runs.
+    """Three quarters are divided by size times the spread in earlier runs.
 
-    This gives the narrowest interval for the overall rate.
+    This allocation gives the narrowest interval for the overall rate.
     """
 
 
@@ -83,16 +83,18 @@ class SamplingSettings(BaseModel):
     )
     number: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description=f"how many conversations a night; when neither this nor rate is set, {DEFAULT_NUMBER} for a "
-        f"judge, and without one all, up to {MAX_BY_RULES:,}",
+        description=f"number of conversations per night; if neither number nor rate is set, {DEFAULT_NUMBER} with "
+        "a "
+        f"judge; without a judge, all conversations up to {MAX_BY_RULES:,}",
     )
     rate: Annotated[float, Field(gt=0, le=1)] | None = Field(
         default=None,
-        description="share of the conversations, instead of number; with strata, multiplied by their risk weight",
+        description="share of the conversations, instead of number; with strata, the share is multiplied by the "
+        "risk weight",
     )
     minimum_per_stratum: Annotated[int, Field(ge=1)] = Field(
         default=1,
-        description="minimum number of conversations from each stratum, even above number",
+        description="minimum number of conversations from each stratum, even if the sum is larger than number",
     )
     signs: Annotated[tuple[RiskSign, ...], Field(min_length=1)] = Field(
         default=tuple(RiskSign),
@@ -105,26 +107,29 @@ class SamplingSettings(BaseModel):
     )
     allocation: Allocation = Field(
         default=Allocation.RISK,
-        description="how to divide number: a quarter equally to all strata, the rest with `risk` by size and "
-        "risk_weights, with `neyman` by the rates of earlier nights (only with number)",
+        description="how to divide number: a quarter equally among all strata, and three quarters with `risk` by "
+        "size and "
+        "risk_weights, or with `neyman` by the rates of earlier nights (only with number)",
     )
     risk_weights: dict[RiskSign, Weight] = Field(
         default_factory=_build_default_weights,
-        description="weight of a conversation with this sign; 1 without a sign: with a rate it multiplies the "
-        "rate, with a number it decides a quarter of the number",
+        description="weight of a conversation with this sign (without a sign, the weight is 1): with a rate, the "
+        "weight "
+        "multiplies the rate; with a number, it decides how a quarter of the number is divided",
     )
     primary_path: str | None = Field(
         default=None,
         min_length=1,
-        description="name of the path or model that must answer; any other is a fallback. Without this key, there "
-        "is no fallback",
+        description="name of the path or model that must answer; any other path or model counts as a fallback. "
+        "Without "
+        "this key, nothing counts as a fallback",
     )
     main_language: Language = Field(
         default=Language.ENGLISH,
-        description="the main language, which gets no stratum",
+        description="the main language, which does not get a stratum",
     )
     latency_objective_ms: Annotated[float, Field(gt=0)] = Field(
-        default=4_000, description="milliseconds after which a reply is slow"
+        default=4_000, description="number of milliseconds after which a reply is slow"
     )
 
     @model_validator(mode="after")
@@ -139,7 +144,7 @@ class SamplingSettings(BaseModel):
 
     @property
     def budget(self) -> int | None:
-        """The number of conversations to sample, or ``None`` if a rate is set."""
+        """Return the number of conversations to sample, or ``None`` if a rate is set."""
         return None if self.rate is not None else self.number or DEFAULT_NUMBER
 
     def with_number_for_rules(self) -> Self:
@@ -152,8 +157,8 @@ class SamplingSettings(BaseModel):
         return self.model_copy(update={"number": MAX_BY_RULES}) if unset else self
 
     def get_weight(self, sign: RiskSign | None) -> float:
-        """Return how many times more likely a conversation with this sign is sampled than one without a sign.
+        """Return how many times more often a conversation with ``sign`` is sampled than one without a sign.
 
-        The result is 1 for ``None``.
+        The result is 1 if ``sign`` is ``None``.
         """
         return self.risk_weights.get(sign, 1.0) if sign else 1.0

@@ -46,7 +46,7 @@ def list_strata(settings: SamplingSettings) -> tuple[Stratum, ...]:
 def find_stratum_name(conversation: Conversation, target: TargetFacts) -> str:
     """Return the name of the stratum of a conversation.
 
-    It is the stratum of the first sign in ``settings.signs`` that the conversation shows.
+    The stratum is determined by the first sign in ``settings.signs`` that the conversation shows.
     """
     if target.settings.mode is SamplingMode.SIMPLE:
         return ALL_STRATUM

@@ -1,4 +1,4 @@
-"""Build the source of conversations that the settings describe."""
+"""Build the conversation source that the settings describe."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def build_traffic_source(
 ) -> TrafficSource:
     """Return the configured source. Raises `ConfigError`, which names a missing environment variable.
 
-    ``open_browser`` is called only for ``kind = "page"``, once for each reading. ``parquet`` reads Parquet files.
-    ``allowed_origins`` and ``private_network`` are settings of the target. They allow internal addresses for files
-    and exports.
+    ``open_browser`` is called only for ``kind = "page"``, once each time the source is read. ``parquet`` reads
+    Parquet files. ``allowed_origins`` and ``private_network`` are settings of the target that allow internal
+    addresses for files and exports.
     """
 
     def build_guard(*addresses: str) -> AddressGuard:

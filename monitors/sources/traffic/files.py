@@ -1,7 +1,7 @@
 """Read conversations from files: JSON, JSON lines, tables or Parquet.
 
 The files may be on this machine, at http addresses, or anywhere that fsspec can open. JSON lines and tables need
-little memory, even if a file is large. Files are read in a thread, because reading them would block the event loop.
+little memory, even if a file is large. Files are read in a thread, because reading would block the event loop.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ class ByteStream(Protocol):
 
 
 class UnpackedStream:
-    """Decompress a stream. If it is incomplete, all its data is returned before ``EOFError``."""
+    """Decompresses a stream.
+
+    If the stream is incomplete, all its data is returned before ``EOFError`` is raised.
+    """
 
     def __init__(self, packed: IO[bytes]) -> None:
         self._unpacking = gzip.GzipFile(fileobj=packed)
@@ -66,10 +69,10 @@ class UnpackedStream:
 
 
 class StreamLine(NamedTuple):
-    """One line without its line end.
+    """One line without its line ending.
 
-    If the line was too long, only its start is in ``raw``, and ``length`` is its full length in bytes.
-    ``ended`` is false for a last line without a line end. ``number`` starts at 1.
+    If the line was too long, ``raw`` contains only its start, and ``length`` is its full length in bytes.
+    ``ended`` is false for a last line without a line ending. ``number`` starts at 1.
     """
 
     number: int
@@ -95,15 +98,15 @@ def read_lines(stream: ByteStream, *, max_bytes: int) -> Iterator[StreamLine]:
 Value = TypeVar("Value")
 
 HEAD_BYTES: Final = 1 << 16
-"""How many bytes `FileTrafficSource.check_readable` reads of a file."""
+"""Number of bytes that `FileTrafficSource.check_readable` reads from a file."""
 BATCH_SIZE = 256
-"""Number of values that are read at a time, because each change of threads costs time."""
+"""Number of values that are read at a time, because each switch between threads costs time."""
 
 
 async def iterate_in_thread(values: Generator[Value]) -> AsyncGenerator[Value]:
     """Yield the values of a blocking iterator, which is read in a thread.
 
-    If an error occurs, the values that were read before it are yielded first. If this generator is closed or
+    If an error occurs, the values that were read before the error are yielded first. If this generator is closed or
     cancelled, it waits for the current step of ``values`` and then closes ``values``.
     """
     batches = _collect_batches(values)
@@ -153,26 +156,26 @@ _FORMATS: Final = {
 _MEGABYTE: Final = 1_000_000
 _REFUSED_STATUSES: Final = (401, 403)
 _ENDPOINT_OPTIONS: Final = {"s3": "endpoint_url", "s3a": "endpoint_url", "hf": "endpoint"}
-"""For each protocol of fsspec, the name of the option with the address of the service."""
+"""The name of the fsspec option that contains the address of the service, for each protocol."""
 
 MAX_DOCUMENT_BYTES: Final = 256 * _MEGABYTE
-"""Maximum size of a JSON document, because it is completely in memory."""
+"""Maximum size of a JSON document, because the whole document is held in memory."""
 _ITEM_LISTS: Final = get_names("inside", "lists")
 _DELIMITERS: Final = ",;\t|"
 
 ParquetReader = Callable[[Path], Iterator[list[dict[str, Any]]]]
-"""Yield the rows of a local file in batches. Raises ``ValueError`` if the file is not Parquet."""
+"""A function that yields the rows of a local file in batches. Raises ``ValueError`` if the file is not Parquet."""
 
 
 _WEB: Final = ("http://", "https://")
 DOWNLOAD_DEADLINE_S: Final = 3600.0
 READ_TIMEOUT_S: Final = 60.0
-"""Maximum seconds to wait for the next data of a file."""
+"""Maximum time in seconds to wait for the next data of a file."""
 MAX_DOWNLOAD_BYTES: Final = 20_000_000_000
 
 
 class _File(NamedTuple):
-    """A file to read, with its file system, its path and its name for messages.
+    """A file to read, with its file system, its path, and its name in messages.
 
     A file at an http address has no file system.
     """
@@ -201,9 +204,9 @@ class _WebStream:
 class FileTrafficSource:
     """A `TrafficSource` that reads files.
 
-    ``headers`` are sent to http addresses. Buckets and the Hub get their credentials from the environment. If a
-    file cannot be read, the other files are read before the error is raised. ``guard`` checks redirects. By
-    default, it allows the host of the address and all public addresses.
+    ``headers`` are sent to http addresses. Credentials for buckets and the Hub come from the environment. If a file
+    cannot be read, all other files are read before the error is raised. ``guard`` checks redirects. By default, the
+    guard allows the host of the address and all public addresses.
     """
 
     def __init__(
@@ -263,7 +266,7 @@ class FileTrafficSource:
         if pattern.startswith(_WEB):
             if _is_glob(pattern):
                 raise SourceUnavailable(
-                    f"{strip_secrets(pattern)}: a web server cannot list files; name each file in traffic.at"
+                    f"{strip_secrets(pattern)}: a web server cannot list files; list each file in traffic.at"
                 )
             return [_File(None, pattern, strip_secrets(pattern))]
         try:
@@ -313,7 +316,8 @@ class FileTrafficSource:
     def _open_file(self, file: _File, *, block_size: int | None = None) -> Generator[Any]:
         """Open a local or remote file as a stream of bytes for the ``with`` block.
 
-        A bucket sends at least ``block_size`` bytes at a time. Its client's own default is several megabytes.
+        A bucket sends at least ``block_size`` bytes at a time. The default of the bucket's client is several
+        megabytes.
         """
         if file.system is not None:
             if "file" in file.system.protocol and not Path(file.path).is_file() and Path(file.path).exists():
@@ -412,9 +416,9 @@ def _refuse_web_page(raw: bytes, name: str) -> None:
 
 
 def parse_lines(lines: Iterable[StreamLine], before: str) -> Iterator[LocatedItem | SourceWarning]:
-    """Yield the item of each line. A list in a line has several items.
+    """Yield the item of each line. If a line is a list, yield each element as an item.
 
-    The place of an item is ``before`` and the number of the line.
+    The place of an item is ``before`` followed by the number of the line.
     """
     for line in lines:
         if not strip_blanks(line.raw):
@@ -453,7 +457,7 @@ def _read_document(stream: ByteStream, name: str) -> Iterator[LocatedItem | Sour
 
 
 def _read_table(lines: Iterator[StreamLine], name: str) -> Iterator[LocatedItem]:
-    """Yield the rows of a table as objects. The first row has the names of the fields."""
+    """Yield the rows of a table as objects. The first row contains the field names."""
     header = strip_blanks(next(lines).raw).decode("utf-8", "replace")
     delimiter = max(_DELIMITERS, key=header.count)
     csv.field_size_limit(sys.maxsize)
@@ -472,7 +476,8 @@ def detect_format(path: str, configured: FileFormat) -> tuple[FileFormat, bool]:
     file_format = _FORMATS.get((name.with_suffix("") if packed else name).suffix.lower())
     if file_format is None:
         raise ConfigError(
-            f"traffic.format: the name of {strip_secrets(path)} does not show the format; set jsonl, json, csv or "
+            f"traffic.format: the file name in {strip_secrets(path)} does not show the format; set jsonl, json, "
+            "csv or "
             "parquet"
         )
     return file_format, packed
@@ -480,11 +485,11 @@ def detect_format(path: str, configured: FileFormat) -> tuple[FileFormat, bool]:
 
 def _parse_line(line: StreamLine, place: str) -> LocatedItem | SourceWarning:
     if line.length > len(line.raw):
-        return _build_unreadable_warning(place, f"a line of {line.length:,} bytes (traffic.longest_line_mb)")
+        return _build_unreadable_warning(place, f"line of {line.length:,} bytes (traffic.longest_line_mb)")
     try:
         return LocatedItem(place, parse_json(line.raw))
     except ValueError as error:
-        note = "" if line.ended else "; it has no line end, so the application may still be writing it"
+        note = "" if line.ended else "; the line has no line ending, so the application may still be writing it"
         return _build_unreadable_warning(place, f"{error}{note}")
 
 
@@ -513,5 +518,5 @@ def _build_unreadable_error(name: str, error: Exception) -> SourceUnavailable:
     if isinstance(error, ImportError) or type(error) is ValueError:  # no package for it, an unknown protocol
         return SourceUnavailable(f"{name} cannot be read: {type(error).__name__}: {str(error)[:200]}")
     return SourceUnavailable(
-        f"{name} cannot be read ({type(error).__name__}): check that it exists, is complete, and may be read"
+        f"{name} cannot be read ({type(error).__name__}): check that the file exists, is complete, and is readable"
     )

@@ -1,4 +1,4 @@
-"""Read conversations from a JSON export over HTTP that has several pages.
+"""Read conversations from a paginated JSON export over HTTP.
 
 Retries, time and size are limited. Pages are requested only from the host in the settings.
 """
@@ -36,7 +36,7 @@ from monitors.sources.traffic.settings import HttpTraffic, TimeFormat
 from monitors.sources.traffic.source import RECENT
 
 _RETRY_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-"""HTTP statuses after which a request is repeated (RFC 9110, RFC 6585). Common proxies send 52x."""
+"""HTTP statuses after which a request is retried (RFC 9110, RFC 6585). Common proxies send 52x."""
 _REFUSED_STATUSES: Final = frozenset({401, 403})
 
 
@@ -49,7 +49,7 @@ class ExportPage(NamedTuple):
 
 
 class ExportClient:
-    """Request the pages of an export. Messages contain no token and no parameters of an address."""
+    """Requests the pages of an export. Messages contain neither the token nor the parameters of an address."""
 
     def __init__(
         self,
@@ -109,7 +109,8 @@ class ExportClient:
             raise SourceUnavailable(f"{strip_url_secrets(url)}: {error}") from None
         except BodyTooLarge:
             raise SourceUnavailable(
-                f"{strip_url_secrets(url)}: a page of more than {self._settings.page_most_mb:g} MB; ask for fewer "
+                f"{strip_url_secrets(url)}: a page is larger than {self._settings.page_most_mb:g} MB; request "
+                "fewer "
                 "items (traffic.size_parameter, traffic.size) or raise traffic.page_most_mb"
             ) from None
         except (TimeoutError, httpx.TimeoutException):
@@ -150,7 +151,7 @@ class ExportClient:
 def _parse_body(body: bytes) -> Any:
     """Return the parsed JSON.
 
-    If it has bytes that are not UTF-8, these bytes become U+FFFD, and the rest is read.
+    Bytes that are not UTF-8 are replaced with U+FFFD, and the remaining bytes are read.
     """
     try:
         return parse_json(body)
@@ -159,10 +160,10 @@ def _parse_body(body: bytes) -> Any:
 
 
 def resolve_link_on_same_host(url: str, link: str, action: str) -> str:
-    """Return the absolute address of a link. ``action`` says in errors where the link comes from.
+    """Return the absolute address of a link. ``action`` states in errors where the link comes from.
 
-    Raises `SourceUnavailable` if the link leads to another host, because the token must not be sent there. A change
-    from http to https on the same host is allowed.
+    Raises `SourceUnavailable` if the link leads to another host, because the token must not be sent to another
+    host. A change from http to https on the same host is allowed.
     """
     base = httpx.URL(url)
     try:
@@ -192,7 +193,7 @@ _HAS_MORE_PATHS: Final = ("has_more", "hasMore", "meta.has_more", "paging.has_mo
 
 _PAGING_HINT: Final = "set page_parameter, next_link or cursor of this source"
 _COMMON_PAGE_SIZES: Final = frozenset({10, 20, 25, 30, 50, 100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000})
-"""Common page sizes. If a page has exactly one of these numbers of items, it may not be the last page."""
+"""Common page sizes. If the number of items on a page is one of these, the page may not be the last page."""
 _TOTAL_PATHS: Final = ("total", "total_count", "totalCount", "meta.total", "paging.total", "pagination.total")
 
 
@@ -212,8 +213,8 @@ def build_first_url(settings: HttpTraffic, window: Window) -> str:
 def find_next_url(settings: HttpTraffic, url: str, page: ExportPage, number: int) -> str | None:
     """Return the address of the next page, or ``None`` after the last page.
 
-    ``page`` was read from ``url`` and has the number ``number``, counted from 0. Raises `SourceUnavailable` if the
-    next page is on another host.
+    ``page`` was read from ``url``, and ``number`` is the number of this page, counted from 0. Raises
+    `SourceUnavailable` if the next page is on another host.
     """
     if settings.page_parameter is not None:
         return set_parameters(url, {settings.page_parameter: str(settings.first_page + number + 1)})
@@ -240,7 +241,7 @@ def _find_next_link(settings: HttpTraffic, url: str, document: Any) -> str | Non
 
 
 def explain_missing_pages(settings: HttpTraffic, page: ExportPage, items: int) -> str | None:
-    """Return a text that says why more pages may follow a single page. ``None`` if it is the last page."""
+    """Return the reason why more pages may follow a single page, or ``None`` if it is the last page."""
     document = page.document
     if settings.page_parameter is not None or page.headers.get("link"):
         return None
@@ -257,7 +258,7 @@ def explain_missing_pages(settings: HttpTraffic, page: ExportPage, items: int) -
     if has_paging_keys or total is not None or not is_full:
         return None
     count = f"{plural(items, 'item')}, like a full page"
-    return f"the page has {count}, and no next page: there may be more; {_PAGING_HINT}"
+    return f"the page has {count} and no link to a next page, but there may be more items; {_PAGING_HINT}"
 
 
 def _is_count(value: Any) -> bool:
@@ -294,7 +295,7 @@ def _format_time(time: datetime, time_format: TimeFormat) -> str:
 
 
 class HttpTrafficSource:
-    """A `TrafficSource` that reads an export. ``headers`` are sent only to its own host."""
+    """A `TrafficSource` that reads an export. ``headers`` are sent only to the host of the export."""
 
     def __init__(
         self,
@@ -313,7 +314,10 @@ class HttpTrafficSource:
     async def read_conversations(
         self, since: datetime, until: datetime
     ) -> AsyncGenerator[Conversation | SourceWarning]:
-        """See `TrafficSource.read_conversations`. The next page is requested only when the caller continues."""
+        """See `TrafficSource.read_conversations`.
+
+        A page is requested only when the caller requests more conversations.
+        """
         window = Window(since, until)
         async with (
             ExportClient.connect(self._settings, self._headers, self._sleep, self._guard) as client,
@@ -341,7 +345,7 @@ class HttpTrafficSource:
     ) -> AsyncGenerator[tuple[int, list[Any], str | None]]:
         """Yield the number and the items of each page, and a text if more pages may follow.
 
-        The text is ``None``, except after a single page that may not be the last one.
+        The text is ``None``, except after a single page that may not be the last page.
         """
         url, requested, last_sha256 = build_first_url(self._settings, window), set[str](), ""
         for number in range(self._settings.most_pages):
@@ -357,7 +361,7 @@ class HttpTrafficSource:
             if next_page_url is None or (next_page_url in requested and not items):
                 return
             if next_page_url in requested:
-                raise SourceUnavailable(f"{self.name}: page {number + 1} names an earlier page as its next page")
+                raise SourceUnavailable(f"{self.name}: page {number + 1} gives an earlier page as its next page")
             url, last_sha256 = next_page_url, page.sha256
         raise ConfigError(
             f"traffic.most_pages = {self._settings.most_pages:,}: {self.name} has more pages, which Lookout did "

@@ -34,14 +34,14 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 def strip_blanks(raw: bytes) -> bytes:
-    """Return the text without byte order mark, white space and zero bytes at its start and end."""
+    """Return the text without a byte order mark, and without white space and zero bytes at its start and end."""
     return raw.strip(_BLANK).removeprefix(_BOM).strip(_BLANK)
 
 
 def parse_json(raw: bytes) -> Any:
     """Return the parsed JSON.
 
-    Raises ``ValueError``, which says what is wrong and where, but does not quote the text.
+    Raises ``ValueError``, which states the problem and its position, but does not quote the text.
     """
     text = strip_blanks(raw)
     try:
@@ -69,16 +69,16 @@ _REQUEST_ID_PATHS: Final = ("request_id", "trace_id", "run_id")
 _MAX_UNDATED_ITEMS: Final = 1_000
 """Maximum number of items without a time that are stored until an item has a time."""
 _MAX_SHOWN_CHARACTERS: Final = 60
-"""Maximum number of characters of a time that cannot be read, in a warning."""
+"""Maximum number of characters of an unreadable time that a warning shows."""
 _CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]m)?", re.IGNORECASE)
 _VISIT_PAUSE: Final = timedelta(hours=4)
 _MAX_VISIT: Final = timedelta(days=1)
-"""Maximum time before the window at which a session that ends in the window may have begun."""
+"""Maximum time by which a session that ends in the window may have begun before the window."""
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
 
 
 class Window(NamedTuple):
-    """The period to read: from ``since`` to ``until``, where ``until`` is not included."""
+    """The period to read: from ``since`` (inclusive) to ``until`` (exclusive)."""
 
     since: datetime
     until: datetime
@@ -111,8 +111,8 @@ def parse_conversations(
     """Yield conversations and warnings for the items that were completed in the window.
 
     An item without a readable time gets the time of the item before it, because logs are written in order. A row
-    with only one message is added to ``visits``, and the caller reads the joined conversations from there at the
-    end. Without ``visits``, they are yielded at the end.
+    with only one message is added to ``visits``, and the caller reads the joined conversations from ``visits`` at
+    the end. Without ``visits``, the joined conversations are yielded at the end.
     """
     return (located.record for located in parse_located_conversations(located_items, fields, window, visits))
 
@@ -157,9 +157,9 @@ def parse_located_conversations(
 def _add_time_to_window_warnings(
     warnings: Iterable[SourceWarning], at: datetime | None, window: Window
 ) -> Iterator[LocatedRecord]:
-    """Yield the warnings with the time ``at``, if this time is in the window.
+    """Yield the warnings with the time ``at`` if this time is in the window.
 
-    If it is unknown, yield all warnings.
+    If ``at`` is unknown, yield all warnings.
     """
     if at is None or window.contains(at):
         yield from (LocatedRecord((row.place,), row.model_copy(update={"at": at})) for row in warnings)
@@ -170,7 +170,7 @@ def _find_date_order(
 ) -> tuple[Iterable[LocatedItem | SourceWarning], bool | None]:
     """Return all items, and whether the day comes first in dates such as ``03/11/2026``.
 
-    The first rows decide this. The second value is ``None`` if they do not show it.
+    The first rows determine the order. The second value is ``None`` if the rows do not show the order.
     """
     rest = iter(located_items)
     head: list[LocatedItem | SourceWarning] = []
@@ -189,7 +189,7 @@ def _find_date_order(
 
 
 def _raise_error_when_iterated(error: SourceUnavailable) -> Iterator[LocatedItem]:
-    """Raise the error that ended the reading, after all items before it were yielded."""
+    """Raise the error that ended the reading after all items before the error were yielded."""
     yield from ()
     raise error
 
@@ -233,13 +233,13 @@ def _build_no_time_warning(place: str, source_item: Any, fields: Fields) -> Sour
     value = next(find_values(source_item, fields.completed_at), None)
     shown = "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
     if shown and len(shown) <= _MAX_SHOWN_CHARACTERS and is_impersonal_id(shown):
-        order = ": no row shows whether the day or the month is first" if is_date_ambiguous(value) else ""
+        order = ": no row shows whether the day or the month comes first" if is_date_ambiguous(value) else ""
         detail += f"; the first value is {shown}{order}"
     return _build_unreadable_warning(place, detail, UnusableReason.NO_TIME)
 
 
 class _MessageRow(NamedTuple):
-    """A row that holds one message of a session."""
+    """A row that contains one message of a session."""
 
     time: datetime
     place: str
@@ -283,10 +283,10 @@ def _drop_span_name_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Visits:
-    """Join rows that contain one message each to conversations. The rows of a conversation have the same session.
+    """Joins rows that contain one message each to conversations. The rows of a conversation have the same session.
 
     After a pause of four hours, a new conversation begins in the session. The rows of the window and of the day
-    before are stored until the end.
+    before the window are stored until the end.
     """
 
     def __init__(self, fields: Fields, window: Window) -> None:
@@ -388,9 +388,9 @@ def _build_conversation(
 
 
 def hash_id_if_unsafe(source_id: str) -> Identifier:
-    """Return the id of the source if it is a valid identifier without personal data.
+    """Return the id from the source if it is a valid identifier without personal data.
 
-    Otherwise return a hash of it.
+    Otherwise, return a hash of the id.
     """
     try:
         _IDENTIFIER.validate_python(source_id)
@@ -400,7 +400,7 @@ def hash_id_if_unsafe(source_id: str) -> Identifier:
 
 
 def is_impersonal_id(origin_id: str) -> bool:
-    """Return whether an id contains no personal data. A UUID never contains any."""
+    """Return whether an id contains no personal data. A UUID never contains personal data."""
     return _UUID.fullmatch(origin_id) is not None or not find_disclosures(origin_id)
 
 

@@ -45,7 +45,7 @@ class LangSmithTrafficSource:
     async def read_conversations(
         self, since: datetime, until: datetime
     ) -> AsyncGenerator[Conversation | SourceWarning]:
-        """See `TrafficSource.read_conversations`. The end of a run is the time of its conversation."""
+        """See `TrafficSource.read_conversations`. The time of a conversation is the end of its run."""
         window, cursor, cursors = Window(since, until), None, set[str]()
         earliest = since - timedelta(seconds=self._settings.longest_run_s)
         query = RootRuns(earliest, until, self._settings.page_size, self._settings.filter)
@@ -57,7 +57,7 @@ class LangSmithTrafficSource:
                 if cursor is None:
                     return
                 if cursor in cursors:
-                    raise SourceUnavailable(f"{self.name}: its pages repeat")
+                    raise SourceUnavailable(f"{self.name}: the pages of the project repeat")
                 cursors.add(cursor)
 
     async def check_readable(self, now: datetime) -> None:
@@ -73,7 +73,7 @@ class LangSmithTrafficSource:
                 await client.store_score(conversation.origin_id, score)
 
     def _select_ended_runs(self, runs: Sequence[Any]) -> Iterator[LocatedItem]:
-        """Yield the runs that have ended, with the feedback of users. Other runs are read on a later night."""
+        """Yield the runs that have ended, with the feedback of users. All other runs are read on a later night."""
         for run in runs:
             if run.get("end_time"):
                 thumb = self._parse_thumb_and_comment(run.get("feedback_stats"))

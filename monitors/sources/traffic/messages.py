@@ -1,7 +1,7 @@
 """Read the messages of an item in the formats of common loggers.
 
 Each message has a side: the user, the reply, the context of the next reply, or unknown. Content that the user does
-not see, such as system prompts, reasoning and tool calls, has the side "silent". Such content is omitted from all
+not see, such as system prompts, reasoning and tool calls, has the side "silent". Silent content is omitted from all
 texts.
 """
 
@@ -74,7 +74,7 @@ class Side(StrEnum):
 
 
 class LoggedMessage(NamedTuple):
-    """One message: the side, the text that users see, its passages, and the logged object."""
+    """One message: its side, the text that users see, its passages, and the logged object."""
 
     side: Side
     text: str = ""
@@ -157,7 +157,7 @@ def _read_list_element(
     """Yield the messages in an element of a list: one message, or a question with its reply.
 
     ``in_pairs`` is true if other elements are questions with their replies. An element with only a question is then
-    a question that got no reply.
+    a question without a reply.
     """
     if isinstance(value, list):
         yield from _read_pair(cast("list[Any]", value), fields)
@@ -188,7 +188,7 @@ def _read_list_element(
 
 
 def is_pair_of_texts(value: Any) -> bool:
-    """Return whether a value is a question and its reply in the format of Gradio: a list of two texts or nulls."""
+    """Return whether a value is a question and its reply in Gradio's format: a list of two strings or nulls."""
     return (
         isinstance(value, list)
         and len(cast("list[Any]", value)) == PAIR_LENGTH
@@ -197,7 +197,7 @@ def is_pair_of_texts(value: Any) -> bool:
 
 
 def _read_pair(pair: list[Any], fields: Fields) -> Iterator[LoggedMessage]:
-    """Yield a question and its reply. A role and a text, as LangChain writes them, are one message."""
+    """Yield a question and its reply. A role and a text, as written by LangChain, are one message."""
     if len(pair) != PAIR_LENGTH:
         return
     texts = [_join_texts(_read_content(side, Side.USER).texts) for side in pair]
@@ -237,7 +237,7 @@ class Reply(NamedTuple):
 
 
 def read_reply(source_item: Any, fields: Fields, question: Any, depth: int = 0) -> Reply:
-    """Return the first reply in the item that has a text. If there is none, return a reply without a text.
+    """Return the first reply in the item that has a text. If there is no such reply, return a reply without a text.
 
     If a field contains a whole conversation, the messages after the user's last message are the reply.
     """
@@ -327,7 +327,7 @@ def _select_first_if_alternatives(name: str, value: Any) -> Any:
 
 
 def read_side(message: Unified, fields: Fields, paths: tuple[str, ...] | None = None) -> Side | None:
-    """Return the side of a message by its role, or ``None`` if the message has no role."""
+    """Return the side of a message based on its role, or ``None`` if the message has no role."""
     if not _SIDE_KEYS.isdisjoint(message) and (side := _read_side_without_role(message)) is not None:
         return side
     inner = message.get("message")
@@ -342,7 +342,7 @@ def read_side(message: Unified, fields: Fields, paths: tuple[str, ...] | None = 
 
 
 def _read_side_without_role(message: Unified) -> Side | None:
-    """Return the side of a message by a flag, a number, or a key that only one side's messages have."""
+    """Return the side of a message based on a flag, a number, or a key that occurs only in messages of one side."""
     for flags, side, other in ((_USER_FLAGS, Side.USER, Side.REPLY), (_REPLY_FLAGS, Side.REPLY, Side.USER)):
         flag = next((message[name] for name in flags if message.get(name) not in (None, "")), None)
         if flag is not None and "role" not in message:
@@ -415,9 +415,9 @@ def is_hidden(message: Unified) -> bool:
 
 
 def _is_message_part(value: Unified, fields: Fields) -> bool:
-    """Return whether an object is a part of a message and not a whole message.
+    """Return whether an object is a part of a message rather than a whole message.
 
-    A part has no author. It has a known type, or a text.
+    A part has no author. A part has a known type, or a text.
     """
     authors = _select_author_paths(fields.role)
     if read_side(value, fields, authors) is not None:
@@ -473,7 +473,7 @@ def _read_content(content: Any, side: Side, depth: int = 0) -> _MessageContent:
 
 
 def _has_message_parts(value: Any) -> bool:
-    """Return whether a JSON value contains the parts of a message. Otherwise it is a text that a person wrote."""
+    """Return whether a JSON value contains the parts of a message. Otherwise, it is a text that a person wrote."""
     parts = cast("list[Any]", value) if isinstance(value, list) else [value]
     return bool(parts) and all(
         isinstance(piece, Unified) and (_find_part_kind(piece) is not None or set(piece) & {"content", "text"})
@@ -537,7 +537,7 @@ def _join_texts(texts: Iterable[str]) -> str:
 
 
 def extract_visible_text(text: str, side: Side) -> str:
-    """Return a text as users see it: without the reasoning of a model, and without HTML tags."""
+    """Return a text as users see it, without the reasoning of a model and without HTML tags."""
     text = replace_surrogates(text)
     if side is Side.REPLY and "<" in text:
         text = _remove_thinking(text)
@@ -589,7 +589,7 @@ class _HtmlText(HTMLParser):
 
 
 def extract_text_if_html(text: str) -> str:
-    """Return the text of HTML that a chat product stored as a message. Other texts are not changed."""
+    """Return the text of HTML that a chat product stored as a message. Any other text is returned unchanged."""
     match = _HTML.match(text)
     if match is None or match[1].lower() not in _HTML_TAGS:
         return text

@@ -20,17 +20,17 @@ _TABLES: Final = load_names(__file__)
 
 
 def get_names(table: str, key: str) -> tuple[str, ...]:
-    """Return the names in one row of ``names.toml``."""
+    """Return the names in one entry of ``names.toml``."""
     return tuple(_TABLES[table][key])
 
 
 def get_codes(table: str, key: str) -> dict[str, dict[str, str]]:
-    """Return, for each path, what its codes mean, such as ``{"from.role": {"1": "user"}}``."""
+    """Return the meanings of codes for each path, such as ``{"from.role": {"1": "user"}}``."""
     return dict(_TABLES[table][key])
 
 
 def get_numbers(table: str) -> dict[str, int]:
-    """Return numbers by name, such as the months."""
+    """Return numbers by name, such as the numbers of months."""
     return dict(_TABLES[table])
 
 

@@ -1,4 +1,4 @@
-"""Read conversations from a web page that lists them. Each conversation has its own page.
+"""Read conversations from a web page that lists them. Each conversation has a separate page.
 
 The caller provides the browser, which runs the script of this module in the pages.
 """
@@ -27,14 +27,14 @@ from monitors.sources.traffic.times import parse_time
 
 _MISSING_STATUSES: Final = (404, 410)
 _MAX_CONVERSATION_LENGTH: Final = timedelta(days=1)
-"""A conversation is not opened if the list shows that it started longer than this before the window."""
+"""If the list shows that a conversation started longer than this before the window, it is not opened."""
 
 
 class ScriptRunner(Protocol):
     """A browser that can run a script on a page."""
 
     def evaluate(self, address: str, script: str, argument: object, /) -> Awaitable[Any]:
-        """Load a page, call the script with the argument and return the result. Raises `ProbeError`."""
+        """Load a page, call the script with the argument, and return the result. Raises `ProbeError`."""
         ...
 
 
@@ -59,7 +59,7 @@ class PageTrafficSource:
     ) -> AsyncGenerator[Conversation | SourceWarning]:
         """See `TrafficSource.read_conversations`.
 
-        If the page of a conversation does not open, a warning reports this, and the other pages are read.
+        If the page of a conversation cannot be opened, a warning reports this, and all other pages are read.
         """
         window, opened, failed = Window(since, until), 0, 0
         async with self._open_browser() as browser:
@@ -76,9 +76,9 @@ class PageTrafficSource:
     async def check_readable(self, now: datetime) -> None:
         """See `TrafficSource.check_readable`.
 
-        This requests the page without a browser and cannot run its scripts. It therefore reports only a page that
-        is missing or has a server error. It does not report HTTP status 403 and 429, because some pages refuse a
-        program and accept a browser.
+        The method requests the page without a browser and cannot run the page's scripts. Therefore, it reports only
+        a page that is missing or has a server error. It does not report HTTP status 403 and 429, because some pages
+        refuse a program and accept a browser.
         """
         del now
         url, deadline_s = self._settings.url, self._settings.page_deadline_s
@@ -97,7 +97,7 @@ class PageTrafficSource:
             raise SourceUnavailable(f"{self.name}: answered HTTP {response.status_code}")
 
     async def _read_links(self, browser: ScriptRunner) -> AsyncGenerator[_Link]:
-        """Yield the links to conversations on all pages of the list, each link once."""
+        """Yield the links to conversations on all list pages, each link once."""
         address, requested, yielded_urls = self._settings.url, set[str](), set[str]()
         for _ in range(self._settings.most_pages):
             requested.add(address)

@@ -1,4 +1,4 @@
-"""Read the passages that an app received for an answer: retrieved documents and results of tools."""
+"""Read the passages that an app received for an answer: retrieved documents and tool results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BLANK: Final = re.compile(r"\s")
 
 
 def find_passages(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the texts of the documents at the first path that has documents, and the results of tools."""
+    """Return the texts of the documents at the first path that has documents, and the tool results."""
     documents: list[str] = []
     for path in select_reachable_paths(source_item, paths):
         documents = [text for value in collect_items(source_item, path) for text in _read_documents(value)]
@@ -60,7 +60,7 @@ def _find_span_outputs(source_item: Any) -> Iterator[Any]:
 
 
 def read_tool_result(value: Any, depth: int = 0) -> list[str]:
-    """Return the texts in the result of a tool: a text, the texts of its documents, or the result as JSON."""
+    """Return the texts in a tool result: a text, the texts of its documents, or the result as JSON."""
     if isinstance(value, str):
         return [replace_surrogates(value)] if value.strip() else []
     if isinstance(value, list):
@@ -82,7 +82,10 @@ def read_tool_result(value: Any, depth: int = 0) -> list[str]:
 
 
 def is_document(value: Any) -> bool:
-    """Whether an object is a retrieved document. It has a text with metadata or a score, but no author."""
+    """Return whether an object is a retrieved document.
+
+    A retrieved document has a text with metadata or a score, but no author.
+    """
     if not isinstance(value, Unified) or "role" in value:
         return False
     if "page_content" in value or "document" in value or isinstance(value.get("node"), dict):
@@ -129,7 +132,7 @@ def _read_document(value: Unified, depth: int) -> Iterator[str]:
 
 
 def _has_only_ids(value: Unified) -> bool:
-    """Return whether an object contains only ids, numbers and single words, and no text."""
+    """Return whether an object contains only ids, numbers and single words, and no text of several words."""
     return all(
         inner is None
         or isinstance(inner, int | float)

@@ -1,7 +1,7 @@
-"""Settings of a source of conversations: where it is, how it is read, and which fields an item has.
+"""Settings of a conversation source: its location, how it is read, and which fields an item has.
 
 The default fields match the common formats. Secrets are in environment variables, and the settings contain only
-their names.
+the names of these variables.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ def _wrap_text_in_tuple(value: object) -> object:
 
 
 Paths = Annotated[tuple[str, ...], BeforeValidator(_wrap_text_in_tuple)]
-"""Paths such as ``outputs.answer`` or ``messages.-1.created_at``. The first path with a value counts."""
+"""Paths such as ``outputs.answer`` or ``messages.-1.created_at``. The first path with a value is used."""
 
 
 def _build_traffic_paths_field(name: str, description: str) -> Any:
-    """Return a field whose default paths are in ``names.toml``."""
+    """Return a field whose default paths come from ``names.toml``."""
     return Field(default=get_names("fields", name), description=description)
 
 
@@ -36,20 +36,20 @@ def _build_traffic_paths_field(name: str, description: str) -> Any:
 class Fields(BaseModel):
     """Settings in `[targets.NAME.traffic.sources.NAME.fields]`: the paths to the parts of an item.
 
-    The first path that has a value counts. Keys are compared in lower snake case. Texts, citations and feedback are
-    read from a turn. Those of the last turn may also be in the item itself.
+    The first path that has a value is used. Keys are compared in lower snake case. Texts, citations and feedback
+    are read from a turn. For the last turn, they may also be in the item itself.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: Paths = _build_traffic_paths_field(
         "id",
-        "the item's unique id; without it, Lookout makes an id from time and texts. Several rows may have the "
-        "same id of a request, trace or run: use such an id only if it is unique",
+        "the item's unique id; without this field, Lookout computes an id from time and texts. Several rows may "
+        "have the same request, trace or run id: use such an id only if it is unique",
     )
     conversation_id: Paths = _build_traffic_paths_field(
         "conversation_id",
-        "the id of the item's conversation; if one item holds all turns and has no conversation id, the item's "
+        "the id of the item's conversation; if one item contains all turns and has no conversation id, the item's "
         "own id",
     )
     completed_at: Paths = _build_traffic_paths_field(
@@ -59,18 +59,22 @@ class Fields(BaseModel):
     )
     turns: Paths = _build_traffic_paths_field(
         "turns",
-        "a list of messages with a role, of question-and-answer pairs, or of lists of two texts, or a tree of "
-        "messages; if an item has none, the item itself is one turn",
+        "a list of messages with a role, of question-and-answer pairs, or of lists of two strings, or a tree of "
+        "messages; if an item has no such list, the item itself is one turn",
     )
     role: Paths = _build_traffic_paths_field("role", "the author of a message")
     text: Paths = _build_traffic_paths_field("text", "the text of a message; a list of parts is joined")
     user_text: Paths = _build_traffic_paths_field(
         "user_text",
-        ("the user's text in a turn; if this and reply_text are lists of texts, their entries are pairs of turns"),
+        ("the user's text in a turn; if this field and reply_text are lists of strings, their entries form pairs"),
     )
     reply_text: Paths = _build_traffic_paths_field(
         "reply_text",
-        "the reply in a turn: a text, a message or an object around it; empty means no answer from the application",
+        (
+            "the reply in a turn: a string, a message, or an object that contains it; empty means that the "
+            "application "
+            "gave no answer"
+        ),
     )
     issue_title: Paths = _build_traffic_paths_field(
         "issue_title",
@@ -82,29 +86,35 @@ class Fields(BaseModel):
         "issue_url", "the issue's address; if the suite has this issue, the report is graded as its case"
     )
     report: Paths = _build_traffic_paths_field(
-        "report", "the report on the issue in a job's item: a text or an object; empty means no report"
+        "report", "the report on the issue in a job's item: a string or an object; empty means no report"
     )
     steps: Paths = _build_traffic_paths_field(
         "steps", "the agent's steps in a job's item: a list of steps, messages, node updates or runs"
     )
     error: Paths = _build_traffic_paths_field(
-        "error", "the error instead of a reply; the question is then unanswered, which is not a fault of the log"
+        "error",
+        (
+            "the error that occurred instead of a reply; the question then counts as unanswered, which is not a "
+            "fault "
+            "of the log"
+        ),
     )
     citations: Paths = _build_traffic_paths_field(
-        "citations", "the sources of the reply; a list gives its items, an empty list no source"
+        "citations",
+        "the sources of the reply; each element of a list is a source, and an empty list means no source",
     )
     context: Paths = _build_traffic_paths_field("context", "the passages that the application used for the reply")
     app_path: Paths = _build_traffic_paths_field("app_path", "the model or path that replied")
-    latency_ms: Paths = _build_traffic_paths_field("latency_ms", "milliseconds from question to reply")
+    latency_ms: Paths = _build_traffic_paths_field("latency_ms", "milliseconds from the question to the reply")
     latency_s: Paths = _build_traffic_paths_field(
-        "latency_s", "seconds from question to reply, if there are no milliseconds"
+        "latency_s", "seconds from the question to the reply, if milliseconds are not available"
     )
     app_version: Paths = _build_traffic_paths_field("app_version", "the application's version")
     user: Paths = _build_traffic_paths_field("user", "the user; stored only as a pseudonym")
     thumb: Paths = _build_traffic_paths_field(
         "thumb",
-        "the user's thumb for the reply: up or down, true or false, 1, 0 or -1, or an emoji; a star rating is not "
-        "accepted",
+        "the user's thumbs up or down on the reply: up or down, true or false, 1, 0 or -1, or an emoji; a star "
+        "rating is not accepted",
     )
     comment: Paths = _build_traffic_paths_field("comment", "the user's comment on the reply")
     is_question: Paths = _build_traffic_paths_field(
@@ -117,7 +127,8 @@ class Fields(BaseModel):
     user_roles: Paths = _build_traffic_paths_field("user_roles", "roles of the user's messages")
     reply_roles: Paths = _build_traffic_paths_field("reply_roles", "roles of the application's messages")
     context_roles: Paths = _build_traffic_paths_field(
-        "context_roles", "roles of messages that are context of the next reply; others are skipped"
+        "context_roles",
+        "roles of messages that are context for the next reply; messages with any other role are skipped",
     )
 
 
@@ -138,7 +149,7 @@ class _SourceSettings(_StrictModel):
     """The settings of one kind of source."""
 
     def resolve_paths(self, folder: Path) -> Self:
-        """Return the settings with local paths made absolute from ``folder``."""
+        """Return the settings with relative local paths made absolute. The paths are relative to ``folder``."""
         del folder
         return self
 
@@ -147,14 +158,14 @@ class FileFormat(StrEnum):
     """The format of a file with conversations."""
 
     BY_SUFFIX = "by-suffix"
-    """The suffix of the name decides.
+    """The suffix of the file name determines the format.
 
     .jsonl, .ndjson and .log are JSON lines, .json is a document, .csv and .tsv are tables, .parquet and .pq are
     Parquet files.
     """
     JSONL = "jsonl"
     JSON = "json"
-    """A JSON document with a list of items, as chat products export it."""
+    """A JSON document with a list of items, as exported by chat products."""
     CSV = "csv"
     """A table with a header. Its columns are separated by commas, semicolons, tabs or bars."""
     PARQUET = "parquet"
@@ -178,7 +189,9 @@ class FileTraffic(_SourceSettings):
         description="environment variable with a bearer token for http(s); buckets and the Hub use their own "
         "variables",
     )
-    longest_line_mb: Megabytes = Field(default=16.0, description="Lookout reports a longer line and skips it")
+    longest_line_mb: Megabytes = Field(
+        default=16.0, description="maximum length of a line; Lookout reports a longer line and skips it"
+    )
     largest_copy_mb: Annotated[float, Field(gt=0, le=1_000_000)] = Field(
         default=4096.0,
         description="maximum size of a remote or packed Parquet file, which Lookout copies to the temporary "
@@ -192,7 +205,7 @@ class FileTraffic(_SourceSettings):
         return tuple(refuse_password(place) for place in places)
 
     def resolve_paths(self, folder: Path) -> Self:
-        """Return the settings with local paths made absolute from ``folder``."""
+        """Return the settings with relative local paths made absolute. The paths are relative to ``folder``."""
         places = tuple(place if _REMOTE.match(place) else str(folder / place) for place in self.at)
         return self.model_copy(update={"at": places})
 
@@ -206,23 +219,26 @@ class TimeFormat(StrEnum):
 
 
 class HttpTraffic(_SourceSettings):
-    """Settings of `kind = "http"`: a JSON export with several pages."""
+    """Settings of `kind = "http"`: a paginated JSON export."""
 
     kind: Literal["http"]
-    url: HttpUrl = Field(description="the address of the first page; Lookout keeps its parameters")
+    url: HttpUrl = Field(description="the address of the first page; Lookout preserves its parameters")
     token_env: Name | None = Field(default=None, description="environment variable with the bearer token")
     headers: HeaderTable = Field(
         default={}, description="headers for every request, sent only to the host of the address"
     )
     items: Paths = Field(
         default=get_names("inside", "lists"),
-        description="paths of a page's items; Lookout uses the first path with a list; empty: the page itself",
+        description="paths to the items of a page; Lookout uses the first path with a list; empty: the page itself "
+        "is the list",
     )
     page_parameter: str | None = Field(
-        default=None, min_length=1, description="parameter for the page number, if pages have numbers"
+        default=None, min_length=1, description="name of the parameter for the page number, if pages have numbers"
     )
     first_page: Annotated[int, Field(ge=0)] = Field(default=1, description="the number of the first page")
-    size_parameter: str | None = Field(default=None, min_length=1, description="parameter for the page size")
+    size_parameter: str | None = Field(
+        default=None, min_length=1, description="name of the parameter for the page size"
+    )
     size: Annotated[int, Field(ge=1, le=100_000)] = Field(
         default=100, description="number of items on a page, if size_parameter is set"
     )
@@ -236,23 +252,35 @@ class HttpTraffic(_SourceSettings):
             "meta.next",
             "@odata.nextLink",
         ),
-        description="path of the address of the next page; Lookout also reads a Link header",
+        description="path to the address of the next page; Lookout also reads a Link header",
     )
     cursor: Paths = Field(
         default=("next_cursor", "cursor.next", "cursors.next", "meta.next_cursor", "paging.cursors.after",
                  "next_page_token", "nextPageToken", "continuation_token"),
-        description="path of the next page's cursor",
+        description="path to the cursor of the next page",
     )  # fmt: skip
-    cursor_parameter: str = Field(default="cursor", min_length=1, description="parameter for the cursor")
-    since_parameter: str | None = Field(default=None, min_length=1, description="parameter for the earliest time")
-    until_parameter: str | None = Field(default=None, min_length=1, description="parameter for the latest time")
-    time_format: TimeFormat = Field(default=TimeFormat.ISO, description="iso, epoch-s or epoch-ms")
+    cursor_parameter: str = Field(
+        default="cursor", min_length=1, description="name of the parameter for the cursor"
+    )
+    since_parameter: str | None = Field(
+        default=None, min_length=1, description="name of the parameter for the earliest time"
+    )
+    until_parameter: str | None = Field(
+        default=None, min_length=1, description="name of the parameter for the latest time"
+    )
+    time_format: TimeFormat = Field(
+        default=TimeFormat.ISO, description="format of times in parameters: iso, epoch-s or epoch-ms"
+    )
     most_pages: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
-        default=1_000, description="maximum number of pages; reading stops with an error if more follow"
+        default=1_000, description="maximum number of pages; reading stops with an error if there are more pages"
     )
     page_most_mb: Megabytes = Field(default=64.0, description="maximum size of a page")
-    request_deadline_s: Seconds = Field(default=60.0, description="for one page, from the request to the last byte")
-    attempts: Annotated[int, Field(ge=1, le=20)] = Field(default=5, description="attempts for each page")
+    request_deadline_s: Seconds = Field(
+        default=60.0, description="time limit for one page, from the request to the last byte"
+    )
+    attempts: Annotated[int, Field(ge=1, le=20)] = Field(
+        default=5, description="maximum number of attempts for each page"
+    )
     retry_most_s: Seconds = Field(default=60.0, description="longest pause before a retry")
     fields: Fields = Field(default=Fields(), description="the paths of the parts of an item")
 
@@ -277,18 +305,20 @@ class LangSmithTraffic(_SourceSettings):
     )
     longest_run_s: Annotated[float, Field(ge=0, le=604_800)] = Field(
         default=3_600.0,
-        description="how long before the window a run may have started, because LangSmith finds runs by their "
-        "start",
+        description="how long before the window a run may have started, because LangSmith selects runs by their "
+        "start time",
     )
     feedback_keys: tuple[str, ...] = Field(
         default=("user_score", "user_feedback", "thumbs", "thumb"),
-        description="keys of users' feedback: 1 is up, 0 and less is down",
+        description="keys of user feedback: 1 is thumbs up, 0 or less is thumbs down",
     )
     page_size: Annotated[int, Field(ge=1, le=100)] = Field(
-        default=100, description="number of runs in one request; LangSmith refuses more than 100"
+        default=100, description="number of runs in one request; LangSmith rejects more than 100"
     )
     request_deadline_s: Seconds = Field(default=60.0, description="for one request")
-    attempts: Annotated[int, Field(ge=1, le=10)] = Field(default=3, description="attempts for each request")
+    attempts: Annotated[int, Field(ge=1, le=10)] = Field(
+        default=3, description="maximum number of attempts for each request"
+    )
     fields: Fields = Field(default=Fields(), description="the paths of the parts of a run")
 
     @field_validator("api_url")
@@ -298,21 +328,21 @@ class LangSmithTraffic(_SourceSettings):
 
 
 class PageSelectors(_StrictModel):
-    """CSS selectors for a page that lists conversations. Lookout finds the elements without a selector."""
+    """CSS selectors for a page that lists conversations. Lookout detects elements for which no selector is set."""
 
     link: Selector | None = Field(default=None, description="links to conversations, on the list page")
     next_page: Selector | None = Field(default=None, description="the link to the list's next page")
     message: Selector | None = Field(
-        default=None, description="one message, of the user or the bot, on a conversation's page"
+        default=None, description="one message, from the user or the bot, on the page of a conversation"
     )
-    user_message: Selector | None = Field(default=None, description="a message of the user")
-    reply: Selector | None = Field(default=None, description="a message of the bot")
+    user_message: Selector | None = Field(default=None, description="a message from the user")
+    reply: Selector | None = Field(default=None, description="a message from the bot")
     text: Selector | None = Field(default=None, description="the text in a message; default: the whole message")
-    time: Selector | None = Field(default=None, description="the time of a message or conversation, within it")
+    time: Selector | None = Field(default=None, description="the time, inside a message or a conversation")
 
 
 class PageTraffic(_SourceSettings):
-    """Settings of `kind = "page"`: a web page that lists conversations. Each conversation has its own page."""
+    """Settings of `kind = "page"`: a web page that lists conversations. Each conversation has a separate page."""
 
     kind: Literal["page"]
     url: HttpUrl = Field(description="the page with the list")
@@ -320,17 +350,18 @@ class PageTraffic(_SourceSettings):
         default=PageSelectors(), description="selectors, if Lookout cannot detect the elements"
     )
     most_pages: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        default=100, description="maximum number of list pages; reading stops with an error if more follow"
+        default=100, description="maximum number of list pages; reading stops with an error if there are more pages"
     )
     page_deadline_s: Seconds = Field(
-        default=30.0, description="from opening a page to its conversations or messages"
+        default=30.0, description="time limit from opening a page until its conversations or messages appear"
     )
     private_network: bool = Field(
         default=False,
-        description="allow a page whose name resolves to a private network or this machine; other hosts and ports "
+        description="allow a page whose host name resolves to a private network or this machine; other hosts and "
+        "ports "
         "there stay blocked",
     )
-    fields: Fields = Field(default=Fields(), description="names of roles, if they are unusual")
+    fields: Fields = Field(default=Fields(), description="role names, if they are unusual")
 
     @field_validator("url")
     @classmethod
@@ -342,4 +373,4 @@ TrafficSettings = Annotated[
     FileTraffic | HttpTraffic | LangSmithTraffic | PageTraffic,
     Field(discriminator="kind"),
 ]
-"""`[targets.NAME.traffic]`."""
+"""The settings of one source in `[targets.NAME.traffic.sources.NAME]`."""

@@ -1,4 +1,4 @@
-"""Define what a source of conversations is: any store of what real users asked."""
+"""Define the interface of a conversation source: any store of the questions that real users asked."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from monitors.platforms.platform import Score
 from monitors.records.traffic import Conversation, SourceWarning
 
 RECENT: Final = timedelta(hours=1)
-"""`TrafficSource.check_readable` requests only the conversations of this last period."""
+"""The length of the most recent period that `TrafficSource.check_readable` requests."""
 
 
 class TrafficSource(Protocol):
-    """Stored conversations of real users. Reading them sends no request to the app."""
+    """Stored conversations of real users. Reading these conversations sends no request to the app."""
 
     @property
     def name(self) -> str:
-        """The place of the source, for messages, without secrets."""
+        """Return the location of the source, for messages, without secrets."""
         ...
 
     def read_conversations(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
         """Yield all conversations that were completed from ``since`` to ``until``, in any order.
 
-        The source uses limited memory, and may yield a conversation twice. For an item that cannot be read, it
-        yields a warning without any text of the item. Raises `SourceUnavailable` if the source, or a part of it,
-        cannot be read. Conversations are then missing, and the next run must read the same period again. Raises
-        `ConfigError` for a wrong setting.
+        The source uses limited memory, and may yield a conversation twice. For an item that cannot be read, the
+        source yields a warning without any text from the item. Raises `SourceUnavailable` if the source, or a part
+        of the source, cannot be read. In this case, conversations are missing, and the next run must read the same
+        period again. Raises `ConfigError` for an invalid setting.
         """
         ...
 
     async def check_readable(self, now: datetime) -> None:
         """Check that the source can be read: read the start of the newest file of each pattern, or one page.
 
-        Raises the errors of `read_conversations`. It starts no browser and does not block the event loop.
+        Raises the same errors as `read_conversations`. Does not start a browser or block the event loop.
         """
         ...
 
@@ -44,8 +44,8 @@ class ScoreKeeper(Protocol):
     """A source that stores scores of its conversations."""
 
     async def write_back(self, conversation: Conversation, scores: Sequence[Score]) -> None:
-        """Store the scores of a conversation. A new value replaces the old one. Raises `SourceUnavailable`.
+        """Store the scores of a conversation. A new value replaces the old value. Raises `SourceUnavailable`.
 
-        ``conversation`` has its original form, not the form in which it is stored.
+        ``conversation`` must be in its original form, not in the form in which it is stored.
         """
         ...

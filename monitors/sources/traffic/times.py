@@ -45,7 +45,10 @@ _OFFSET: Final = re.compile(r"(?:UTC|GMT)?\s*([+-])(\d{2}):?(\d{2})\b")
 _YEAR: Final = re.compile(r"\b(?:19|20)\d{2}\b")
 _MAX_LENGTH: Final = 80
 _MIN_EPOCH_S: Final = 1e8
-"""Minimum number that is a time in seconds since 1970. A smaller number is a count or a date in digits."""
+"""Minimum number that is read as a time in seconds since 1970.
+
+A smaller number is a count or a date in digits.
+"""
 _MAX_MONTH: Final = 12
 _NOON: Final = 12
 
@@ -54,8 +57,8 @@ def parse_time(value: Any, *, day_first: bool | None = None) -> datetime | None:
     """Return a time in UTC, or ``None`` if the value is not a time.
 
     Accepts ISO 8601, RFC 2822, seconds, milliseconds, microseconds or nanoseconds since 1970, written times such as
-    ``3 Nov 2026, 2 pm``, and objects such as ``{"$date": …}``. ``day_first`` says whether ``03/11/2026`` is 3
-    November. If it is ``None``, such a date cannot be read.
+    ``3 Nov 2026, 2 pm``, and objects such as ``{"$date": …}``. ``day_first`` states whether ``03/11/2026`` means 3
+    November. If ``day_first`` is ``None``, such a date cannot be read.
     """
     try:
         if isinstance(value, datetime):
@@ -74,7 +77,7 @@ def parse_time(value: Any, *, day_first: bool | None = None) -> datetime | None:
 def detect_day_first(value: Any) -> bool | None:
     """Return whether the day comes first in a date such as ``13/11/2026``.
 
-    ``None`` if the date does not show this.
+    Returns ``None`` if the date does not show the order.
     """
     date = _NUMBERED.match(value.strip()) if isinstance(value, str) else None
     if date is None:
@@ -120,7 +123,7 @@ def _parse_time_text(text: str, day_first: bool | None) -> datetime | None:
 
 
 def _parse_written_time(text: str, day_first: bool | None) -> datetime | None:
-    """Parse a time that has a date, and possibly a clock time and a zone, in words or digits."""
+    """Parse a time that contains a date, and possibly a clock time and a zone, in words or digits."""
     named_zone = _ZONE_NAME.search(text)
     text = text[: named_zone.start()] if named_zone else text
     date = _read_date(text, day_first)
@@ -174,7 +177,10 @@ def _convert_to_24_hours(hour: int, half: str | None) -> int:
 
 
 def _read_zone(text: str) -> timezone | None:
-    """Return the zone in the text after a clock time: UTC if the text has none, ``None`` if the zone is unknown."""
+    """Return the zone in the text after a clock time.
+
+    Returns UTC if the text has no zone, and ``None`` if the zone is unknown.
+    """
     offset = _OFFSET.search(text)
     if offset is not None:
         minutes = int(offset[2]) * 60 + int(offset[3])

@@ -36,13 +36,13 @@ from monitors.sources.traffic.values import (
 )
 
 _SEPARATOR: Final = "\n\n"
-"""Separates messages that one side sent one after the other."""
+"""The separator between messages that one side sent in succession."""
 _HISTORY: Final = frozenset(get_names("inside", "history"))
 _OPENING: Final = get_names("inside", "opening")
 _REPLY_LISTS: Final = frozenset(
     {"messages", "conversation_parts.conversation_parts", "conversation_parts", "comments"}
 )
-"""Names of lists that may contain only replies. The question is then in another field."""
+"""Names of lists that may contain only replies. In this case, the question is in another field."""
 _LEAF: Final = get_names("inside", "leaf")
 _SPAN_KINDS: Final = get_names("spans", "kind")
 _SPANS_WITHOUT_CONVERSATION: Final = frozenset(get_names("spans", "without_conversation"))
@@ -50,7 +50,7 @@ _MAX_DEPTH: Final = 4
 
 
 class UnusableItem(Exception):
-    """The item is not a conversation. The text names paths, but contains no text of a user."""
+    """Raised if an item is not a conversation. The message names paths, but contains no text from a user."""
 
     def __init__(self, reason: UnusableReason, detail: str) -> None:
         super().__init__(detail)
@@ -77,7 +77,7 @@ def read_turns_or_empty(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
 def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
     """Return the turns of a unified item in order. Raises `UnusableItem` if the item is not a conversation.
 
-    If a question got no reply, its turn has an empty reply. A greeting before the first question is ignored.
+    If a question has no reply, its turn has an empty reply. A greeting before the first question is ignored.
     """
     if _is_job(source_item, fields):
         return (_build_turn_from_job(source_item, fields),)
@@ -102,7 +102,7 @@ def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
 
 
 def build_joined_turns(messages: Iterable[LoggedMessage], fields: Fields) -> tuple[Turn, ...]:
-    """Return the turns of messages that were stored one by one. Raises `UnusableItem` if there is no question."""
+    """Build turns from messages that were stored separately. Raises `UnusableItem` if there is no question."""
     reading = _ItemMessages(tuple(messages), has_place=True)
     drafts = list(_split_messages_into_turns(reading.messages))
     if not drafts:
@@ -114,7 +114,7 @@ def _build_no_question_error(reading: _ItemMessages, fields: Fields) -> Unusable
     if any(message.side is Side.CONTEXT for message in reading.messages):
         return UnusableItem(
             UnusableReason.NO_CONVERSATION,
-            "the item is the result of a tool or a search, without messages of a user",
+            "the item is the result of a tool or a search, without user messages",
         )
     paths = f"{format_first_paths(fields.turns)} or {format_first_paths(fields.user_text)}"
     return UnusableItem(UnusableReason.NO_QUESTION, f"no text of a user at {paths}")
@@ -128,15 +128,16 @@ def _build_no_reply_error(reading: _ItemMessages, fields: Fields) -> UnusableIte
     if reading.retrieved:
         return UnusableItem(
             UnusableReason.NO_CONVERSATION,
-            ("the output is a list of documents, which is a search, not a reply to a user"),
+            ("the output is a list of documents, which is a search result, not a reply to a user"),
         )
     return UnusableItem(
-        UnusableReason.NO_REPLY_PLACE, f"no reply at {format_first_paths(fields.reply_text)} or in its messages"
+        UnusableReason.NO_REPLY_PLACE,
+        f"no reply at {format_first_paths(fields.reply_text)} or in the messages of the item",
     )
 
 
 class _ItemMessages(NamedTuple):
-    """The messages of an item in order, and what is known about its reply.
+    """The messages of an item in order, and information about the reply.
 
     - ``has_place`` is true if the item has a field for a reply, even if the field is empty.
     - ``unreadable`` is the path of a reply whose format is unknown.
@@ -182,7 +183,7 @@ def _has_user_message(messages: Iterable[LoggedMessage]) -> bool:
 
 
 def _read_message_list(source_item: Any, fields: Fields, depth: int = 0) -> tuple[list[LoggedMessage], str | None]:
-    """Return the messages of the first list that contains a message of a user, and the path of this list.
+    """Return the messages of the first list that contains a user message, and the path of this list.
 
     If there is no such list, return the first list of replies.
     """
@@ -227,13 +228,13 @@ def _has_reply_at_end(messages: list[LoggedMessage]) -> bool:
 
 
 def _is_question_listed(asked: Iterable[LoggedMessage], listed: list[LoggedMessage]) -> bool:
-    """Return whether a list of messages already contains the question that another field has."""
+    """Return whether a list of messages already contains the question from a separate field."""
     texts = {message.text.strip() for message in listed if message.side is Side.USER}
     return all(message.text.strip() in texts for message in asked if message.side is Side.USER)
 
 
 def _can_hold_reply(messages: Iterable[LoggedMessage]) -> bool:
-    """Return whether the reply would be in this list of messages if there was a reply."""
+    """Return whether a reply, if there was one, would be in this list of messages."""
     sides = {message.side for message in messages}
     return Side.REPLY in sides or (Side.USER in sides and Side.UNKNOWN not in sides)
 
@@ -247,9 +248,9 @@ def _find_non_conversation_span_kind(source_item: Any) -> str | None:
 
 
 def _read_parallel_lists(source_item: Any, fields: Fields) -> tuple[LoggedMessage, ...]:
-    """Return the messages of an item that has a list of questions and a list of answers. Empty for other items.
+    """Return the messages of an item that has a list of questions and a list of answers.
 
-    Raises `UnusableItem` if the lists have different lengths.
+    Empty for any other item. Raises `UnusableItem` if the lists have different lengths.
     """
     sides = [next(find_values(source_item, paths), None) for paths in (fields.user_text, fields.reply_text)]
     if not all(map(_is_list_of_texts, sides)):
@@ -257,7 +258,7 @@ def _read_parallel_lists(source_item: Any, fields: Fields) -> tuple[LoggedMessag
     questions, answers = cast("list[list[str | None]]", sides)
     if len(questions) - len(answers) not in (0, 1):
         counts = f"{plural(len(questions), 'question')} and {plural(len(answers), 'answer')}"
-        raise UnusableItem(UnusableReason.UNPAIRED, f"cannot match questions and answers: {counts}")
+        raise UnusableItem(UnusableReason.UNPAIRED, f"questions and answers cannot be paired: {counts}")
     return tuple(
         LoggedMessage(side, replace_surrogates(text or ""))
         for question, answer in zip_longest(questions, answers)
@@ -273,7 +274,7 @@ def _is_list_of_texts(value: Any) -> bool:
 
 
 def _split_messages_into_turns(messages: Iterable[LoggedMessage]) -> Iterator[_TurnDraft]:
-    """Yield the turns of messages. The first message of a user after a reply starts a turn."""
+    """Yield the turns in ``messages``. The first user message after a reply starts a new turn."""
     draft: _TurnDraft | None = None
     before: tuple[str, ...] = ()
     is_answered = False
@@ -299,7 +300,7 @@ def _split_messages_into_turns(messages: Iterable[LoggedMessage]) -> Iterator[_T
 
 
 def _build_turn(draft: _TurnDraft, source_item: Any, fields: Fields, *, is_last: bool) -> Turn:
-    """Build a turn from its messages, and the last turn also from fields of the item."""
+    """Build a turn from its messages. For the last turn, also use fields of the item."""
     places = (*reversed(draft.places), *((source_item,) if is_last else ()))
     stored = next((texts for place in places if (texts := find_passages(place, fields.context))), ())
     return Turn(
@@ -342,7 +343,7 @@ def _read_feedback(place: Any, fields: Fields) -> Feedback | None:
 
 
 def _is_job(source_item: Any, fields: Fields) -> bool:
-    """Return whether the item is a job of an agent: it has the title of an issue, and a field for the report."""
+    """Return whether the item is an agent's job, which has an issue title and a field for the report."""
     return _find_text(source_item, fields.issue_title) != "" and has_any_path(source_item, fields.report)
 
 
@@ -375,7 +376,7 @@ def _build_turn_from_job(source_item: Any, fields: Fields) -> Turn:
 
 
 def _parse_agent_path(steps: list[Any]) -> AgentPath:
-    """Return the steps of an agent. The messages of a conversation without tool calls are not steps."""
+    """Return the steps of an agent. Messages of a conversation without tool calls do not count as steps."""
     logged_steps = json.loads(format_with_original_keys(steps))
     known_steps = [cast("dict[str, Any]", step) for step in logged_steps if isinstance(step, dict)]
     path = read_trace(known_steps)
@@ -385,6 +386,6 @@ def _parse_agent_path(steps: list[Any]) -> AgentPath:
 
 
 def format_first_paths(paths: tuple[str, ...]) -> str:
-    """Return the first paths of a setting, for a message."""
+    """Return the first paths of a setting, for use in a message."""
     text = ", ".join(paths[:3])
     return f"{text}, …" if len(paths) > 3 else text or "no path"  # noqa: PLR2004 - enough to know which setting

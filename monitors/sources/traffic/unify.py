@@ -1,4 +1,4 @@
-"""Convert the item of any logger to one form: keys in snake case, and objects for keys with dots."""
+"""Convert items of any logger to one form: keys in snake case, and nested objects instead of keys with dots."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Unified(dict[str, Any]):
 
 
 def unify_keys(value: Any, depth: int = 0) -> Any:
-    """Return the value with unified keys at all levels. Attributes of OpenTelemetry become an object."""
+    """Return the value with unified keys at all levels. OpenTelemetry attributes become an object."""
     if depth > _MAX_DEPTH:
         return value
     if isinstance(value, list):
@@ -63,7 +63,7 @@ def unify_keys(value: Any, depth: int = 0) -> Any:
 
 
 def _insert_at_path(unified: Unified, steps: Sequence[str], value: Any) -> None:
-    """Store a value under a key with dots, in nested objects. A text on the path is replaced by an object."""
+    """Store a value under a key with dots, in nested objects. A string on the path is replaced by an object."""
     target = unified
     for step in steps[:-1]:
         nested = target.get(step)
@@ -88,7 +88,10 @@ def _convert_numbered_keys_to_lists(unified: Unified) -> Any:
 
 
 def _convert_key_value_list(items: list[Any]) -> dict[str, Any] | None:
-    """Convert a list of keys and values, as OpenTelemetry writes it, to one object. ``None`` for other lists."""
+    """Convert a list of keys and values, as written by OpenTelemetry, to one object.
+
+    Returns ``None`` for any other list.
+    """
     attributes: dict[str, Any] = {}
     for source_item in items:
         if not isinstance(source_item, dict) or set(cast("dict[str, Any]", source_item)) != {"key", "value"}:
@@ -111,7 +114,7 @@ def _read_attribute_value(value: Any) -> Any:
 
 
 def unify_item(source_item: Any) -> Any:
-    """Return an item with unified keys, and with the keys of inner objects such as ``attributes`` added to it."""
+    """Return an item with unified keys, with the keys of inner objects such as ``attributes`` added to the item."""
     unified = unify_keys(source_item)
     if isinstance(unified, Unified):
         add_enveloped_keys(unified)
@@ -137,7 +140,7 @@ def add_enveloped_keys(unified: Unified) -> None:
 
 
 def parse_and_unify_json_text(value: Any) -> Any:
-    """Return the unified object or list in a JSON text. Other values are not changed."""
+    """Return the unified object or list in a JSON text. Any other value is returned unchanged."""
     if isinstance(value, str) and (text := value.strip()) and text[0] + text[-1] in ("{}", "[]"):
         try:
             return unify_keys(from_json(text))
@@ -164,10 +167,10 @@ def _restore_original_keys(value: Any) -> Any:
 
 
 def select_branch(nodes: Any, leaf: str | None) -> list[Any] | None:
-    """Return the messages of a tree from its root to ``leaf``, or to the newest message. ``None`` for a plain list.
+    """Return the messages of a tree from its root to ``leaf``, or to the newest message.
 
-    A tree is an object that contains messages by their ids, or a list in which each message names the message
-    before it.
+    Returns ``None`` for a plain list. A tree is an object that contains messages by their ids, or a list in which
+    each message contains the id of the preceding message.
     """
     names = _LIST_PARENTS if isinstance(nodes, list) else _NODE_PARENTS
     by_id = _index_nodes(nodes, names)

@@ -1,4 +1,4 @@
-"""Read single values of a unified item, such as names, numbers and thumbs. No value raises an error."""
+"""Read single values of a unified item, such as names, numbers and thumbs. Invalid values do not raise errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _select_by_keys(keys: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str,
 
 
 def find_values(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
-    """Yield the values at the paths in order. Nulls and empty texts are omitted."""
+    """Yield the values at the paths in order. Null values and empty strings are omitted."""
     for path in select_reachable_paths(source_item, paths):
         yield from (value for value in collect_values(source_item, path) if value is not None and value != "")
 
@@ -45,7 +45,7 @@ def has_any_path(source_item: Any, paths: tuple[str, ...]) -> bool:
 
 
 def find_flattened_values(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
-    """Yield the values of `find_values`. The items of a list are yielded one by one."""
+    """Yield the values of `find_values`. The elements of a list are yielded one by one."""
     for path in select_reachable_paths(source_item, paths):
         yield from (value for value in collect_items(source_item, path) if value != "")
 
@@ -56,12 +56,12 @@ def replace_surrogates(text: str) -> str:
 
 
 def find_first_name(source_item: Any, paths: tuple[str, ...]) -> str | None:
-    """Return the first name or number at the paths as text."""
+    """Return the first name or number at the paths as a string."""
     return next(find_names(source_item, paths), None)
 
 
 def find_names(source_item: Any, paths: tuple[str, ...]) -> Iterator[str]:
-    """Yield the names and numbers at the paths as texts."""
+    """Yield the names and numbers at the paths as strings."""
     for value in find_flattened_values(source_item, paths):
         if isinstance(value, str) and value.strip():
             yield replace_surrogates(value.strip())
@@ -96,7 +96,7 @@ def is_flag_set(source_item: Any, paths: tuple[str, ...]) -> bool:
 
 
 def is_yes(value: Any) -> bool:
-    """Return whether a value means yes: true, 1, or a text such as ``yes``."""
+    """Return whether a value means yes: true, 1, or a string such as ``yes``."""
     return value.strip().lower() in {"true", "yes", "1"} if isinstance(value, str) else value in (True, 1)
 
 
@@ -108,7 +108,7 @@ def find_thumb(source_item: Any, paths: tuple[str, ...]) -> Thumb | None:
 
 
 def parse_thumb(value: Any) -> Thumb | None:
-    """Return up for true, 1 or "like", down for false, 0, -1 or "bad", and ``None`` for others, such as stars."""
+    """Return up for true, 1 or "like", down for false, 0, -1 or "bad"; ``None`` for others, such as stars."""
     if isinstance(value, bool):
         return Thumb.UP if value else Thumb.DOWN
     if isinstance(value, int | float):

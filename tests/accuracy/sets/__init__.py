@@ -1,1 +1,1 @@
-"""One module per labelled set; each has ``NAME`` and ``measure(data)``."""
+"""Labelled sets, one module for each set. Every module defines ``NAME`` and ``measure(data)``."""

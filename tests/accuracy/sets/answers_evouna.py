@@ -1,4 +1,4 @@
-"""Answers of five systems to questions of two open sets, judged by people."""
+"""Answers of five systems to questions from two public sets, labelled by people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORST = ("false_pass", "false_fail")
 
 
 def measure(data: Path) -> Measured:
-    """Agreement and both errors, for golds that are quantities and for all others."""
+    """Measure the agreement and both kinds of error, separately for golds that are quantities and for other golds."""
     names: dict[bool, list[str]] = {True: [], False: []}
     errors: list[TellingError] = []
     for row in read_rows(data / "answers" / "evouna.jsonl"):

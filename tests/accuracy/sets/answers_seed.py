@@ -1,4 +1,4 @@
-"""Real replies of the insurance bot, labelled by one person: facts only, expected refusals are measured elsewhere."""
+"""Real replies of the insurance bot, labelled by one person. Other sets measure expected refusals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ NAME = "answers/seed replies"
 
 
 def measure(data: Path) -> Measured:
-    """Agreement with the annotator; the bot's own grader is the baseline (21 of 26 over all its replies)."""
+    """Measure the agreement with the annotator.
+
+    The baseline is the bot's own grader (21 of 26 over all its replies).
+    """
     names: list[str] = []
     errors: list[TellingError] = []
     for row in read_rows(data / "answers" / "seed_replies.jsonl"):

@@ -1,4 +1,4 @@
-"""Questions on financial tables: sign, scale, rounding. The label is the task's own exact match."""
+"""Questions about financial tables: sign, scale and rounding. The label is the task's own exact match."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DAY = re.compile(
     r"|November|December)(?: \d{1,2},)?",
     re.IGNORECASE,
 )
-"""Where the gold is a year, its day and month make a reply no other."""
+"""Matches a day and month. If the gold is a year, they do not make a reply different."""
 SMALL = frozenset(
     [
         "had",
@@ -60,7 +60,7 @@ LESSONS = {
 
 
 def measure(data: Path) -> Measured:
-    """Agreement with exact match by type of answer; spans of words are beside the point of this set."""
+    """Measure the agreement with exact match by type of answer. Text spans are not the purpose of this set."""
     names: dict[str, list[str]] = {}
     errors: list[TellingError] = []
     for row in read_rows(data / "answers" / "tatqa.jsonl"):
@@ -81,7 +81,10 @@ def measure(data: Path) -> Measured:
 
 
 def _count_reader_false_passes(data: Path) -> Figure:
-    """False passes of spans, without replies that exact match refuses for small words alone ("In 2018,")."""
+    """Measure the false passes of spans.
+
+    Replies that exact match rejects only because of small words ("In 2018,") are not counted.
+    """
     passed = decided = 0
     for row in read_rows(data / "answers" / "tatqa.jsonl"):
         if row["answer_type"] != "span" or row["correct"] or _says_the_same_words(row):
@@ -94,7 +97,10 @@ def _count_reader_false_passes(data: Path) -> Figure:
 
 
 def _says_the_same_words(row: dict[str, Any]) -> bool:
-    """Whether reply and gold have the same words and figures, save small words, words of the question and the day of a year."""
+    """Return whether reply and gold have the same words and figures.
+
+    Small words, words of the question and the day of a year are ignored.
+    """
     answer = DAY.sub(" ", row["answer"]) if YEAR.fullmatch(row["gold"]) else row["answer"]
     gold, answer_words = _list_words(row["gold"]), _list_words(answer)
     asked = {word for word in _list_words(row["question"]) if word.isalpha()}

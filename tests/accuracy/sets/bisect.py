@@ -1,4 +1,4 @@
-"""Searches over 20 simulated builds: how often the first bad one is named, and how many questions that takes."""
+"""Searches over 20 simulated builds: how often the first bad build is found, and how many questions that takes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.monitors.explain.searched_builds import (
 NAME = "bisect"
 BUILDS = 20
 SEEDS = range(1000, 1200)
-"""Others than those by which the weights of `monitors.explain.bisect` were set."""
+"""Seeds other than those with which the weights of `monitors.explain.bisect` were tuned."""
 CASES = 5
 
 Suite = Callable[[Random], list[SimulatedCase]]
@@ -28,7 +28,10 @@ Suite = Callable[[Random], list[SimulatedCase]]
 
 @dataclass(frozen=True)
 class SimulatedSuite:
-    """What the failing cases are like; ``twice`` where at most twice the noise-free probes are wanted on average."""
+    """A simulated suite with failing cases.
+
+    If ``twice`` is true, the goal is an average of at most twice the noise-free probes.
+    """
 
     what: str
     cases: Suite
@@ -67,7 +70,7 @@ the time, one answer gives at most 0.28 bits, so every method needs at least 16 
 
 
 def measure(data: Path) -> Measured:
-    """Right and probes, for each kind of suite."""
+    """Measure the share of correct searches and the number of probes, for each kind of suite."""
     del data  # simulated
     simulations = {suite.what: [_simulate(suite, seed) for seed in SEEDS] for suite in SUITES}
     figures = [figure for suite in SUITES for figure in _build_figures(suite, simulations[suite.what])]

@@ -1,4 +1,4 @@
-"""Errors of SDKs, servers and frameworks shown as answers, and answers that only speak of errors."""
+"""Errors of SDKs, servers and frameworks shown as answers, and answers that only mention errors."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ NAME = "error leaks"
 
 OWN_ROWS = Path("tests/monitors/facts/error_leak_rows.jsonl")
 BARE = "{}"
-"""The wrapper of an error that stands alone."""
+"""The wrapper of an error without surrounding text."""
 
 
 def measure(data: Path) -> Measured:
-    """Recall, bare and in an app's wrapper, and false alarms; the project's own rows apart from those of others."""
+    """Measure recall, for bare errors and errors in an app's wrapper, and false alarms.
+
+    The project's own rows are measured separately.
+    """
     errors = list(read_rows(data / "error_leaks" / "errors.jsonl"))
     answers = list(read_rows(data / "error_leaks" / "answers.jsonl"))
     bare = [row for row in errors if row["wrapper"] == BARE]
@@ -39,7 +42,7 @@ def measure(data: Path) -> Measured:
 
 
 def _read_own() -> tuple[Figure, ...]:
-    """The first half was written before the rules, the second after them."""
+    """Measure the project's own rows. The first half was written before the rules, the second half after them."""
     figures: list[Figure] = []
     for half in ("first", "second"):
         rows = [row for row in read_rows(OWN_ROWS) if row["half"] == half]

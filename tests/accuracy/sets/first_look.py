@@ -1,4 +1,4 @@
-"""What the failed cases of a suite have in common, and silence where there is nothing."""
+"""Common attributes of a suite's failed cases, and no claim if the failed cases have nothing in common."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.monitors.explain.planted_otherwise import nested_suite, sessions_suit
 NAME = "first look"
 RANDOM = "nothing in common"
 OWN_SUITES = 40
-"""Suites of other kinds, made by this project: so many of each with each number of causes."""
+"""Suites of other kinds, made by this project: the number of suites for each number of causes."""
 MAKERS: Final = {"own suites": planted_suite, "nested suites": nested_suite, "sessions": sessions_suite}
 
 
 def measure(data: Path) -> Measured:
-    """Causes named, claims that are wrong, and claims where there is nothing; then on suites of our own making."""
+    """Measure named causes, wrong claims, and claims about suites without a cause, then the project's own suites."""
     figures: list[Figure] = []
     errors: list[TellingError] = []
     rows = list(read_rows(data / "first_look" / "planted_suites.jsonl"))

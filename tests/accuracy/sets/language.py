@@ -1,4 +1,4 @@
-"""Which language is it? English, Hindi, Hinglish, or another."""
+"""Language detection: English, Hindi, Hinglish or another language."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.accuracy.rows import read_rows
 NAME = "language/sentences"
 TARGET = 0.92
 BASELINE = 0.65
-"""Mean recall by script alone, as the set's own notes have it."""
+"""Mean recall of a method that looks only at the script, from the set's own notes."""
 OURS = ("en", "hi", "hinglish")
 SHOWN = 4
 
 
 def measure(data: Path) -> Measured:
-    """Accuracy over the three languages we grade, recall of each of the four, and their mean."""
+    """Measure the accuracy over the three graded languages, the recall of all four classes, and the mean recall."""
     seen: Counter[tuple[str, str]] = Counter()
     errors: list[TellingError] = []
     for row in read_rows(data / "language" / "sentences.jsonl"):
@@ -45,7 +45,10 @@ def measure(data: Path) -> Measured:
 
 
 def _compute_mean(recalls: list[Figure]) -> Figure:
-    """The mean recall; its interval is the mean of theirs, which is wider than its own."""
+    """Compute the mean recall.
+
+    Its interval is the mean of the recalls' intervals, which is wider than the interval of the mean.
+    """
     count = len(recalls)
     return Figure(
         NAME,

@@ -1,6 +1,7 @@
-"""What an owner without a judge gets: answers of suites outside insurance, pairs of answers, kinds of refusals.
+"""Results for an owner without a judge: answers outside insurance, pairs of answers, and kinds of refusal.
 
-The rates are those that an owner reads: of all wrong answers, how many pass; of all right ones, how many pass.
+The rates are those that matter to an owner: how many of all wrong answers pass, and how many of all right answers
+pass.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ COMMAND = (str(Path(sys.executable).parent / "lookout"),)
 PASSES = frozenset({"passed", "refused: yes"})
 FAILS = frozenset({"failed", "refused: no"})
 CLASSES = {"answered_not_asked": "answered"}
-"""The class that a label stands for, where it has another name: neither declines."""
+"""The class of a label whose name differs from Lookout's class. In both classes, the reply does not decline."""
 
 
 def measure(data: Path) -> Measured:
-    """The rates of `owners.jsonl`, `pairs.jsonl` and `refusals.jsonl`, by the pipe `lookout grade`."""
+    """Measure the rates of `owners.jsonl`, `pairs.jsonl` and `refusals.jsonl` with the pipe `lookout grade`."""
     verdicts = collect_verdicts(
         [each for each in select_sets(["owners/"]) if each.name != "owners/personal"], data, COMMAND
     )

@@ -1,6 +1,6 @@
-"""Personal data in support answers: masked whole or not, what must stay, and texts that hold nothing personal.
+"""Personal data in support answers: values to redact, values that must stay, and texts without personal data.
 
-The rows of the data folder, and the project's own; the pipe `lookout redact` masks in the same way.
+The rows come from the data folder and from the project. The pipe `lookout redact` redacts in the same way.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LESSON = "a value counts where a word beside it says whose it is"
 
 
 def measure(data: Path) -> Measured:
-    """Shares of values masked whole, finds that are personal, values that stay, and texts left alone."""
+    """Measure the shares of fully masked values, personal finds, values that stay, and unchanged texts."""
     figures, errors = _measure_rows("", list(read_rows(data / "owners" / "personal.jsonl")))
     own_figures, own_errors = _measure_rows("own rows: ", list(read_rows(OWN_ROWS)))
     return Measured(
@@ -73,7 +73,7 @@ def _measure_rows(prefix: str, rows: Sequence[dict[str, Any]]) -> tuple[list[Fig
 
 
 def find_letters(text: str, value: str) -> set[int]:
-    """Return the places of a value's letters and digits, wherever it stands."""
+    """Return the positions of a value's letters and digits, for each place where the value occurs."""
     places: set[int] = set()
     start = text.find(value)
     while start >= 0:

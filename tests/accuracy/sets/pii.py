@@ -1,4 +1,4 @@
-"""Personal data in sentences and in test vectors, and bare order numbers that look like one."""
+"""Personal data in sentences and in test vectors, and order numbers that look like personal data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROMISED = (
     *RECALL_TARGETS, "gstin", "upi", "passport", "voter_id", "vehicle", "us_ssn", "policy_number", "birth_date",
 )  # fmt: skip
 BASELINE_RECALL, BASELINE_PRECISION, BASELINE_ORDERS = 0.82, 0.98, 0.12
-"""Presidio 2.2 by patterns, score 0.4, as the set's own notes have it."""
+"""Figures of Presidio 2.2 with patterns and score 0.4, from the set's own notes."""
 ORDER_TARGET = 0.01
 ORDERS = (
     "order {}",
@@ -50,10 +50,11 @@ class _Row(NamedTuple):
 
 
 def measure(data: Path) -> Measured:
-    """Recall and precision per kind (an overlap counts), over all kinds promised, and masked order numbers.
+    """Measure recall and precision for each kind and for all promised kinds, and the share of masked order numbers.
 
-    A find that overlaps anything personal is no false alarm, whatever its kind: masking it was right. Recall asks
-    for the right kind; "masked at all" is beside it, because that is what an alert needs.
+    An overlap counts as a find. A find that overlaps personal data of any kind is not a false alarm, because
+    masking was right. Recall requires the right kind. "Masked at all" ignores the kind, which is sufficient for an
+    alert.
     """
     tally: Counter[tuple[str, str]] = Counter()
     errors: list[TellingError] = []
@@ -118,7 +119,10 @@ def _build_figures(kind: str, tally: Counter[tuple[str, str]]) -> tuple[Figure, 
 
 
 def _count_orders() -> Figure:
-    """How often a random number of twelve digits behind "order" is masked; its check digit is right by chance."""
+    """Measure how often a random number of twelve digits after "order" is masked.
+
+    The check digit of such a number can be right by chance.
+    """
     numbers = random.Random(SEED)
     texts = [order.format(numbers.randrange(10**11, 10**12)) for order in ORDERS for _ in range(ORDERS_EACH)]
     masked = sum(bool(redact_with_findings(text).found) for text in texts)

@@ -1,4 +1,4 @@
-"""One fact in a clause of a health policy, and durations in Hinglish requests: whether it is read."""
+"""Single facts in clauses of health policies, and durations in Hinglish requests: whether Lookout reads them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAME = "quantities/clauses"
 
 
 def measure(data: Path) -> Measured:
-    """Recall alone: a clause says more than the one fact that is labelled."""
+    """Measure only recall, because a clause states more than the one labelled fact."""
     figures, errors = [], []
     clauses = list(read_rows(data / "quantities" / "policy_clauses.jsonl"))
     for label, rows, target, baseline in (

@@ -1,4 +1,4 @@
-"""Do two texts say the same quantity? Pairs of spoken and written forms."""
+"""Pairs of spoken and written forms: whether two texts state the same quantity."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ NAME = "quantities/pairs"
 
 TARGETS = {"duckling": 0.95}
 BASELINE = {"duckling": 0.75, "nemo": 0.49, "xquad": 1.00}
-"""Same digits in both, as the set's own notes have it."""
+"""Accuracy of comparing only the digits of both texts, from the set's own notes."""
 
 
 def measure(data: Path) -> Measured:
-    """Accuracy per source; measures (20 km) are no kind of fact and are left out."""
+    """Measure the accuracy for each source.
+
+    Measures such as 20 km are skipped, because no kind of fact contains them.
+    """
     counts: dict[tuple[str, str], Counter[str]] = {}
     errors: list[TellingError] = []
     for row in read_rows(data / "quantities" / "pairs.jsonl"):

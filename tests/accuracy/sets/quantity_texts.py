@@ -1,4 +1,4 @@
-"""Numbers, money, percentages, durations and dates in texts that other libraries are tested with."""
+"""Numbers, money, percentages, durations and dates in the test texts of other libraries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BASELINE_F1 = {
     ("en", "percent"): 0.36, ("hi", "percent"): 0.18, ("en", "duration"): 0.31, ("hi", "duration"): 0.31,
     ("en", "date"): 0.39, ("hi", "date"): 0.29,
 }  # fmt: skip
-"""F1 of bare digits with the right kind given for nothing, as the set's own notes have it."""
+"""F1 of bare digits if the right kind is always assumed, from the set's own notes."""
 
 NOTES = (
     (
@@ -48,7 +48,10 @@ Counts = dict[tuple[str, str, str], Counter[str]]
 
 
 def measure(data: Path) -> Measured:
-    """F1 per kind and language; the rows of Recognizers-Text have the targets, all sources together are beside."""
+    """Measure F1 for each kind and language.
+
+    The targets are for the rows of Recognizers-Text. The figures over all sources have no target.
+    """
     counts: Counts = {}
     errors: list[TellingError] = []
     for row in read_rows(data / "quantities" / "texts.jsonl"):

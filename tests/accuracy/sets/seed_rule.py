@@ -1,4 +1,4 @@
-"""Real replies of the insurance bot that Lookout was first meant for, graded by the pipe's own code."""
+"""Real replies of the first insurance bot that Lookout was written for, graded by the pipe's own code."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.accuracy.rows import read_rows
 NAME = "the rule/seed replies"
 REFUSALS = ("refusal", "refusal_phrased_as_not_in_document")
 BASELINE_AGREEMENT, BASELINE_FALSE_PASS, BASELINE_FALSE_FAIL = 21 / 26, 2 / 14, 3 / 12
-"""The bot's own grader on these rows."""
+"""Figures of the bot's own grader on these rows."""
 FIELDS = ("id", "question", "gold", "answer", "expected_refusal", "language")
 
 
 def measure(data: Path) -> Measured:
-    """Agreement of ``correct`` where it was decided, and of ``refused`` with the person's label."""
+    """Measure the agreement of ``correct`` on decided rows, and of ``refused``, with the person's label."""
     counts = {"right_pass": 0, "right_fail": 0, "false_pass": 0, "false_fail": 0, "abstained": 0}
     refused_right = rows = 0
     errors: list[TellingError] = []

@@ -1,4 +1,7 @@
-"""Questions with a planted trigger: does it remain, and what else? Simulated applications, and a real page."""
+"""Questions with a planted trigger: whether the trigger remains, and what else remains.
+
+The questions are for simulated applications and for a real page.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ Its shortest question that causes the wrong amount was found by trying all quest
 
 
 def measure(data: Path) -> Measured:
-    """Each row once, and those that are flaky some times more."""
+    """Measure each row once, and flaky rows several more times."""
     del data  # simulated, and the demo itself
     results = [(row.name, row.length, row.shrunk(BUDGET), row) for row in ROWS]
     lines = [_format_line(name, length, shrunk, met=row.is_met(shrunk)) for name, length, shrunk, row in results]
@@ -75,7 +78,11 @@ def _build_error(row: PlantedTrigger, results: ShrunkQuestion) -> TellingError:
 
 
 def _build_page_failure() -> tuple[int, ShrunkQuestion, bool]:
-    """The words of the shortest question that gives the wrong amount, what was found, and whether it gives it too."""
+    """Shrink a failing question of a real page.
+
+    Return the word count of the shortest question with the wrong amount, the shrunk question, and whether the
+    shrunk question also gives the wrong amount.
+    """
     with tempfile.TemporaryDirectory() as name, DemoBuild("4f2a91c", faults=True) as build:
         folder = Path(name)
         config = load_config(written_target(folder, build.url))

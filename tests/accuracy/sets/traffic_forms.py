@@ -1,4 +1,4 @@
-"""Logged conversations in the forms of common loggers, read by the pipe `lookout conversations`."""
+"""Logged conversations in the formats of common loggers, read by the pipe `lookout conversations`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from tests.accuracy.rows import read_rows
 NAME = "traffic forms"
 COMMAND = (str(Path(sys.executable).parent / "lookout"), "conversations")
 TARGET = 0.95
-"""57 of 60."""
+"""57 of 60 conversations."""
 
 
 def measure(data: Path) -> Measured:
-    """Conversations of which question, answer, passages, time and usability are all as a careful reader reads them."""
+    """Measure the share of conversations that are read as a careful reader would read them.
+
+    Question, answer, passages, time and usability must all be right.
+    """
     folder = data / "owners"
     logged = (folder / "traffic_forms.jsonl").read_bytes()
     done = subprocess.run(COMMAND, input=logged, capture_output=True, check=True)
@@ -50,7 +53,7 @@ def _is_same(name: str, answer: dict[str, Any], row: dict[str, Any]) -> bool:
 
 
 def _flatten(name: str, value: Any) -> Any:
-    """Return a value without what makes no difference: runs of white space, parts of a second."""
+    """Return a value without irrelevant differences: runs of white space, fractions of a second."""
     if name == "completed_at":
         return datetime.fromisoformat(value).replace(microsecond=0) if value else None
     if isinstance(value, list):

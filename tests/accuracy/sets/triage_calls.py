@@ -1,4 +1,4 @@
-"""An agent's calls beside those that would have done, and how often it solves a task again."""
+"""An agent's tool calls compared with the reference calls, and how often the agent solves a task repeatedly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ NAME = "triage/trajectories"
 
 
 def measure(data: Path) -> Measured:
-    """Pass^k, calls of solved and failed runs beside the reference, repeats; each beside what the notes have."""
+    """Measure pass^k, the calls of solved and failed runs, and repeated calls.
+
+    Each figure is compared with the published figure. Calls are also compared with the reference.
+    """
     rows = list(read_rows(data / "triage" / "trajectories.jsonl"))
     calls = sum(len(row["calls"]) for row in rows)
     repeats = sum(
@@ -37,7 +40,10 @@ def measure(data: Path) -> Measured:
 
 
 def compute_pass_hat(rows: list[dict[str, Any]], k: int) -> float:
-    """The chance that ``k`` runs of a task all solve it: C(solved, k) / C(runs, k), averaged over tasks."""
+    """Compute the probability that ``k`` runs of a task all solve it.
+
+    It is C(solved, k) / C(runs, k), averaged over tasks.
+    """
     tasks: dict[int, list[bool]] = defaultdict(list)
     for row in rows:
         tasks[row["task"]].append(row["solved"])

@@ -1,4 +1,4 @@
-"""Files that a fix touched, and the lists that agents and simple methods name."""
+"""Files that a fix changed, and the lists of files that agents and simple methods report."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ PUBLISHED = {
     "every known file": (0.029, 1.0, 0.053),
     "known files whose name stands in the issue": (0.140, 0.275, 0.160),
 }
-"""Precision, recall and F1 as the set's own notes have them: the scores must come out the same."""
+"""Precision, recall and F1 from the set's own notes. The measured scores must be the same."""
 NEAR = 0.0015
-"""Half a unit of the last published digit, and what rounding on both sides may add."""
+"""Half a unit of the last published digit, plus the rounding error of both sides."""
 
 
 def measure(data: Path) -> Measured:
-    """The published baselines again, as scores and as shares of replies that pass."""
+    """Measure the published baselines again, as scores and as shares of replies that pass."""
     rows = list(read_rows(data / "triage" / "issues.jsonl"))
     repository_files: dict[str, set[str]] = defaultdict(set)
     for row in rows:

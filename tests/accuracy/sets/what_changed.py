@@ -1,4 +1,4 @@
-"""Single changes between two real runs over the demo, and pairs of runs between which nothing changed."""
+"""Single changes between two real runs over the demo, and pairs of runs without a change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.monitors.explain.changed_demo import (
 
 NAME = "what changed"
 CONTROLS = 10
-"""Pairs without a change, of an application that repeats itself, and as many of one that rewords each answer."""
+"""Pairs without a change: of an application that repeats its answers, and the same number for a rewording one."""
 BOOK = load_policies()
 PLAIN = Variant(model="small-2026-01", more={"system_fingerprint": "fp_44"}, headers={"X-App-Version": "1.4.2"})
 WORDED = replace(PLAIN, wording=True)
@@ -45,7 +45,7 @@ version of a grader, of the browser and of Lookout, so the test changes these ve
 
 @dataclass(frozen=True)
 class Planted:
-    """A change that was made between two runs, and the side that it is on."""
+    """A planted change between two runs, and the side to which it belongs."""
 
     name: str
     group: str
@@ -57,7 +57,7 @@ class Planted:
 
     @property
     def expected(self) -> ChangeKind:
-        """The side that must be named."""
+        """Return the side that must be named."""
         return self.side or ChangeKind(self.group)
 
 
@@ -144,7 +144,7 @@ def _build_monitors() -> Iterator[Planted]:
 
 
 def measure(data: Path) -> Measured:
-    """The side that is named first for each planted change; and what is claimed where nothing changed."""
+    """Measure which side is named first for each planted change, and what is claimed for pairs without a change."""
     del data  # the demo itself is what is asked
     planted = [*_build_applications(), *_build_models(), *_build_contents(), *_build_monitors()]
     with tempfile.TemporaryDirectory() as folder:
@@ -193,7 +193,7 @@ def _is_right(one: Planted, changed: WhatChanged) -> bool:
 
 
 def _is_wrong(one: Planted, changed: WhatChanged) -> bool:
-    """Whether any other side is named."""
+    """Return whether any side other than the expected side is named."""
     return bool(changed.primary_change_kinds - {one.expected, ChangeKind.UNKNOWN})
 
 

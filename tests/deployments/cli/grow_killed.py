@@ -1,4 +1,4 @@
-"""`lookout gold grow`, killed after the case has joined and before its draft is decided. Arguments: data, suite."""
+"""`lookout gold grow`, killed after the case was added and before its draft is decided. Arguments: data, suite."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deployments.cli.gold import grow
 
 
 def main() -> None:
-    """Run until the outcome would be stored."""
+    """Run until the outcome is about to be stored."""
 
     def killed(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,6 +1,6 @@
-"""``lookout`` with a folder that is read-only, or full (``full:FOLDER``), for this process alone.
+"""Run ``lookout`` with a folder that is read-only, or full (``full:FOLDER``), only for this process.
 
-Arguments: the folder, then the command's own.
+Arguments: the folder, then the command's own arguments.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000
 FULL = "full:"
 READ_ONLY, REMOUNT, BIND, RECURSIVE, PRIVATE = 1, 32, 4096, 16384, 1 << 18
 FIXED = os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC
-"""The flags of a mount that a user who is not root outside cannot change."""
+"""The mount flags that a user who is not root outside of the namespace cannot change."""
 
 
 def protect(folder: Path) -> None:
-    """As ``unshare --mount --map-root-user`` with a bind mount does. Raises `OSError` where nobody may."""
+    """Make the folder read-only, as ``unshare --mount --map-root-user`` with a bind mount does.
+
+    Raises `OSError` if the system does not permit it.
+    """
     name, system = os.fsencode(folder), _enter_own_mounts()
     flags = os.statvfs(folder).f_flag & FIXED
     _raise_on_error(system.mount(name, name, None, BIND, None))
@@ -29,7 +32,7 @@ def protect(folder: Path) -> None:
 
 
 def fill(folder: Path) -> None:
-    """Give the folder a file system of its own that has no block left. Raises `OSError` where nobody may."""
+    """Give the folder its own file system without a free block. Raises `OSError` if the system does not permit it."""
     mount_small(folder, 64)
     with contextlib.suppress(OSError), (folder / "filled").open("wb", buffering=0) as file:
         while True:
@@ -37,19 +40,19 @@ def fill(folder: Path) -> None:
 
 
 def mount_small(folder: Path, size_kb: int) -> None:
-    """Give the folder an empty file system of its own of this size. Raises `OSError` where nobody may."""
+    """Give the folder its own empty file system of ``size_kb``. Raises `OSError` if the system does not permit it."""
     system, options = _enter_own_mounts(), f"size={size_kb}k,mode=700".encode()
     _raise_on_error(system.mount(b"none", os.fsencode(folder), b"tmpfs", 0, options))
 
 
 def resize(folder: Path, size_kb: int) -> None:
-    """Change the size of a file system that `mount_small` made in this process."""
+    """Change the size of a file system that `mount_small` mounted in this process."""
     system, options = ctypes.CDLL(None, use_errno=True), f"size={size_kb}k".encode()
     _raise_on_error(system.mount(b"none", os.fsencode(folder), b"tmpfs", REMOUNT, options))
 
 
 def _enter_own_mounts() -> ctypes.CDLL:
-    """The C library, in mounts of this process's own."""
+    """Move this process into its own mount namespace. Return the C library."""
     system = ctypes.CDLL(None, use_errno=True)
     user, group = os.getuid(), os.getgid()
     _raise_on_error(system.unshare(NEW_USER | NEW_MOUNTS))

@@ -1,7 +1,7 @@
-"""The most common mistakes: what a user types, what the command answers, what to do.
+"""The most common mistakes: the user's command, the output, and the fix.
 
-docs/troubleshooting.md is made from this table, and the tests make every mistake through the real command.
-Renew the page with: `python -m tests.deployments.cli.mistakes`.
+docs/troubleshooting.md is generated from this table, and the tests make every mistake through the real command.
+Update the page with: `python -m tests.deployments.cli.mistakes`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Final
 
 DOCUMENT: Final = Path("docs/troubleshooting.md")
 PAGE: Final = "localhost:7860"
-"""Stands for the local page server."""
+"""Placeholder for the local page server."""
 NOBODY: Final = "localhost:7863"
-"""Stands for a port at which nothing listens."""
+"""Placeholder for a port on which nothing listens."""
 HUB: Final = "localhost:7861"
 SLACK: Final = "localhost:7862"
 
@@ -43,10 +43,10 @@ BOT_TOKEN: Final = {"SLACK_BOT_TOKEN": "xoxb-1111-2222-a-token-for-tests"}
 
 @dataclass(frozen=True)
 class Mistake:
-    """A row. ``seen`` is all that is printed, or, where ``part`` is true, the lines of it that matter.
+    """A row of the table. ``seen`` is the complete output or, if ``part`` is true, its relevant lines.
 
-    ``files`` are what lies in the folder, beside a good suite; ``set_up`` names what of the surroundings the tests
-    make so (see `tests.deployments.cli.test_mistakes`).
+    ``files`` are the files in the folder, in addition to a valid suite. ``set_up`` is the environment that the
+    tests prepare (see `tests.deployments.cli.test_mistakes`).
     """
 
     title: str
@@ -474,7 +474,7 @@ lookout: this folder has no lookout.toml and no data folder .lookout. Create a d
         ),
     ),
 }
-"""Every row, in the order of the page."""
+"""All rows, in the order of the page."""
 
 INTRODUCTION: Final = """\
 # When something does not work
@@ -492,7 +492,7 @@ command to see the traceback of an error.
 
 
 def page() -> str:
-    """docs/troubleshooting.md."""
+    """Build docs/troubleshooting.md."""
     return "\n".join([INTRODUCTION, *(_group(name, rows) for name, rows in GROUPS.items())])
 
 

@@ -1,7 +1,10 @@
-"""`lookout gold review`, killed at a step. Arguments: the step, the drafts, the suite. Keys come on standard input.
+"""`lookout gold review`, killed at a step. Arguments: the step, the drafts, the suite.
 
-``in_suite``: the new suite is written beside and not yet in its place. ``between``: the case has joined, its draft
-is not marked. ``in_drafts``: the drafts' file is written beside and not yet in its place.
+Keys come on standard input.
+
+``in_suite``: the new suite is written to a temporary file but has not replaced the suite. ``between``: the case was
+added, but its draft is not marked. ``in_drafts``: the new file of drafts is written but has not replaced the old
+one.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from monitors import storage
 
 
 def main() -> None:
-    """Run until the step comes."""
+    """Run until the step is reached."""
     step, drafts, suite = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     replace = os.replace
 

@@ -1,4 +1,4 @@
-"""The command: help, exit codes, and every mistake answered in one line that says what to do."""
+"""The command: help, exit codes, and a one-line message with advice for every mistake."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.lookout_commands import every_command
 
 
 def lookout(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run the command; nothing here gets as far as a Prefect server."""
+    """Run the command. No test here gets as far as a Prefect server."""
     return run_in_process(*arguments, cwd=cwd, env=fork_server.bare(**variables))
 
 
@@ -40,14 +40,14 @@ def test_the_help_of_a_group_lists_its_commands(tmp_path, group, snapshot):
 
 
 def test_without_arguments_it_prints_the_help(tmp_path):
-    """Of the real command."""
+    """The real command prints the help."""
     done = fork_server.run(cwd=tmp_path, env=fork_server.bare())
     assert all(command in done.stdout for command in COMMANDS["lookout"])
 
 
 @pytest.mark.whole_only
 def test_the_help_of_a_command_shows_brackets_as_they_are_written(tmp_path):
-    """Every command has help; what looks like markup in it is text."""
+    """Every command has help, and text in brackets is not read as markup."""
     with_brackets = 0
     for path, command in every_command().items():
         done = lookout(*path.split(), "--help", cwd=tmp_path, COLUMNS="400")
@@ -64,7 +64,7 @@ def test_the_help_of_a_command_shows_brackets_as_they_are_written(tmp_path):
     "error", [httpx.ConnectError("All connection attempts failed"), RuntimeError("Failed to reach API at http://x")]
 )
 def test_a_prefect_server_that_ended_meanwhile_is_named_with_what_to_do(error, snapshot):
-    """As its client says it: in the middle of a run, and at the start of one."""
+    """The errors are those of Prefect's client in the middle of a run and at its start."""
     assert cli._format_error(error) == snapshot(name="server")
     assert cli._format_error(RuntimeError("anything else")) == snapshot(name="anything else")
 
@@ -79,7 +79,7 @@ def test_the_help_of_a_group_lists_what_each_command_says_of_itself():
 
 
 def test_the_help_of_a_group_imports_no_command():
-    """It lists all of them in the time that it takes to start."""
+    """The help lists all commands without importing them, so it starts fast."""
     program = (
         "import contextlib, sys; from deployments.cli import app\n"
         f"for group in {list(COMMANDS)!r}:\n"
@@ -106,7 +106,7 @@ def test_the_help_of_a_group_imports_no_command():
 
 @pytest.mark.parametrize("debug", ["", "1"])
 def test_a_crash_and_a_mistake_have_their_exit_codes_with_a_traceback_too(tmp_path, debug, monkeypatch, snapshot):
-    """FAIL says that the application is wrong: the monitor's own crash must never say that."""
+    """A crash never exits with the code of FAIL, because FAIL means that the application is wrong."""
     (tmp_path / "lookout.toml").mkdir()  # a mistake of the caller's
     mistake = lookout("verify", "demo", cwd=tmp_path, LOOKOUT_DEBUG=debug)
     assert mistake.returncode == 2, mistake.stderr
@@ -206,7 +206,7 @@ def test_results_of_another_form_are_an_error(tmp_path, text):
 
 @pytest.mark.prefect
 def test_a_missing_browser_is_reported_once_with_what_to_do(tmp_path, prefect_environment):
-    """One message for its owners, which without Slack is printed, and one line for the caller."""
+    """The owners get one message, which is printed if Slack is not configured, and the caller gets one line."""
     configured(tmp_path, "http://127.0.0.1:9", few_cases(tmp_path))
     environment = prefect_environment | fork_server.WARM | {"CHROMIUM_PATH": "/nowhere/chromium"}
     done = fork_server.run("verify", "demo", cwd=tmp_path, env=environment)
@@ -220,7 +220,7 @@ def test_a_missing_browser_is_reported_once_with_what_to_do(tmp_path, prefect_en
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_run_that_gets_sigterm_says_what_is_stored(prefect_environment, tmp_path):
-    """A person, a CI job or a shutdown ends a verification in the middle: a line, and no traceback."""
+    """If a person, a CI job or a shutdown ends a verification, it prints a line and no traceback."""
     few_cases(tmp_path, severe=1, others=1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
@@ -248,7 +248,10 @@ def test_a_run_that_gets_sigterm_says_what_is_stored(prefect_environment, tmp_pa
 
 
 def _terminated(process: subprocess.Popen[bytes]) -> int:
-    """The exit code. Prefect raises at SIGTERM, which an asyncio callback swallows when it comes inside one: again."""
+    """Send SIGTERM until the process ends, and return the exit code.
+
+    Prefect raises an error at SIGTERM, which is lost if it is raised inside an asyncio callback.
+    """
     while True:
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):

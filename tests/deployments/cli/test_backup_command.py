@@ -1,4 +1,4 @@
-"""`lookout backup` and `restore` as a person uses them: what they print and refuse, and that all stays the same."""
+"""`lookout backup` and `restore` as a user runs them: their output, their refusals, and unchanged data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONFIG = '[targets.helpdesk]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a configuration, and a data folder with a run, a night and an incident."""
+    """Return a folder with a configuration, and a data folder with a run, a night and an incident."""
     claim_or_separate_data_folder(tmp_path / ".lookout", None, new_id="original", at=NOON)
     store = open_store_in(tmp_path / ".lookout")
     rows = [ResultRow(row=exchange()), AssessmentRow(row=assessment()), RunRow(row=run_report())]
@@ -144,7 +144,10 @@ def test_what_the_journal_had_lost_before_is_named_after_the_restore(folder):
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_verified_target_goes_on_after_a_restore(tmp_path):
-    """A run, a backup, a lost disk, a restore: the report is the same, and the next run compares with the first."""
+    """After a run, a backup, a lost disk and a restore, the report is the same.
+
+    The next run is compared with the first.
+    """
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return fork_server.run(*arguments, cwd=tmp_path, env=fork_server.bare(), timeout_s=600)

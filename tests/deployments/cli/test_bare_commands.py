@@ -1,7 +1,7 @@
-"""Every command as a user runs it first: no variable of Prefect's or Lookout's is set, and the home is empty.
+"""Every command as a new user runs it: no variables of Prefect or Lookout are set, and the home is empty.
 
-The tests' own Prefect server is not there for these: a command that needs one starts it, or finds the one that an
-earlier command of the same data folder left.
+These tests do not use the shared Prefect server. A command that needs a server starts it, or uses the server that
+an earlier command of the same data folder started.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tests.servers.drafter import RuleDrafter
 from tests.servers.threaded_server import ThreadedServer
 
 COMMAND_S = 600
-"""A server's start on a busy machine takes minutes."""
+"""Timeout of a command in seconds. On a busy machine, a server takes minutes to start."""
 ENDED = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 UNTIL = ("--until", "2026-03-01T02:00")
 
@@ -55,19 +55,19 @@ configuration.SUITE = Path(sys.argv.pop(1))
 from deployments.cli.app import main
 sys.exit(main())
 """
-"""The command over another suite than the demo's own."""
+"""The command for a suite other than the demo's own."""
 LATE = ("deployments.receivers.deploys", "deployments.receivers.readiness")
-"""`lookout receive` imports these by itself, when what Prefect's client reads at import is set."""
+"""Modules that `lookout receive` imports after the settings of Prefect's client have been set."""
 
 
 @dataclass(frozen=True)
 class Installation:
-    """One data folder with a configuration, an application on loopback, and the Prefect server of its own."""
+    """A data folder with a configuration, an application on loopback, and its own Prefect server."""
 
     folder: Path
 
     def run(self, *arguments: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run it to its end. Nothing may be written into the home, where Prefect goes by default."""
+        """Run the command to its end, and check that nothing was written into the home, Prefect's default location."""
         environment = fork_server.bare(**variables)
         done = fork_server.run(*arguments, cwd=self.folder, env=environment, given=stdin, timeout_s=COMMAND_S)
         assert list(fork_server.bare_home().glob(".prefect*")) == []
@@ -75,7 +75,7 @@ class Installation:
 
 
 class Bot(ThreadedServer):
-    """A chat API that knows the suite's answers, and has one of them wrong."""
+    """A chat API that knows the suite's answers and gives one wrong answer."""
 
     def application(self) -> web.Application:
         made = web.Application()
@@ -102,7 +102,7 @@ def line(case_id: str, question: str, gold: str, severity: int) -> dict[str, obj
 
 
 def written(folder: Path, address: str, judge: str) -> None:
-    """Everything that the commands below are pointed at."""
+    """Write all files that the commands of these tests use."""
     suite = [line(*case) for case in CASES]
     (folder / "suite.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in suite), encoding="utf-8")
     talk = [
@@ -145,7 +145,7 @@ base_url = "{judge}"
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """What `lookout verify` leaves behind, run in that environment: results, a warehouse, a server of its own."""
+    """Run `lookout verify` in that environment, and return its results, warehouse and server."""
     folder = tmp_path_factory.mktemp("bare")
     with Bot() as bot, AnthropicServer(judge=RuleDrafter()) as judge:
         written(folder, bot.url, judge.url)
@@ -209,7 +209,7 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "gold pull": (("langfuse:gold",), 2, "needs the table [langfuse]"),
     "gold starter": (("adversarial",), 0, "adversarial"),
 }
-"""Commands that end by themselves: what they are given, the exit code, what they say."""
+"""Commands that end on their own, with their arguments, exit codes and output."""
 PIPES = {
     "facts": ({"id": "a", "text": "It is 36 months."}, '"facts"'),
     "redact": ({"id": "a", "text": "Mail asha.rao@example.com."}, "[e-mail]"),
@@ -234,7 +234,10 @@ ON_THEIR_OWN = {
     "up",
     *(f"site{name}" for name in ("", " export", " token add", " token list", " token revoke")),
 }
-"""In the same environment: test_login.py, test_up_command.py, site/test_site_command.py."""
+"""Commands that other files test in the same environment.
+
+The files are test_login.py, test_up_command.py and site/test_site_command.py.
+"""
 
 
 @pytest.mark.whole_only
@@ -260,7 +263,7 @@ def test_a_pipe_does_its_work(tmp_path, command):
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_people_decide_about_what_is_broken(installation):
-    """Every decision about an incident and a silence, one after the other."""
+    """All decisions about an incident and a silence work one after the other."""
 
     def decide(name: str, *arguments: str, code: int = 0) -> str:
         done = installation.run("alerts", name, *arguments)
@@ -358,7 +361,7 @@ def test_a_wrong_configuration_is_an_error_before_a_server_is_started(tmp_path, 
 
 @pytest.mark.prefect
 def test_a_nightly_report_can_be_queried_at_once(installation):
-    """Nobody loads anything by hand; a night is named by its date or its time."""
+    """A nightly report is loaded without a manual step. A night is selected by its date or its time."""
     night = installation.run("nightly", "--until", "2026-03-02", "--json")
     assert night.returncode == 0, night.stderr
     report = json.loads(night.stdout)
@@ -372,7 +375,10 @@ def test_a_nightly_report_can_be_queried_at_once(installation):
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_down_ends_the_server_and_says_what_else_runs(installation, prefect_environment):
-    """Not under `lookout up`, nor under a run; those of other data folders are named, with what they hold."""
+    """The server is not ended under `lookout up` or a run.
+
+    Servers of other data folders are listed with their users.
+    """
     data = installation.folder / "data"
     assert installation.run("nightly", *UNTIL).returncode == 0
     server = prefect_server.find_running_server(data / "prefect")
@@ -402,7 +408,7 @@ def test_every_command_has_its_test_here():
 
 @pytest.mark.whole_only
 def test_no_module_of_a_command_brings_prefect_with_it(tmp_path):
-    """Prefect reads where its server is when it is imported, so no other import may load it."""
+    """Prefect reads its server's address at import, so no other import may load it."""
     names = [
         ".".join(file.relative_to(ROOT).with_suffix("").parts)
         for file in sorted((ROOT / "deployments").rglob("*.py"))
@@ -425,7 +431,7 @@ def test_no_module_of_a_command_brings_prefect_with_it(tmp_path):
 def started(
     installation: Installation, *arguments: str, **variables: str
 ) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[], str]]]:
-    """A command that runs until it is stopped, and what it has said so far."""
+    """Start a command that runs until it is stopped, and yield it with its output so far."""
     log = installation.folder / f"{arguments[0]}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(

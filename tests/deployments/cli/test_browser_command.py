@@ -1,4 +1,4 @@
-"""`lookout browser` says which browser is driven and whether it works; `install` fetches one only where none does."""
+"""`lookout browser` reports the browser in use and whether it works; `install` downloads one only if none works."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHELL = "chrome-headless-shell"
 
 
 class Mirror(ThreadedServer):
-    """A mirror of Playwright's downloads: it has a headless shell that is this machine's own browser, or nothing."""
+    """A mirror of Playwright's downloads. Its headless shell is this machine's own browser, or it has no files."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ def mirror() -> Iterator[Mirror]:
 
 @pytest.fixture
 def machine(tmp_path: Path, mirror: Mirror) -> dict[str, str]:
-    """The environment of a machine without any browser, and without the right to install packages."""
+    """Return the environment of a machine without any browser and without the right to install packages."""
     mirror.asked.clear()
     mirror.executable = ""
     (tmp_path / "bin").mkdir()
@@ -64,7 +64,7 @@ def machine(tmp_path: Path, mirror: Mirror) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def chromium(browser_path: str | None) -> str:
-    """A browser that works."""
+    """Return a browser that works."""
     return find_browser(browser_path).executable
 
 
@@ -83,7 +83,7 @@ def test_without_a_browser_it_says_how_to_get_one(tmp_path, machine, mirror):
     ids=["not there", "not a browser"],
 )
 def test_a_browser_that_was_named_is_never_replaced(tmp_path, machine, mirror, made, said):
-    """Where CHROMIUM_PATH leads nowhere, another browser would not be used: nothing is fetched."""
+    """If CHROMIUM_PATH is wrong, nothing is downloaded, because another browser would not be used."""
     named = tmp_path / "named"
     if made:
         named.write_text(made)
@@ -98,7 +98,7 @@ def test_a_browser_that_was_named_is_never_replaced(tmp_path, machine, mirror, m
 
 @pytest.mark.browser
 def test_nothing_is_fetched_where_a_browser_works(tmp_path, machine, mirror, chromium):
-    """Named, or among the commands of the machine."""
+    """The working browser is configured, or is among the machine's commands."""
     (tmp_path / "bin" / "chromium").symlink_to(chromium)
     found = tmp_path / "bin" / "chromium"
     for variables, used, source in (
@@ -116,7 +116,10 @@ def test_nothing_is_fetched_where_a_browser_works(tmp_path, machine, mirror, chr
 @pytest.mark.browser
 @pytest.mark.skipif((sys.platform, platform.machine()) != ("linux", "x86_64"), reason="packed as for this platform")
 def test_a_browser_is_downloaded_where_none_works(tmp_path, machine, mirror, chromium):
-    """A Chromium that does not start is none, a mirror without the video recorder is enough; what was downloaded is driven from then on, and not fetched again."""
+    """A browser is downloaded if none works, is then used, and is not downloaded again.
+
+    A Chromium that does not start does not count as working. A mirror without the video recorder is sufficient.
+    """
     mirror.executable = chromium
     stub = tmp_path / "bin" / "chromium-browser"
     stub.write_text("#!/bin/sh\necho 'this is a stub: install the snap' >&2\nexit 1\n")

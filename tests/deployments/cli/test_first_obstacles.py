@@ -1,4 +1,4 @@
-"""What you meet first with a bot of your own: nothing listens, a wrong key, an API, a bot without small talk."""
+"""The first obstacles with a user's own bot: nothing listens, a wrong key, an API, a bot without small talk."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ box.addEventListener("keydown", (event) => {
 
 
 class FallbackBot(ThreadedServer):
-    """A page whose bot says the same to every question that it does not know."""
+    """A page whose bot gives the same answer to every unknown question."""
 
     def application(self) -> web.Application:
         made = web.Application()
@@ -50,7 +50,7 @@ class FallbackBot(ThreadedServer):
 
 
 def written(folder: Path, url: str, probe: str = "") -> None:
-    """One target with a suite of a few questions."""
+    """Write a configuration with one target and a suite of a few questions."""
     cases = [
         {"id": f"q-{number}", "question": f"What is {number} and {number}?", "gold": str(number * 2), "severity": 2}
         for number in range(1, QUESTIONS + 1)
@@ -65,14 +65,14 @@ def written(folder: Path, url: str, probe: str = "") -> None:
 
 @pytest.fixture
 def closed_port() -> Iterator[int]:
-    """A port on which nobody listens; bound, so that no other test listens there meanwhile."""
+    """Return a port on which nothing listens. It is bound, so that no other test can listen there."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield bound.getsockname()[1]
 
 
 def run(folder: Path, *arguments: str, **variables: str):
-    """The command in an environment that knows nothing but these."""
+    """Run the command in an environment that contains only these variables."""
     return fork_server.run(*arguments, cwd=folder, env=fork_server.bare(**variables), timeout_s=END_S)
 
 
@@ -90,7 +90,7 @@ def test_a_closed_port_is_reported_before_a_server_is_started(tmp_path: Path, cl
 def test_one_cause_is_one_line_with_how_many_questions_it_cost(
     tmp_path: Path, closed_port: int, prefect_environment: dict[str, str]
 ) -> None:
-    """Where a server runs, the run is made, so that it is stored and people hear of it."""
+    """If a server runs, the run is created, so that its result is stored and people are notified."""
     written(tmp_path, f"http://127.0.0.1:{closed_port}", 'driver = "json"\nretry_pause_s = 0\nattempts = 1\n')
     done = run(tmp_path, "verify", "bot", PREFECT_API_URL=prefect_environment["PREFECT_API_URL"])
     assert done.returncode == 3, done.stdout + done.stderr
@@ -130,12 +130,12 @@ def test_a_wrong_key_is_one_line_and_the_next_step_names_its_variable(
 
 
 def _one_line(text: str) -> str:
-    """Without wrapping, whose place depends on the lengths of ports."""
+    """Join a text into one line, because the lengths of ports decide where it wraps."""
     return " ".join(replace_volatile(text).split())
 
 
 def _joined(text: str) -> list[str]:
-    """The lines, each with those that it was wrapped onto."""
+    """Return the lines of a text, each joined with its wrapped parts."""
     return [" ".join(part.split()) for part in re.split(r"\n(?! {3})", text)]
 
 

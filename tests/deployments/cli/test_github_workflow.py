@@ -1,4 +1,4 @@
-"""The workflow to copy: what it may do, what it runs, and that its steps do what they say."""
+"""The workflow to copy: its permissions, its commands, and the effect of its steps."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ def test_the_workflow_has_minimal_permissions():
 
 
 def test_code_of_a_fork_never_runs_with_our_secrets():
-    """``pull_request_target`` and ``workflow_run`` would: they run with the base's rights."""
+    """The workflow does not use ``pull_request_target`` or ``workflow_run``, which run with the base's permissions."""
     assert set(ON) == {"pull_request", "merge_group", "push", "schedule"}
     assert ON["push"]["branches"] == ["main"]
 
 
 def test_the_commit_and_its_target_branch_are_named_for_each_event():
-    """A pull request's head and base, a merge group's, a push's own; a baseline is of one branch."""
+    """Each event gives the commit and target branch: a pull request, a merge group, and a push.
+
+    A baseline belongs to one branch.
+    """
     for name in ("pull_request.head.sha", "merge_group.head_sha", "github.sha"):
         assert name in GATE["env"]["COMMIT"]
     assert "merge_group.base_ref" in GATE["env"]["BRANCH"]
@@ -47,7 +50,7 @@ def test_the_commit_and_its_target_branch_are_named_for_each_event():
 
 
 def test_no_expression_is_pasted_into_a_script():
-    """A title or a branch name may hold anything; what a script needs comes by its environment."""
+    """Titles and branch names may contain anything, so scripts read values only from their environment."""
     assert not [name for name, step in RUNS.items() if "${{" in step["run"]]
 
 
@@ -88,7 +91,7 @@ def test_the_reports_are_always_uploaded_and_nothing_raw_is_among_them():
 
 
 def test_only_the_base_branch_s_passes_become_baselines():
-    """A failed gate ends the job: what comes after it without ``always()`` has seen a pass."""
+    """A failed gate ends the job, so a later step without ``always()`` runs only after a pass."""
     names = [step.get("name") for step in STEPS]
     assert names.index("Ask the gold questions") < names.index("Accept it as the baseline")
     for name in ("Accept it as the baseline", "Keep the baseline"):
@@ -99,7 +102,10 @@ def test_only_the_base_branch_s_passes_become_baselines():
 
 @pytest.fixture
 def job(tmp_path, prefect_environment):
-    """Runs a step's script as the runner does: ``bash -e``, in the repository, the environment of job and step."""
+    """Return a function that runs a step's script as the runner does.
+
+    It uses ``bash -e``, in the repository, with the environment of job and step.
+    """
     programs = tmp_path / "bin"
     programs.mkdir()
     lookout = programs / "lookout"

@@ -1,4 +1,4 @@
-"""`lookout gold grow`: what went wrong becomes a case that fails on the bad reply; each draft is decided once."""
+"""`lookout gold grow`: a wrong reply becomes a case that this reply fails; each draft is decided once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from warehouse.queries.operator_actions import append_draft, list_waiting_drafts
 
 @pytest.fixture
 def folder(tmp_path):
-    """A data folder whose warehouse has one draft: the bot answered 36 months instead of 24."""
+    """Return a data folder whose warehouse has one draft: the bot answered 36 months instead of 24."""
     store = store_in(tmp_path)
     append_draft(store.journal, case_draft())
     store.load_pending(1)
@@ -50,7 +50,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def grow(monkeypatch, capsys):
-    """Run the command in this process, with keys as from a pipe; all that it printed."""
+    """Run the command in this process, with keys as from a pipe, and return its output."""
     monkeypatch.setenv("COLUMNS", "200")
 
     def run(folder: Path, keys: str = "", **options) -> str:
@@ -74,7 +74,7 @@ def outcomes(folder: Path):
 
 
 def test_a_case_joins_when_the_bad_reply_fails_and_its_draft_is_decided(folder, grow, snapshot):
-    """The question and the type stay, the gold is typed: three lines after the key."""
+    """The question and the type stay, and the user types the gold: three lines after the key."""
     shown = grow(folder, "g\n\n24 months\n\n")
     assert shown == snapshot
     (case,) = load_suite(folder / "suite.jsonl").cases
@@ -115,7 +115,7 @@ def test_severity_is_proposed_with_its_reason_and_the_person_may_set_it(folder, 
 
 
 def test_near_duplicates_are_asked_about_once_and_other_policies_are_not_taken_for_them(folder, grow):
-    """A typo and another spacing are the same question; Silver instead of Gold, and another figure, are not."""
+    """A question with a typo or other spacing is a duplicate; Silver instead of Gold, or another figure, is not."""
     store = store_in(folder, seed=2)
     for number, asked in enumerate(
         (
@@ -176,7 +176,7 @@ def test_killed_between_suite_and_warehouse_the_next_session_notes_it(folder, gr
 
 
 def leak(folder: Path, slack: SlackServer) -> None:
-    """A real alert of live traffic that leaked, and a person's click on "Add to gold"."""
+    """Create a real alert about a leak in live traffic, and a person's click on "Add to gold"."""
     clock = Clock(NIGHT)
     people = build_operator_actions(folder, slack, clock)
     raw = Exchange(
@@ -201,7 +201,10 @@ def leak(folder: Path, slack: SlackServer) -> None:
 
 
 def test_from_a_leak_in_live_traffic_to_a_case_as_a_person_does_it(tmp_path, snapshot):
-    """Alert, click, list, gold: as processes. What leaked is shown to nobody, and the case fails on such a leak."""
+    """Alert, click, list and gold run as separate processes.
+
+    The leaked text is never shown, and the case fails on such a leak.
+    """
     with SlackServer() as slack:
         leak(tmp_path, slack)
     data = ("--data-folder", str(tmp_path))
@@ -218,7 +221,7 @@ def test_from_a_leak_in_live_traffic_to_a_case_as_a_person_does_it(tmp_path, sna
 
 
 def traces(folder: Path) -> None:
-    """Live traffic of one night: a wrong reply, a right one, and a question of the gold set's own."""
+    """Write one night of live traffic: a wrong reply, a right one, and a question from the gold set."""
     store = store_in(folder)
     rows = []
     for case_id, origin, failed in (
@@ -243,7 +246,7 @@ def traces(folder: Path) -> None:
 
 
 def test_a_trace_becomes_a_draft_in_one_step_redacted(tmp_path, grow):
-    """A failed reply is the bad one; a right one is proposed as gold. Taking it twice changes nothing."""
+    """A failed reply becomes the bad reply, and a right reply is proposed as gold. A second call changes nothing."""
     traces(tmp_path)
     for _ in range(2):
         grow(tmp_path, take="run-1/wrong:1", suite=None)

@@ -1,4 +1,4 @@
-"""`lookout gold push`, `diff` and `pull` as a suite's owner runs them, with a dataset of Langfuse."""
+"""`lookout gold push`, `diff` and `pull` as a suite's owner runs them, with a Langfuse dataset."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ DATASET = "langfuse:shop/gold & more"
 
 
 class Owner(NamedTuple):
-    """A suite of two cases and a Langfuse."""
+    """A suite of two cases and a Langfuse server."""
 
     folder: Path
     langfuse: LangfuseServer
 
     def gold(self, command: str, *options: str) -> Any:
-        """The command, in an environment with Langfuse's keys."""
+        """Run the command in an environment with Langfuse's keys."""
         environment = fork_server.bare(LANGFUSE_PUBLIC_KEY=PUBLIC, LANGFUSE_SECRET_KEY=SECRET)
         done = run_in_process("gold", command, DATASET, *options, cwd=self.folder, env=environment)
         assert SECRET not in done.stdout + done.stderr
         return done
 
     def suite(self) -> dict[str, Any]:
-        """The cases of the file by their ids."""
+        """Return the cases of the file by id."""
         lines = (self.folder / "suite.jsonl").read_text(encoding="utf-8").splitlines()
         return {case["id"]: case for case in map(json.loads, lines)}
 
@@ -59,7 +59,10 @@ def owner(tmp_path: Path) -> Iterator[Owner]:
 
 
 def test_a_suite_goes_to_langfuse_and_comes_back_with_what_people_did(owner: Owner) -> None:
-    """A push is whole and is done once; what a person changed comes back into the suite, what one added as a draft."""
+    """A push is complete, and a second push writes nothing.
+
+    A pull copies a person's changes into the suite, and stores a person's new case as a draft.
+    """
     before = owner.suite()
     done = owner.gold("push", "--yes")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -91,14 +94,14 @@ def test_a_suite_goes_to_langfuse_and_comes_back_with_what_people_did(owner: Own
 
 
 def test_without_the_table_the_message_says_what_to_write(owner: Owner) -> None:
-    """An address of Langfuse without its table says which table and key are missing, and exits with 2."""
+    """For a Langfuse address without its table, the message gives the missing table and key. The exit code is 2."""
     (owner.folder / "lookout.toml").write_text(CONFIG[CONFIG.index("[targets") :], encoding="utf-8")
     done = owner.gold("push", "--yes")
     assert (done.returncode, "[langfuse]" in done.stderr) == (2, True), done.stderr
 
 
 def test_production_s_keys_are_refused_before_anything_is_written(owner: Owner) -> None:
-    """The keys of production's project end the command with 2, and Langfuse was asked for its project alone."""
+    """With the keys of the production project, the exit code is 2, and Langfuse was asked only for its project."""
     owner.langfuse.project = "bot"
     done = owner.gold("push", "--yes")
     assert (done.returncode, "'bot'" in done.stderr) == (2, True), done.stderr
@@ -108,7 +111,7 @@ def test_production_s_keys_are_refused_before_anything_is_written(owner: Owner) 
 @pytest.mark.whole_only
 @pytest.mark.parametrize("at_border", ["swapped", "missing"])
 def test_pages_without_a_stable_order_end_the_pull_and_change_nothing(owner: Owner, at_border: str) -> None:
-    """Of 230 items one is read twice or never: what would be pruned or added is not known."""
+    """Of 230 items, one is read twice or never, so the pull cannot know what to remove or add."""
     cases = [
         CASE | {"id": f"plan-{number}", "question": f"Plan {number}?", "gold": "30 days"} for number in range(230)
     ]

@@ -1,4 +1,7 @@
-"""`lookout gold review`: the case beside its clause, one key; a yes joins the suite once, whatever is killed when."""
+"""`lookout gold review` shows a case with its clause and reads one key.
+
+An accepted case is added to the suite exactly once, even if the process is killed at any step.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ from tests.deployments.gold_process import gold
 
 @pytest.fixture
 def drafts(tmp_path):
-    """Three drafts that nobody has seen."""
+    """Return three drafts that were not reviewed yet."""
     path = tmp_path / "drafts.jsonl"
     append_new_drafts(path, [gold_draft(number) for number in (1, 2, 3)])
     return path
@@ -37,7 +40,7 @@ def drafts(tmp_path):
 
 @pytest.fixture
 def review(monkeypatch, capsys, tmp_path):
-    """Run the command in this process, with keys as from a pipe; all that it printed."""
+    """Run the command in this process, with keys as from a pipe, and return its output."""
 
     def run(drafts: Path, keys: str, *, by: str | None = "asha", columns: int = 160, **options) -> str:
         monkeypatch.setenv("COLUMNS", str(columns))
@@ -103,7 +106,7 @@ def test_an_edit_that_the_checks_refuse_does_not_join(tmp_path, drafts, review, 
 
 
 def test_the_targets_own_numbers_are_personal_data(tmp_path, drafts, review):
-    """An account number looks different everywhere: the suite's target says how."""
+    """Account numbers have different forms, so the settings of the suite's target define them."""
     typed = "e\nWhat does SRK-204417 get for a cataract under Suraksha Gold?\n\n\ny\nq\n"
     target = '[targets.one]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
     patterns = "graders = { account_patterns = ['SRK-\\d{6}'] }\n"
@@ -123,7 +126,7 @@ def test_the_name_is_remembered_and_without_one_nothing_is_accepted(tmp_path, dr
 
 
 def test_a_translation_joins_with_its_pair_and_the_original_gets_it_too(tmp_path, drafts, review):
-    """Against other figures than the original's there is no yes."""
+    """A translation with figures other than the original's cannot be accepted."""
     suite = tmp_path / "suite.jsonl"
     original = gold_case(
         "bonus", turns=("How large is the bonus of Suraksha Gold after 1 claim-free year?",), gold="20%"
@@ -146,7 +149,7 @@ def test_a_translation_joins_with_its_pair_and_the_original_gets_it_too(tmp_path
 
 
 def test_an_unreviewed_draft_does_not_load_as_gold(tmp_path):
-    """A draft that was copied into a suite by hand is an error with its line and what is missing."""
+    """A draft that was manually copied into a suite is an error, with its line and the missing field."""
     path = tmp_path / "suite.jsonl"
     for pipeline in (Pipeline.DRAFT, Pipeline.BILINGUAL, Pipeline.GROWTH):
         lines = [
@@ -164,7 +167,7 @@ def test_an_unreviewed_draft_does_not_load_as_gold(tmp_path):
 
 @pytest.mark.parametrize("step", ["in_suite", "between", "in_drafts"])
 def test_killed_at_any_step_a_case_joins_once(tmp_path, drafts, review, step):
-    """SIGKILL in a real process; the next session finds what was done and does the rest."""
+    """After SIGKILL in a real process, the next session detects the completed steps and does the remaining ones."""
     suite = tmp_path / "suite.jsonl"
     suite.write_text(format_case_line(gold_case("first")) + "\n", encoding="utf-8")
     killed = fork_server.run(
@@ -207,7 +210,7 @@ def test_as_a_process_drafts_are_listed_and_reviewed(tmp_path, drafts, snapshot)
 
 
 def test_at_a_terminal_one_key_is_enough(tmp_path, drafts):
-    """A real pseudo-terminal: the name by line, then single keys without Enter."""
+    """In a real pseudo-terminal, the name is read as a line, and then single keys without Enter."""
     driver, terminal = pty.openpty()
     process = fork_server.start(
         *("gold", "review", str(drafts), "--suite", "suite.jsonl"),

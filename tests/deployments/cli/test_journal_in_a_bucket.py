@@ -1,4 +1,4 @@
-"""Two machines with one journal in a bucket, by the commands: what one writes the other knows."""
+"""Two machines share one journal in a bucket: each command sees what the other machine wrote."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test-hush", "AWS_
 
 @pytest.fixture(scope="module")
 def bucket():
-    """Variables by which S3's own tools find the bucket."""
+    """Set the variables with which S3's own tools find the bucket."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     _, port = server.get_host_and_port()
@@ -36,7 +36,7 @@ def bucket():
 
 
 def machine(folder, journal=f"s3://{BUCKET}/lookout/journal"):
-    """A data folder of its own, and the one journal."""
+    """Return a machine with its own data folder and the shared journal."""
     folder.mkdir()
     place = f'[warehouse]\njournal = "{journal}"\n' if journal else ""
     (folder / "lookout.toml").write_text(
@@ -86,7 +86,7 @@ def test_a_place_with_keys_or_none_is_refused_without_repeating_them(place):
 
 
 def test_another_folder_than_the_configuration_s_has_its_journal_beside_it(tmp_path):
-    """`--data-folder` of an archive must not load another journal into it."""
+    """With the `--data-folder` of an archive, another journal must not be loaded into the archive."""
     folder = machine(tmp_path / "one")
     archive = tmp_path / "archive"
     assert open_warehouse(folder / "lookout.toml", archive).journal.segments.format_location("x") == str(

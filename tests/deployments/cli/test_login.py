@@ -1,4 +1,4 @@
-"""`lookout login` as a user runs it first, and what runs and the doctor make of the session that it stores."""
+"""`lookout login` as a new user runs it, and how runs and the doctor use the stored session."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def configured(folder: Path, site: LoginSite, login: str, *, form: str = "/login
 
 
 def everything(folder: Path) -> dict[str, bytes]:
-    """Every file of the data folder but the session itself."""
+    """Return every file of the data folder except the session."""
     return {
         str(file): file.read_bytes()
         for file in (folder / "data").rglob("*")
@@ -114,7 +114,7 @@ def test_a_session_from_another_machine_is_proved_before_it_is_stored(tmp_path: 
 
 @pytest.mark.whole_only
 def test_after_signing_in_in_the_window_no_key_is_needed(tmp_path: Path, site: LoginSite) -> None:
-    """The site's single sign-on takes the person's part; the browser here draws its window nowhere."""
+    """The site's single sign-on acts for the person. The browser in this test draws no window."""
     installation = configured(tmp_path, site, BY_PERSON, form="/sso")
     done = installation.run("login", "bot", DISPLAY=":99")
     assert done.returncode == 0, done.stderr
@@ -126,7 +126,7 @@ def test_after_signing_in_in_the_window_no_key_is_needed(tmp_path: Path, site: L
 def test_a_run_signs_in_and_stores_no_secret_and_its_end_is_a_fault_of_the_monitor(
     tmp_path: Path, site: LoginSite
 ) -> None:
-    """The whole run in a bare environment, every trace stored; then a person's session that has ended."""
+    """The whole run is in a bare environment and stores every trace. Then a person's session has ended."""
     installation = configured(tmp_path, site, BY_FORM)
     with_tables(tmp_path / "data" / "prefect")
     try:

@@ -1,4 +1,4 @@
-"""Every mistake of the table, made as a newcomer makes it: an empty home, no variable of ours."""
+"""Every mistake of the table, made as a new user makes it: in an empty home, without Lookout's variables."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from tests.servers.threaded_server import ThreadedServer
 
 ROWS = [row for rows in GROUPS.values() for row in rows]
 USAGE_ERRORS = [row for row in ROWS if row.code == 2 and not row.set_up]
-"""Found before a server, a browser or another process is needed."""
+"""Mistakes that are found before a server, a browser or another process is needed."""
 COMMAND_S = 300
 PREFIX = str(Path(sys.prefix).resolve())
-"""A worktree's environment is a link."""
+"""The prefix of this environment. It is resolved, because the environment of a worktree is a symbolic link."""
 IN_MOUNT = "tests.deployments.cli.in_read_only"
 NO_DUCKDB = 'raise ModuleNotFoundError("No module named \'duckdb\'", name="duckdb")\n'
 LEAST = 20
 
 
 class Pages(ThreadedServer):
-    """Pages that are no chat; what is not there is 404."""
+    """Pages without a chat. A missing page is HTTP 404."""
 
     def application(self) -> web.Application:
         made = web.Application()
@@ -62,7 +62,7 @@ def _page(title: str, body: str, *, late: timedelta = timedelta()):
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The servers that the rows' addresses stand for."""
+    """The servers for the addresses in the rows."""
 
     pages: Pages
     slack: SlackServer
@@ -80,7 +80,7 @@ class Surroundings:
         return {name: url.replace("http://127.0.0.1", "localhost") for name, url in servers}
 
     def real(self, text: str) -> str:
-        """The text with the servers' own addresses, and with the page's port where only a port is named."""
+        """Replace placeholders with the servers' addresses, or with the page's port where a row has only a port."""
         for name, address in self.addresses.items():
             text = text.replace(name, address)
         return re.sub(r"--port 7860|port 7860\b", lambda found: found[0].replace("7860", self.port), text)
@@ -101,7 +101,7 @@ def around() -> Iterator[Surroundings]:
 
 @pytest.mark.parametrize("row", USAGE_ERRORS, ids=lambda row: row.title)
 def test_a_usage_error_is_answered_as_the_page_says(row: Mistake, around, tmp_path):
-    """The words, the exit code, and no traceback."""
+    """The output and the exit code are as documented, without a traceback."""
     variables = {name: around.real(value) for name, value in row.variables.items()}
     write_init_files(row, around, tmp_path)
     done = run_in_process(*typed_arguments(row, around), cwd=tmp_path, env=fork_server.bare(**variables))
@@ -114,7 +114,7 @@ def test_a_usage_error_is_answered_as_the_page_says(row: Mistake, around, tmp_pa
 @pytest.mark.parametrize("row", [row for row in ROWS if row not in USAGE_ERRORS], ids=lambda row: row.title)
 @pytest.mark.a_slice(6)
 def test_a_mistake_is_answered_as_the_page_says(row: Mistake, around, tmp_path, request):
-    """The same of the real command, where a page, a server or this machine is not as it should be."""
+    """The real command prints the documented output if a page, a server or this machine has a fault."""
     write_init_files(row, around, tmp_path)
     check_answer(row, around, tmp_path, run_in_surroundings(row, around, tmp_path, request))
 
@@ -188,17 +188,17 @@ def _run(arguments, folder: Path, environment, module: str | None) -> subprocess
 
 
 def _plain(text: str) -> str:
-    """In one line: where a terminal or a table wraps does not count."""
+    """Join a text into one line, because the wrapping of terminals and tables does not matter."""
     return " ".join(text.split())
 
 
 def test_the_page_is_made_from_the_table():
-    """Renew it with: python -m tests.deployments.cli.mistakes."""
+    """The page matches the table. Update it with: python -m tests.deployments.cli.mistakes."""
     assert (ROOT / DOCUMENT).read_text(encoding="utf-8") == page()
 
 
 def test_a_message_is_short_and_shown_as_a_terminal_shows_it():
-    """At most five rows of 80 columns; what the table shows is what wrapping makes of it."""
+    """A message has at most five rows of 80 columns, and the table shows it with the same wrapping."""
     assert len(ROWS) >= LEAST
     for row in ROWS:
         lines = row.seen.splitlines()

@@ -1,4 +1,4 @@
-"""``lookout nightly`` as a process, on the log that the demo Space writes itself, read without any mapping."""
+"""``lookout nightly`` as a process, on the log that the demo Space itself writes, without any mapping."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNTIL = ("--until", "2026-03-01T02:00")
 
 @pytest.fixture
 def space(tmp_path: Path) -> Path:
-    """A folder with the log of 25 turns and a configuration that names it."""
+    """Return a folder with the log of 25 turns and a configuration with that log."""
     shutil.copy(SUITE, tmp_path / "suite.jsonl")
     log = TurnLog(tmp_path)
     for number, (question, reply) in enumerate(list(replies().items())[:25]):
@@ -39,7 +39,7 @@ def space(tmp_path: Path) -> Path:
 
 
 def plan(folder: Path, *options: str, until: str = UNTIL[1]):
-    """``lookout nightly --plan``, which needs no server."""
+    """Run ``lookout nightly --plan``, which needs no server."""
     arguments = ("nightly", "--plan", "--until", until, *options)
     return run_in_process(*arguments, cwd=folder, env=fork_server.bare(COLUMNS="300"))
 
@@ -99,7 +99,7 @@ def question(number: int, **changes: object) -> str:
 
 @pytest.fixture
 def logged(tmp_path: Path) -> Path:
-    """A folder with a configuration of live traffic alone; the test writes its log."""
+    """Return a folder with a configuration of live traffic only. The test writes the log."""
     shutil.copy(SUITE, tmp_path / "suite.jsonl")
     (tmp_path / "lookout.toml").write_text(
         'data_folder = "data"\n[targets.demo]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
@@ -157,7 +157,10 @@ def test_a_page_that_looks_full_is_not_taken_for_all_there_is(logged, snapshot):
 
 
 def test_one_kind_of_risk_does_not_take_the_whole_sample(logged, snapshot):
-    """Sixty of 850, 150 of which show a disclosure: each stratum has a floor, and most goes where most were."""
+    """Of 850 conversations, 60 are sampled, although 150 contain a disclosure.
+
+    Each stratum has a minimum, and the largest stratum gets the most.
+    """
     leak, other = "Write to asha.verma.1987@gmail.com about her claim.", "आपके पास नवीनीकरण के लिए तीस दिन हैं।"
     rows = [question(number, answer=leak, id=f"l{number}") for number in range(150)]
     rows += [question(number, thumb="down", id=f"d{number}") for number in range(40)]
@@ -179,7 +182,10 @@ def test_one_kind_of_risk_does_not_take_the_whole_sample(logged, snapshot):
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_the_plan_shows_the_interval_that_the_sample_buys_for_each_rate(space, lookout, snapshot):
-    """What the gold set asks is checked by rule: there both rates have one, first assumed, then as nights found."""
+    """Both rates have an interval. The expected rates are first assumed, and later taken from earlier nights.
+
+    Rules check the questions of the gold set.
+    """
     assumed = json.loads(plan(space, "--json").stdout)["rates"]
     assert [(rate["learnt"], rate["expected_rate"]) for rate in assumed] == [(False, 0.01)] * 2
     assert plan(space).stdout.replace(str(space), "FOLDER") == snapshot

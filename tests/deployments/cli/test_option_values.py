@@ -1,4 +1,4 @@
-"""A user's mistake is no fault of Lookout: whatever an option is given, the exit code is a documented one."""
+"""A user's mistake is not an internal error: any option value leads to a documented exit code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SERVERS = {
     *("up", "down", "site", "demo", "watch", "receive", "slack-actions", "drill", "doctor", "login", "init"),
     *("automations", "browser", "browser install"),
 }
-"""They listen, reach out, or change the machine with any value that fits."""
+"""Commands that listen, connect to other servers, or change the machine if a value is valid."""
 VALUES = ("", "x" * 301, "-1", "../../nowhere/x", "\u202e\U0001f600ñ", "a\0b", "a b")
 CONFIGURATION = 'data_folder = "data"\n[targets.demo]\nurl = "http://127.0.0.1:9/"\nsuite = "suite.jsonl"\n'
 CASE = '{"id": "a", "question": "How long?", "gold": "30 days", "severity": 2}\n'
@@ -40,7 +40,7 @@ def run(folder: Path, *typed: str) -> subprocess.CompletedProcess[str]:
 
 
 def build_calls(path: str, command):
-    """Yield the command with each value for each argument and option, the rest given as it must be."""
+    """Yield the command with each test value for each argument and option. The others have valid values."""
     arguments = [argument for argument in command.params if argument.param_type_name == "argument"]
     for parameter in command.params:
         is_argument = parameter.param_type_name == "argument"
@@ -95,7 +95,7 @@ QUERY = ("sql", "select repeat('ñ', 100) as t from range(2000)")
 
 @pytest.fixture
 def store(folder):
-    """A data folder with a warehouse."""
+    """Create a data folder with a warehouse."""
     (folder / "data").mkdir()
     store = store_in(folder / "data")
     store.journal.append([ResultRow(row=exchange())], run_id="run-1")

@@ -1,4 +1,4 @@
-"""A run that would use production's project or keys is refused with exit code 2, before its first request."""
+"""A run that would use the production project or its keys is refused with exit code 2 before its first request."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SHARED = {
 
 
 class Servers:
-    """The application, LangSmith and the judge, and the configuration of all three."""
+    """The application, LangSmith and the judge, and a configuration with all three."""
 
     def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
         self.folder = folder

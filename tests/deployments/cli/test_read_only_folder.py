@@ -1,4 +1,4 @@
-"""A data folder on a read-only file system: a command that writes fails and leaves nothing, one that reads works."""
+"""A data folder on a read-only file system: writing commands fail and leave nothing, reading commands work."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ at = "guard.jsonl"
 
 
 def in_mount(folder: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run ``lookout`` with ``folder`` read-only for it alone, in its parent folder."""
+    """Run ``lookout`` in the parent of ``folder``, with ``folder`` read-only only for this process."""
     module = "tests.deployments.cli.in_read_only"
     return fork_server.run(str(folder), *command, module=module, cwd=folder.parent, env=environment)
 
 
 @pytest.fixture(params=["data", "."], ids=["data folder", "working folder"])
 def place(request, tmp_path, lookout) -> tuple[Path, Path]:
-    """A working folder with a warehouse, and what of it is read-only."""
+    """Return a working folder with a warehouse, and the part of it that is read-only."""
     if in_mount(tmp_path, "--version", **os.environ | fork_server.WARM).returncode != 0:
         pytest.skip("this machine lets nobody mount a folder for one process (unshare --mount --map-root-user)")
     work = tmp_path / "work"

@@ -1,4 +1,4 @@
-"""`lookout reconcile`: what was found and what was missed, in words; what is unknown says why."""
+"""`lookout reconcile`: findings and misses in words, and a reason for each unknown value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ SINCE_NOON = (datetime.now(UTC) - NOON).days + 3
 
 @pytest.fixture
 def config(tmp_path):
-    """Forty-one entries, of which twenty are labelled; a night of 200, every tenth of those sampled is bad."""
+    """Write 41 log entries, of which 20 are labelled, and a night of 200.
+
+    One in ten of the sampled conversations is bad.
+    """
     path = tmp_path / "lookout.toml"
     path.write_text(
         f'data_folder = "{tmp_path.as_posix()}"\n[targets.helpdesk]\nurl = "https://example.com/"\n'
@@ -49,7 +52,7 @@ def config(tmp_path):
 
 
 def review(folder, count: int = 60) -> None:
-    """A judge that failed what people find wrong, every third, but for one in ten."""
+    """Store reviews: people find every third answer wrong, and the judge failed nine in ten of those."""
     store = store_in(folder, seed=2)
     store.journal.append_suite(suite(count))
     rows = []
@@ -101,7 +104,7 @@ def test_the_same_as_json_for_each_target(config, capsys, monkeypatch):
 
 
 def test_without_data_nothing_is_claimed(config, capsys, monkeypatch, snapshot):
-    """A guard whose log is followed held back nothing; of one whose log nobody reads, nothing is known."""
+    """A guard with an empty log held back nothing. If no log is read, its figures are unknown."""
     said = replace_volatile(printed(config, capsys, monkeypatch, target="quiet"))
     assert "0 %" not in said
     assert said == snapshot(name="no log is read")

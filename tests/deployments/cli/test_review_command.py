@@ -1,4 +1,7 @@
-"""`lookout review`: one answer at a time, the judge's verdict after the person's, each label durable, resumable."""
+"""`lookout review` shows one answer at a time, and the judge's verdict only after the person's.
+
+Each label is stored at once, and a session can be resumed.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ JUDGES_WORD = "the judge says so"
 
 @pytest.fixture
 def folder(tmp_path):
-    """Six judged answers: the judge passed all but case-0; one holds personal data and a terminal command."""
+    """Return a folder with six judged answers. The judge passed all except case-0.
+
+    One answer contains personal data and a terminal command.
+    """
     store = store_in(tmp_path)
     store.journal.append_suite(suite(6))
     results = [
@@ -49,7 +55,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def review(monkeypatch, capsys):
-    """Run the command in this process, with keys as from a pipe; all that it printed."""
+    """Run the command in this process, with keys as from a pipe, and return its output."""
     monkeypatch.setenv("COLUMNS", "200")
 
     def run(folder: Path, *, keys: str = "", **options) -> str:
@@ -69,7 +75,10 @@ def labels(folder: Path):
 
 
 def test_answers_are_shown_one_by_one_and_the_session_is_resumed(folder, review, snapshot):
-    """Right, wrong with kind and note, unsure, skip, quit; the next session asks what is left."""
+    """The answers are right, wrong with kind and note, unsure, skip and quit.
+
+    The next session shows the remaining answers.
+    """
     first = review(folder, share=1, by="asha", keys="x\ny\nn\n1\nno such clause\nu\ns\nq\n")
     assert first == snapshot
     assert len(labels(folder)) == 3
@@ -93,7 +102,7 @@ def test_the_judges_word_is_shown_only_after_the_persons(folder, review):
 
 
 def test_a_second_reviewer_reads_who_answered_before(folder, review):
-    """Both verdicts are stored; only the second person sees that there is a first one."""
+    """Both verdicts are stored, and only the second reviewer sees that another person reviewed the answer."""
     first = review(folder, share=1, by="asha", keys="y\nq\n")
     assert "Already answered" not in first
     second = review(folder, share=1, by="ben", keys="u\nq\n")
@@ -113,7 +122,7 @@ def test_texts_are_redacted_and_inert_unless_raw_is_asked_for(folder, review):
 
 
 def test_disagreements_become_drafts_redacted_and_once(folder, review):
-    """All are said to be wrong: five contradict the judge, case-0 does not."""
+    """All six answers are labelled wrong: five labels contradict the judge, the label of case-0 does not."""
     review(folder, share=1, by="asha", keys="n\nx\n\n" * 6)
     lines = (folder / "drafts" / "review.jsonl").read_text(encoding="utf-8").splitlines()
     drafts = [CaseDraft.model_validate_json(line) for line in lines]
@@ -135,7 +144,7 @@ def test_the_list_for_scripts_has_no_verdict_of_the_judge(folder, review):
 
 
 def test_an_answer_that_two_runs_brought_is_reviewed_once(folder, review):
-    """The second run brought the same answers, but for one."""
+    """The second run has the same answers, except for one."""
     store = store_in(folder, seed=2)
     texts = ["Another answer." if n == 3 else PERSONAL if n == 1 else f"Answer {n}." for n in range(6)]
     results = [
@@ -151,7 +160,7 @@ def test_an_answer_that_two_runs_brought_is_reviewed_once(folder, review):
 
 
 def test_a_rate_needs_five_reviews(folder, review):
-    """Of four right answers one that the judge failed is no quarter of its verdicts."""
+    """One false fail among four right answers does not give a rate of a quarter."""
     review(folder, share=1, by="asha", keys="y\n" * 4)
     assert json.loads(review(folder, figures=True, as_json=True).splitlines()[1])["false_fail_rate"] is None
     review(folder, share=1, keys="y\n")
@@ -169,7 +178,7 @@ def test_figures_are_weighted_and_say_when_they_are_few(folder, review, snapshot
 
 
 def test_five_percent_are_sampled_by_default(folder, review):
-    """Of six answers one of each kind: one that the judge passed, and the one that it failed."""
+    """Two of six answers are sampled: a passed answer and the failed one."""
     assert len(review(folder, by="asha", as_json=True).splitlines()) == 2
 
 
@@ -196,7 +205,7 @@ def test_without_a_warehouse_it_says_what_makes_one(tmp_path, review, snapshot):
 
 
 def test_at_a_terminal_one_key_is_enough(folder):
-    """A real pseudo-terminal: the name by line, then single keys without Enter."""
+    """In a real pseudo-terminal, the name is read as a line, and then single keys without Enter."""
     driver, terminal = pty.openpty()
     process = fork_server.start(
         *("review", "--data-folder", str(folder), "--share", "1", "--days", str(SINCE_NOON)),
@@ -230,14 +239,14 @@ def test_at_a_terminal_one_key_is_enough(folder):
 
 
 LET_THROUGH = "The waiting period is 24 months for plan five. [Source: Gold, clause 4.2]"
-"""Right by the gold; the reviewer knows that this plan has changed."""
+"""An answer that matches the gold, although the reviewer knows that this plan has changed."""
 TURNED_DOWN = "The waiting period is a quarter of eight years. [Source: Gold, clause 4.2]"
 WRONG = "The waiting period is 36 months. [Source: Gold, clause 4.2]"
 
 
 @pytest.fixture(scope="module")
 def without_judge(tmp_path_factory, lookout):
-    """A suite verified by rules alone: of 16 answers 6 are wrong, and one rule errs once each way."""
+    """Return a suite verified by rules alone: 6 of 16 answers are wrong, and one rule has an error of each kind."""
     folder = tmp_path_factory.mktemp("rules")
     with Chat() as chat:
         watched(folder, chat, cases=16)
@@ -252,7 +261,7 @@ def without_judge(tmp_path_factory, lookout):
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_people_see_what_rules_passed_and_each_rule_gets_its_error_rates(without_judge, snapshot):
-    """Without a judge people review what rules decided, and each rule's own errors are counted."""
+    """Without a judge, people review the verdicts of rules, and each rule's errors are counted."""
 
     def run(*options, given="", columns="160"):
         environment = fork_server.bare(COLUMNS=columns)
@@ -286,7 +295,10 @@ def test_people_see_what_rules_passed_and_each_rule_gets_its_error_rates(without
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_the_share_is_a_setting_of_its_own_table(without_judge):
-    """Of 10 passes and 6 failures one each; ``[review]`` sets another share, and the old key names the new one."""
+    """Of 10 passes and 6 failures, one each is sampled. ``[review]`` sets another share.
+
+    The error for the old key gives the new one.
+    """
 
     def listed(*options):
         arguments = ("review", "--json", "--as", "ravi", *options)

@@ -1,4 +1,4 @@
-"""Labels and drafts: redacted, the same for the same person and answer, and no id of a real conversation in a draft."""
+"""Labels and drafts: redacted, equal for the same person and answer, without ids of real conversations."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ def test_contradictions_of_a_verdict(said, passed, differs):
 
 
 def test_a_failure_that_is_named_is_held_against_the_verdicts_on_the_same_question():
-    """The rule passed a wrong fact, and another rule failed the answer for its language."""
+    """A label contradicts only verdicts on its own failure kind.
+
+    Here a rule passed a wrong fact, and another rule failed the answer for its language.
+    """
     language = verdict(passed=False, aspect=Aspect.LANGUAGE, kind=FailureKind.WRONG_LANGUAGE)
     answer = graded_answer(verdict(passed=True), language)
     assert is_contradiction(label(failure_kind=FailureKind.WRONG_FACT), answer)

@@ -1,4 +1,4 @@
-"""`lookout review` of reports: a person's rating from 1 to 5 beside the judge's, which shows only afterwards."""
+"""`lookout review` of reports: a person rates from 1 to 5, and then sees the judge's rating."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RATINGS = (5, 4, 3, 5, 2, 1)
 
 
 def useful(rating: int) -> Judged:
-    """A rating, of a report that is helpful and not complete."""
+    """Build a rating of a report that is helpful but not complete."""
     met = {Criterion.HELPFULNESS: 1, Criterion.COMPLETENESS: 0, Criterion.ACCURACY: int(rating > 2)}
     return Judged(
         grader="judge",
@@ -51,7 +51,7 @@ def issues() -> Suite:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Six reports, which rules passed and the judge rated as `RATINGS` say."""
+    """Return a folder with six reports that rules passed and that the judge rated according to `RATINGS`."""
     store, suite = store_in(tmp_path), issues()
     store.journal.append_suite(suite)
     written = list(reports([4] * len(RATINGS)).values())
@@ -68,7 +68,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def review(folder, monkeypatch, capsys):
-    """Run the command in this process, with keys as from a pipe; all that it printed."""
+    """Run the command in this process, with keys as from a pipe, and return its output."""
     monkeypatch.setenv("COLUMNS", "200")
 
     def run(*, keys: str = "", **options) -> str:
@@ -87,7 +87,7 @@ def rows(folder: Path, sql: str):
 
 
 def keys_for(review, *, by: str, rating_of) -> str:
-    """Right, and the rating of each report, in the order in which they are shown."""
+    """Return the keys for "right" and the rating of each report, in the order in which the reports are shown."""
     listed = [json.loads(line) for line in review(share=1, by=by, as_json=True).splitlines()]
     return "".join(f"y\n{rating_of(int(one['case_id'][1:]))}\n" for one in listed)
 
@@ -102,11 +102,12 @@ def test_the_judges_rating_shows_after_the_persons_and_the_issue_before(review, 
 
 
 def test_ratings_are_stored_and_resumed_and_any_other_key_skips_one(folder, review):
-    """Right and 5, wrong with kind, rating and note, right and unrated, skipped, unsure and 3, quit."""
+    """The answers: right and 5; wrong with kind, rating, note; right, unrated; skipped; unsure and 3; quit."""
     review(share=1, by="asha", keys="y\n5\nn\n7\n2\nno cause\ny\nx\ns\nu\n3\nq\n")
     found = rows(folder, "select answer, rating, failure_kind, note from labels order by answer, rating")
     assert found == (
-        ("right", 5, None, ""), ("right", None, None, ""), ("unsure", 3, None, ""), ("wrong", 2, "poor_triage", "no cause"),
+        ("right", 5, None, ""), ("right", None, None, ""), ("unsure", 3, None, ""), ("wrong", 2, "poor_triage", ("no "
+"cause")),
     )  # fmt: skip
     assert "1 of 2" in review(share=1, by="asha", keys="q\n")
     assert not (folder / "drafts").exists(), "the issue is in the suite: a second case of it would count twice"
@@ -114,7 +115,7 @@ def test_ratings_are_stored_and_resumed_and_any_other_key_skips_one(folder, revi
 
 @pytest.mark.whole_only
 def test_figures_are_kappa_and_differences_with_intervals(folder, review, snapshot):
-    """A person who rates everything one lower, and the worst as the judge does."""
+    """The person rates every report one lower than the judge, except for the worst report."""
     review(share=1, by="asha", keys=keys_for(review, by="asha", rating_of=lambda n: max(1, RATINGS[n] - 1)))
     assert review(figures=True) == snapshot
     found = [json.loads(line) for line in review(figures=True, as_json=True).splitlines()]

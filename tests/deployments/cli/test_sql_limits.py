@@ -1,4 +1,4 @@
-"""``lookout sql`` at its limits: a person stops it, and a result is larger than the memory."""
+"""``lookout sql`` at its limits: a user stops a query, and a result is larger than the memory."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.conftest import ROOT
 from tests.polling import wait_until
 
 ENDLESS = "select sum(x * y) from range(10000000) a(x), range(100000) b(y)"
-"""Takes hours. DuckDB itself does not see Ctrl-C in such a query."""
+"""A query that takes hours. DuckDB itself does not react to Ctrl-C in such a query."""
 LARGE = "select x, repeat('abcdefgh', 20) as text from range(30000000) a(x)"
-"""6 GB."""
+"""A query with a result of 6 GB."""
 MEMORY_BYTES = 1_200_000 * 1024
 QUERY_CPU_S = 4.0
-"""More than the command needs until its query runs."""
+"""CPU seconds that are more than the command needs before its query runs."""
 INTERRUPTED = 130
 
 

@@ -1,4 +1,4 @@
-"""What commands print on a real terminal (a pty) of 60 columns, and without one."""
+"""The output of commands on a real terminal (a pty) of 60 columns, and without a terminal."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from tests.monitors.gate.runs import baseline, batch, report
 
 COMMAND_S = 300
 COLUMNS = 60
-"""Narrow: what fits here fits the usual 80 columns."""
+"""A narrow width in columns. Output that fits here also fits the usual 80 columns."""
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 COPIED = re.compile(r"\S*[/\\]\S*|https?://\S+|[0-9]{8}T[0-9]{6}Z\S*")
-"""Paths, addresses and runs' ids: what you copy is never broken, however narrow the terminal."""
+"""Paths, addresses and run ids. They are copied by users, so they are never broken on a narrow terminal."""
 COMMANDS = {
     "verify": ("verify", "bot", "--fresh"),
     "verify, all of it": ("report", "-v"),
@@ -52,7 +52,7 @@ COMMANDS = {
 def installation(
     tmp_path_factory: pytest.TempPathFactory, prefect_environment: dict[str, str]
 ) -> Iterator[Installation]:
-    """A run, a night and an incident are stored; the bot answers."""
+    """Return an installation with a stored run, night and incident, whose bot answers."""
     folder = tmp_path_factory.mktemp("terminal")
     with Bot() as bot:
         written(folder, bot.url, "http://127.0.0.1:9")
@@ -65,7 +65,7 @@ def installation(
 
 
 def on_terminal(folder: Path, columns: int, *command: str, **variables: str) -> str:
-    """All that the command wrote on a terminal of so many columns, escapes included."""
+    """Return the complete output of the command on a terminal of ``columns``, with escape sequences."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     environment = fork_server.bare(TERM="xterm-256color", COLUMNS=str(columns), **variables)
@@ -92,7 +92,7 @@ def on_terminal(folder: Path, columns: int, *command: str, **variables: str) -> 
 
 
 def rows(said: str) -> list[str]:
-    """What stands on the terminal in the end: bars that were overwritten are gone."""
+    """Return the rows on the terminal at the end. Overwritten progress bars are removed."""
     plain = ESCAPE.sub("", said)
     return [row.rpartition("\r")[2].rstrip() for row in plain.split("\n")]
 
@@ -102,7 +102,7 @@ def rows(said: str) -> list[str]:
 @pytest.mark.a_slice(6)
 @pytest.mark.whole_only
 def test_a_command_fits_its_terminal(installation, command, prefect_environment):
-    """No row is wider than the terminal, but one that a path or an address makes so."""
+    """No row is wider than the terminal, except for a row with a long path or address."""
     server = {"PREFECT_API_URL": prefect_environment["PREFECT_API_URL"]}
     said = on_terminal(installation.folder, COLUMNS, *COMMANDS[command], **server)
     wide = [row for row in rows(said) if len(row) > COLUMNS and not _is_copied(row, COLUMNS)]
@@ -111,14 +111,14 @@ def test_a_command_fits_its_terminal(installation, command, prefect_environment)
 
 
 def _is_copied(row: str, columns: int) -> bool:
-    """Whether one long word alone makes the row too wide."""
+    """Return whether a single long word makes the row too wide."""
     return any(len(word) > columns // 2 for word in COPIED.findall(row))
 
 
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_colour_stands_on_a_terminal_alone_and_not_where_it_is_unwanted(installation):
-    """NO_COLOR and a pipe have none; a terminal has."""
+    """A terminal gets colours. With NO_COLOR or a pipe, the output has no colours."""
     assert COLOUR.search(on_terminal(installation.folder, COLUMNS, "report"))
     unwanted = on_terminal(installation.folder, COLUMNS, "report", NO_COLOR="1")
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]", unwanted)
@@ -132,7 +132,10 @@ def in_process(installation: Installation, *arguments: str) -> str:
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_a_verdict_is_short_and_names_the_command_that_shows_the_rest(installation):
-    """Verdict, why, what to do next, where to read on; arithmetic and metrics only when asked for."""
+    """The output is the verdict, its reason, the next step and where to read more.
+
+    The calculation and metrics are printed only on request.
+    """
     brief = in_process(installation, "report")
     assert [line.split()[0] for line in brief.splitlines() if line[:1].strip()] == [
         *("Why", "Changed", "Next", "Report", "Details")
@@ -146,7 +149,7 @@ def test_a_verdict_is_short_and_names_the_command_that_shows_the_rest(installati
 
 
 def test_a_word_is_never_broken_and_nothing_is_lost():
-    """Between words alone; a word that is too long stays whole, and what fits stays as it is."""
+    """Lines break only between words. A word that is too long stays complete, and a short line stays unchanged."""
     text = json.dumps({"a": "b"}) + " and a path /srv/" + "x" * 70 + " then more words that go on and on"
     for columns in (20, 60, 80):
         shown = wrap_lines(text, columns)
@@ -156,7 +159,7 @@ def test_a_word_is_never_broken_and_nothing_is_lost():
 
 
 def test_a_verdict_with_all_that_it_may_say_fits(capsys):
-    """A regression with a baseline, at both widths, brief and whole."""
+    """A regression with a baseline fits at both widths, in short and in full."""
     broken = report(
         [*batch(Severity.MINOR, 30, 8), *batch(Severity.CRITICAL, 40, 1)],
         baseline=baseline([*batch(Severity.MINOR, 30, 0), *batch(Severity.CRITICAL, 40, 0)]),

@@ -1,4 +1,4 @@
-"""A triage service with its traces in LangSmith: asked of staging alone, as its owner runs it."""
+"""A triage service with traces in LangSmith, asked only in staging, as an owner runs it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ min_severity_3_cases = 0
 
 
 def a_trace(trace_id: str, calls: list[str], project: uuid.UUID = PROJECT) -> list[dict[str, Any]]:
-    """A graph that went from its supervisor to an agent once for each call, each with a call of a tool."""
+    """Build the trace of a graph that calls an agent from its supervisor for each call, each with one tool call."""
     times = {"start_time": "2026-01-31T02:00:00+00:00", "end_time": "2026-01-31T02:00:03+00:00"}
     common = times | {"project_id": str(project), "is_root": False, "parent_run_ids": [trace_id]}
     runs = [common | {"id": trace_id, "name": "LangGraph", "run_type": "chain", "is_root": True, "metadata": {}}]
@@ -62,7 +62,7 @@ def a_trace(trace_id: str, calls: list[str], project: uuid.UUID = PROJECT) -> li
 
 
 class Service:
-    """The agent, the LangSmith that it traces to, and the configuration of both."""
+    """The agent, the LangSmith server with its traces, and the configuration for both."""
 
     def __init__(self, folder: Path, agent: TriageAgent, langsmith: LangSmithServer) -> None:
         self.folder, self.agent, self.langsmith = folder, agent, langsmith

@@ -1,4 +1,4 @@
-"""A judge whose price is not known: the run goes on and counts tokens; only a budget in money needs the price."""
+"""A judge with an unknown price: the run continues and counts tokens. Only a budget in money needs the price."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lookout up``: it refuses half a configuration, runs each delivery, and leaves nothing behind."""
+"""``lookout up`` refuses an incomplete configuration, runs each delivery, and leaves no process behind."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def configured(folder, extra=TRIGGER):
 
 
 def refused(file, *, port=None, command="up", **variables):
-    """What it said instead of starting."""
+    """Return the error that the command printed instead of starting."""
     place = () if command == "receive" else ("--port", str(port or find_free_port("127.0.0.1", 0)))
     environment = fork_server.bare(COLUMNS="400", **variables)
     done = run_in_process(command, "--config", str(file), *place, cwd=file.parent, env=environment)
@@ -51,7 +51,7 @@ def refused(file, *, port=None, command="up", **variables):
 
 
 def states(api):
-    """The names of the runs that deploys made, and how each stands."""
+    """Return the names and states of the runs that deploys created."""
     return {run["name"]: run["state_name"] for run in runs_of_deploys(api, "bot")}
 
 
@@ -96,7 +96,7 @@ def test_from_one_command_a_delivery_becomes_a_run_a_killed_part_comes_back_and_
 @pytest.mark.prefect
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
 def test_killed_itself_it_leaves_nothing_behind_and_a_second_one_is_refused(tmp_path, prefect_environment):
-    """On another server, which is not touched."""
+    """The installation uses another Prefect server, which keeps running."""
     api = prefect_environment["PREFECT_API_URL"]
     file = configured(tmp_path)
     with up(file, PREFECT_API_URL=api, SLACK_SIGNING_SECRET="8f742231b10e") as running:
@@ -160,7 +160,7 @@ rating_needed = true
 
 
 def test_every_variable_that_a_run_would_miss_is_named_with_its_target_and_key(tmp_path, snapshot):
-    """A night must not be the first to miss it."""
+    """Missing variables are reported before the start, not by the first nightly run."""
     few_cases(tmp_path, severe=1, others=1)
     file = tmp_path / "lookout.toml"
     bot = 'data_folder = "data"\n[targets.bot]\nmodel_family = "llama"\nurl = "http://127.0.0.1:9"\nsuite = "few.jsonl"\n'
@@ -173,7 +173,7 @@ def test_every_variable_that_a_run_would_miss_is_named_with_its_target_and_key(t
 
 
 def test_a_receiver_alone_names_what_its_runs_would_miss(tmp_path, snapshot):
-    """Only those: a target that no deploy starts a run of is not its concern."""
+    """Only targets with a deploy trigger are checked."""
     few_cases(tmp_path, severe=1, others=1)
     file = tmp_path / "lookout.toml"
     bot = 'data_folder = "data"\n[targets.bot]\nmodel_family = "llama"\nurl = "http://127.0.0.1:9"\nsuite = "few.jsonl"\n'

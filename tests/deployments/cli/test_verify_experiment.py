@@ -1,6 +1,7 @@
-"""`lookout verify` as its owner runs it, with a LangSmith beside: the run stands there as an experiment.
+"""`lookout verify` with LangSmith, as an owner runs it: the run becomes an experiment in LangSmith.
 
-Its address is in the report, the results, the terminal and Slack's message; whatever LangSmith does, the verdict stands.
+The experiment's address is in the report, the results, the terminal output and the Slack message. No response from
+LangSmith changes the verdict.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tests.servers.triage_agent import TriageAgent
 
 KEY = "lsv2_pt_hush"
 SEVERE = 3
-"""The issue about which the agent reports nothing."""
+"""The issue for which the agent gives no report."""
 CONFIG = """
 data_folder = "data"
 [langsmith]
@@ -55,7 +56,10 @@ min_severity_3_cases = 0
 
 
 class Owner:
-    """A triage agent, a Slack, a LangSmith whose dataset has all issues but the last, and a configuration of all."""
+    """A triage agent, a Slack server, a LangSmith server, and a configuration for all three.
+
+    LangSmith's dataset contains all issues except the last.
+    """
 
     def __init__(
         self,
@@ -77,11 +81,11 @@ class Owner:
             langsmith.add("issues", **fields)
 
     def verify(self) -> Any:
-        """The real command; Slack's token and LangSmith's key are in its environment."""
+        """Run the real command with Slack's token and LangSmith's key in its environment."""
         return self._lookout("verify", "agent", cwd=self.folder, SLACK_BOT_TOKEN=TOKEN, LANGSMITH_API_KEY=KEY)
 
     def written(self, name: str) -> str:
-        """The newest run's report of that name."""
+        """Return the newest run's report with this file name."""
         (*_, newest) = sorted((self.folder / "data" / "runs").glob(f"*/{name}"))
         return newest.read_text(encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""A run in CI stops before its first request when its settings point at production, and says which do."""
+"""A run in CI stops before its first request if settings point to production, and lists those settings."""
 
 from __future__ import annotations
 

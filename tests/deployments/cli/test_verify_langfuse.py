@@ -1,4 +1,4 @@
-"""`lookout verify` as its owner runs it, with a Langfuse beside: the run stands there as an experiment."""
+"""`lookout verify` with Langfuse, as an owner runs it: the run becomes an experiment in Langfuse."""
 
 from __future__ import annotations
 
@@ -44,14 +44,17 @@ min_severity_3_cases = 0
 
 
 class Owner(NamedTuple):
-    """A triage agent, a Langfuse whose dataset has all issues but the last, and a configuration of both."""
+    """A triage agent, a Langfuse server, and a configuration for both.
+
+    Langfuse's dataset contains all issues except the last.
+    """
 
     folder: Path
     lookout: Any
     langfuse: LangfuseServer
 
     def verify(self) -> Any:
-        """The real command; Langfuse's keys are in its environment."""
+        """Run the real command with Langfuse's keys in its environment."""
         keys = {"LANGFUSE_PUBLIC_KEY": PUBLIC, "LANGFUSE_SECRET_KEY": SECRET}
         return self.lookout("verify", "agent", cwd=self.folder, **keys)
 
@@ -73,7 +76,7 @@ def owner(tmp_path: Path, lookout: Any) -> Iterator[Owner]:
 
 @pytest.mark.prefect
 def test_a_run_is_an_experiment_of_langfuse(owner: Owner) -> None:
-    """Each case with an item is a span with its scores in one experiment, whose address the run's report has."""
+    """Each case with an item is a span with its scores in one experiment. The run's report contains its address."""
     done = owner.verify()
     spans = owner.langfuse.attributes()
     assert {span["langfuse.experiment.item.id"] for span in spans} == set(owner.langfuse.items), done.stderr
@@ -88,7 +91,10 @@ def test_a_run_is_an_experiment_of_langfuse(owner: Owner) -> None:
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_production_s_keys_write_nothing(owner: Owner) -> None:
-    """With the keys of production's project there is no experiment, the run says why, and its verdict stands."""
+    """With the keys of the production project, there is no experiment, and the run gives the reason.
+
+    The verdict stays the same.
+    """
     owner.langfuse.project = "agent"
     done = owner.verify()
     said = " ".join(done.stdout.split())

@@ -1,4 +1,4 @@
-"""What `lookout verify` says of a case while the run goes on, in the words of every message."""
+"""The lines that `lookout verify` prints about a case during a run, in the wording of all messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lookout warehouse` as a person uses it: what it says, its exit codes, and that nothing is lost."""
+"""`lookout warehouse` as a user runs it: its output, its exit codes, and no lost data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from warehouse.journal.rows import AssessmentRow, ResultRow
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data folder with one run of three answers, loaded."""
+    """Return a data folder with one loaded run of three answers."""
     store = open_store_in(tmp_path / "data")
     for number in range(3):
         case = gold_case(f"case-{number}", severity=Severity.MAJOR)

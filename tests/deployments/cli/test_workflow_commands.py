@@ -1,4 +1,4 @@
-"""In a GitHub Actions job no command lets the runner execute what others wrote: an application, a suite, a log."""
+"""In a GitHub Actions job, no command lets the runner execute text from an application, a suite or a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The receiver as a process, as ``lookout receive`` starts it, with ``[deploys]`` in a file of its own.
+"""The receiver as a process, as ``lookout receive`` starts it, with ``[deploys]`` in a separate file.
 
 python -m tests.deployments.demo.receive_worker LOOKOUT_TOML DEPLOYS_TOML PORT
 """

@@ -1,4 +1,4 @@
-"""``lookout demo --agent`` the whole way: a planted fault is caught where it was planted, and nothing else is."""
+"""``lookout demo --agent`` end to end: each planted fault is detected in its case, and nothing else is reported."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ FAULTS = {
     "berths-10": {FailureKind.FORMAT, FailureKind.POOR_TRIAGE},
     "berths-11": {FailureKind.INEFFICIENT},
 }
-"""What rules catch, by case. The wrong cause in the right file, berths-1, is for a judge."""
+"""Failures that rules detect, by case. Only a judge can detect the wrong cause in the right file, berths-1."""
 WRONG_CAUSE = "berths-1"
 
 
 def results(folder: Path) -> tuple[RunReport, dict[str, CaseResult]]:
-    """The only run in the demo's own folder."""
+    """Return the results of the only run in the demo's own folder."""
     (path,) = (folder / ".lookout-demo" / "agent" / "runs").glob("*/results.json")
     report, cases = read_results(path)
     return report, {one.case.id: one for one in cases}
 
 
 def failed(cases: dict[str, CaseResult]) -> dict[str, set[FailureKind]]:
-    """The failure kinds of each case that failed."""
+    """Return the failure kinds of each failed case."""
     return {name: set(one.assessment.failure_kinds) for name, one in cases.items() if one.assessment.failure_kinds}
 
 
 def summary_of(output: str) -> str:
-    """The end of what the demo prints: which planted faults were caught."""
+    """Return the last part of the demo's output: the planted faults that were detected."""
     heading = re.search(r"^\d of \d ", output, re.MULTILINE)
     assert heading, output
     return output[heading.start() :]
 
 
 def ratings(cases: dict[str, CaseResult]) -> dict[str, int]:
-    """The judge's ratings."""
+    """Return the judge's ratings."""
     given = ((name, grade) for name, one in cases.items() for grade in one.assessment.grades)
     return {
         name: grade.rubric

@@ -1,4 +1,4 @@
-"""The demo bot answers what people ask in their own words, and refuses the rest."""
+"""The demo bot answers questions in people's own words, and refuses all other questions."""
 
 from __future__ import annotations
 

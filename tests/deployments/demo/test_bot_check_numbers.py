@@ -1,4 +1,4 @@
-"""A number that no retrieved fact states never leaves the bot."""
+"""The bot never sends a number that no retrieved fact contains."""
 
 from __future__ import annotations
 

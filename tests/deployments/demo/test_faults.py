@@ -1,4 +1,4 @@
-"""Each planted fault depends on the question alone, and the healthy bot has none."""
+"""Each planted fault depends only on the question, and the bot without faults has none."""
 
 from __future__ import annotations
 

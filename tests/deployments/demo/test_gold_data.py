@@ -1,4 +1,4 @@
-"""The hand-written cases that come with the package: forty adversarial ones, twenty triples; each is what it says."""
+"""The hand-written cases of the package: forty adversarial cases and twenty triples match their descriptions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ MISSED_BY_THE_DEMO = {
     "adv-switch-wifi": "answers about claim documents",
     "adv-hinglish-copay-promise": "declines what its documents say",
 }
-"""What the demo's bot really gets wrong, also without planted faults: these are why such cases are written."""
+"""Cases that the demo's bot really answers wrong, even without planted faults.
+
+They show the value of such cases.
+"""
 
 
 def assessed(case: GoldCase, text: str) -> Assessment:

@@ -1,4 +1,4 @@
-"""`lookout gold vary`: a file of variants, the same for the same seed, loadable as it is."""
+"""`lookout gold vary`: a file of variants that is equal for the same seed and loads unchanged."""
 
 from __future__ import annotations
 

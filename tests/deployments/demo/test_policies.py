@@ -1,4 +1,4 @@
-"""The invented policies hang together."""
+"""The invented policies are consistent."""
 
 from __future__ import annotations
 

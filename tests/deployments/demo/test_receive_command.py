@@ -1,4 +1,7 @@
-"""``lookout receive`` by itself, as the page about webhooks has it: what it acknowledges is verified, and it says how it is."""
+"""``lookout receive`` on its own, as the page about webhooks describes it.
+
+Acknowledged deploys are verified, and the receiver reports its state.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from tests.deployments.up_process import SECRETS, START_S, Up
 from tests.prefect_home import with_tables
 
 SLOW_S = 900
-"""A server that starts, and a browser, where a busy machine has to do other things."""
+"""Timeout in seconds for the start of a server and a browser on a busy machine."""
 
 ALL_TRUE = {
     "keeps_deploys": True,
@@ -34,7 +37,7 @@ ALL_TRUE = {
 
 
 def bare_environment(**variables):
-    """What a shell has: no address of a server, no key."""
+    """Return the environment of a plain shell: without the address of a server and without keys."""
     outside = ("LOOKOUT_", "PREFECT_", "SLACK_")
     known = {name: value for name, value in os.environ.items() if not name.startswith(outside)}
     return known | {"PYTHONPATH": str(ROOT)} | SECRETS | variables
@@ -42,7 +45,7 @@ def bare_environment(**variables):
 
 @contextmanager
 def receive(file, **variables):
-    """The command over a configuration, ended at the end."""
+    """Run the command with a configuration, and end it afterwards."""
     port = find_free_port("127.0.0.1", 0)
     log = file.parent / "receive.log"
     line = [sys.executable, "-m", "deployments.cli.app", "receive", "--config", str(file), "--port", str(port)]

@@ -1,4 +1,4 @@
-"""The receiver as a process: it refuses to start without its secret, and a kill loses no action."""
+"""The receiver as a process: it refuses to start without its secret, and no action is lost if it is killed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_f31_without_a_secret_it_does_not_start(config, snapshot):
 
 @contextmanager
 def receiving(config, port):
-    """The process, once it answers."""
+    """Start the process, and yield it as soon as it answers."""
     process = fork_server.start(
         *("slack-actions", "--config", str(config), "--port", str(port)),
         cwd=ROOT,
@@ -82,7 +82,10 @@ def is_healthy(port):
 
 @pytest.mark.whole_only
 def test_f35_a_press_outlives_the_receiver_that_took_it(config, slack, tmp_path):
-    """Killed with SIGKILL after its 200, before it had the warehouse: the next one carries it out and shows it."""
+    """After SIGKILL, the next receiver carries out the action and shows it.
+
+    The first receiver was killed after its 200 response, before it could write to the warehouse.
+    """
     port = find_free_port("127.0.0.1", 0)
     (tmp_path / "data").mkdir()
     clock = Clock(datetime.now(UTC))

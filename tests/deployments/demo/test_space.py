@@ -1,4 +1,4 @@
-"""The Space as a process: it says where it serves, streams over Gradio's own API, logs, and explains what stops it."""
+"""The Space as a process: it prints its address, streams over Gradio's API, logs, and explains a failed start."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 
 @dataclass(frozen=True)
 class Running:
-    """A Space that serves, and where it logs."""
+    """A running Space and the location of its log."""
 
     url: str
     logs: Path
@@ -56,7 +56,7 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def ask(space: Running, question: str) -> list[str]:
-    """Every state of the growing answer, as Gradio's event stream tells it."""
+    """Yield every state of the growing answer from Gradio's event stream."""
     with httpx.Client(base_url=space.url, timeout=30) as client:
         event = (
             client.post("/gradio_api/call/chat", json={"data": [question]}).raise_for_status().json()["event_id"]
@@ -99,7 +99,7 @@ def test_the_space_names_its_commit_and_start_time(space: Running):
 
 @pytest.mark.whole_only
 def test_its_page_names_no_other_host(space: Running):
-    """Scripts, styles and fonts come from the Space itself; a picture named for link previews is not loaded."""
+    """Scripts, styles and fonts come from the Space itself. The picture for link previews is not loaded."""
     page = httpx.get(space.url).text
     loaded = [part for part in page.split("<") if part.startswith(("script", "link", "img"))]
     assert loaded

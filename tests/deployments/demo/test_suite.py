@@ -1,4 +1,4 @@
-"""The demo's suite is what it claims to be."""
+"""The demo's suite matches its description."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_gold_is_traceable_to_the_clause_that_it_quotes():
 
 
 def test_no_two_questions_about_a_policy_are_nearly_the_same():
-    """A template asks every policy alike; what two policies are asked tells them apart by their names."""
+    """A template asks the same question about every policy, so such questions differ only in the policy's name."""
     asked = [((case.language, case.cluster), case.id, " ".join(case.turns).lower()) for case in SUITE.cases]
     for (about, one, a), (other, two, b) in combinations(asked, 2):
         if about == other and SequenceMatcher(None, a, b).quick_ratio() > 0.9:
@@ -74,7 +74,7 @@ def test_no_two_questions_about_a_policy_are_nearly_the_same():
 
 
 def test_the_template_part_is_what_the_pipeline_makes_of_the_policies():
-    """Renew it with: python -m tests.tools.demo_gold_sheets."""
+    """The template cases are up to date. Update them with: python -m tests.tools.demo_gold_sheets."""
     made = [case for case in SUITE.cases if case.provenance.pipeline is Pipeline.TEMPLATE]
     former = [
         case.replace_id_and_pair(case.id.replace(".", "::"), case.pair and case.pair.replace(".", "::"))

@@ -1,4 +1,4 @@
-"""The whole suite, the bot itself, the real graders: right without faults, and with faults wrong where planted."""
+"""The whole suite with the real bot and graders: right without faults, and wrong only where a fault is planted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OLDER_EDITION = (
     "hing-family-maternity",
     "mix-silver-free-look",
 )
-"""Cases of the policy whose document was replaced; its other figures are as they were."""
+"""Cases whose figures changed in the policy's replaced document. Its other figures are unchanged."""
 
 PLANTED = {
     "gold-claim-summary": {FailureKind.PII_DISCLOSURE},
@@ -44,7 +44,7 @@ PLANTED = {
     "type-car": {FailureKind.SHOULD_HAVE_REFUSED},
     "cmp-copay-three": {FailureKind.ERROR_LEAK},
 } | {case_id: {FailureKind.WRONG_FACT} for case_id in OLDER_EDITION}
-"""What the faults break in this suite. The slow answer and the blocked draft are right in the end."""
+"""Failures that the faults cause in this suite. The slow answer and the blocked draft are right in the end."""
 
 
 def answered(bot: Bot, case: GoldCase) -> Exchange:

@@ -1,4 +1,4 @@
-"""The demo's triage agent: it finds what each issue is about, and each fault is set off by one issue alone."""
+"""The demo's triage agent finds the cause of each issue, and each fault is triggered by one issue only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def worked(issue: IssueText, faults: HealthyAgent | None = None) -> tuple[list[str], Report]:
-    """The tools that the agent uses, and its report."""
+    """Return the tools that the agent uses, and its report."""
     actions = TriageAgent(FILES, faults).work(issue)
     used: list[str] = []
     while True:
@@ -102,7 +102,7 @@ def issue_url(fault: PlantedFault) -> str:
 
 
 def heard(service: httpx.Client, job: str, until: str) -> list[dict[str, object]]:
-    """A job's events up to one of a type."""
+    """Return a job's events up to the first event of a type."""
     events: list[dict[str, object]] = []
     with service.stream("GET", f"/jobs/{job}/stream") as response:
         assert response.headers["content-type"].startswith("text/event-stream")

@@ -1,4 +1,4 @@
-"""The Space's logs hold one object a line, with the fields a follower expects."""
+"""The Space's logs contain one object per line, with the fields that a log reader expects."""
 
 from __future__ import annotations
 

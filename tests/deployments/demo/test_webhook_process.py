@@ -1,4 +1,4 @@
-"""The receiver as a process: it refuses to start on half a configuration, and a kill loses no delivery."""
+"""The receiver as a process: it refuses an incomplete configuration, and no delivery is lost if it is killed."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_f31_on_half_a_configuration_it_does_not_start(tmp_path, deploys, variab
 
 
 class Process:
-    """The receiver once it answers."""
+    """The receiver process, as soon as it answers."""
 
     def __init__(self, process, port):
         self.process = process
@@ -85,7 +85,7 @@ class Process:
         self.process.wait()
 
     async def has_made(self, client, runs):
-        """Wait until it says that it made so many runs."""
+        """Wait until the receiver reports that it has created ``runs`` runs."""
         wanted = f"lookout_deploy_runs_total {runs:.1f}"
         await until(lambda: client.get(f"{self.url}/metrics"), lambda answer: wanted in answer.text)
 
@@ -136,7 +136,7 @@ async def client():
 
 @pytest.mark.prefect
 async def test_f35_killed_after_its_202_the_run_happens_once_all_the_same(tmp_path, prefect, client):
-    """Prefect is down when the delivery comes, so that only the stored delivery can start the run."""
+    """Prefect is down when the delivery arrives, so only the stored delivery can start the run."""
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         away = f"http://127.0.0.1:{nobody.getsockname()[1]}/api"
     async with receiving(tmp_path, client, deployment=prefect.name, api=away) as first:
@@ -153,7 +153,7 @@ async def test_f35_killed_after_its_202_the_run_happens_once_all_the_same(tmp_pa
 @pytest.mark.prefect
 @pytest.mark.whole_only
 async def test_f35_killed_at_any_moment_what_was_acknowledged_is_run_once(tmp_path, prefect, client):
-    """Deliveries one after the other, and SIGKILL at a random one while runs are being made of those before it."""
+    """Deliveries arrive one after the other, and SIGKILL hits a random one while runs for earlier ones are created."""
     chance, acknowledged, sent = random.Random(35), [], iter(commits(30))
     for _ in range(2):
         async with receiving(tmp_path, client, deployment=prefect.name, api=prefect.api) as door:

@@ -1,4 +1,4 @@
-"""The deployments for work pools are the ones of `lookout up`, in a form that the installed Prefect takes."""
+"""The deployments for work pools are those of `lookout up`, in a form that the installed Prefect accepts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.prefect
 
 SECRET_WORDS = re.compile(r"token|secret|password|passphrase|credential|api_?key|private_?key|auth|webhook")
 NAMES_ONE = ("_variable", "_env", "_block")
-"""What such a parameter may be: the name of an environment variable, or of a block."""
+"""Suffixes of parameters that contain the name of a secret: of an environment variable or of a block."""
 NO_SECRETS = {"max_tokens", "prompt_tokens_up_to", "password_field"}
 
 
@@ -40,19 +40,22 @@ def planned(config):
 
 
 def test_the_file_is_made_from_the_schedules(config):
-    """When this fails: `python -m deployments.prefect.prefect_yaml`."""
+    """The file matches the schedules. If it does not, run `python -m deployments.prefect.prefect_yaml`."""
     assert DOCUMENT.read_text(encoding="utf-8") == format_prefect_yaml(config, INSTALLED_AT)
 
 
 @pytest.mark.parametrize("kind", pool_templates.MAKERS)
 def test_a_pool_s_template_is_made_from_the_one_that_prefect_ships(kind):
-    """When this fails: `python -m tests.tools.pool_templates`."""
+    """The template is built from Prefect's own template.
+
+    If it is outdated, run `python -m tests.tools.pool_templates`.
+    """
     path = pool_templates.FOLDER / f"{kind}.json"
     assert path.read_text(encoding="utf-8") == pool_templates.text_of(kind)
 
 
 def test_the_installed_prefect_reads_every_key(content):
-    """Its own model ignores what it does not know, so the keys are compared too."""
+    """Prefect's model ignores unknown keys, so the keys are compared too."""
     from prefect.cli.deploy._models import (
         ConcurrencyLimitSpec,
         DeploymentConfig,
@@ -112,7 +115,7 @@ def test_the_image_is_a_variable_of_every_pool_of_containers(config):
 
 @pytest.mark.parametrize("kind", pool_templates.MAKERS)
 def test_a_pool_s_template_has_only_what_prefect_s_own_has_and_its_defaults_fit(kind):
-    """Nothing is left of what Prefect needs, each default is of the kind that is asked for."""
+    """The template has only keys of Prefect's own template, all required keys, and defaults of the right type."""
     ours = json.loads((pool_templates.FOLDER / f"{kind}.json").read_text(encoding="utf-8"))
     theirs = pool_templates.shipped(kind)
     assert set(ours["variables"]["properties"]) == set(theirs["variables"]["properties"])
@@ -137,7 +140,7 @@ def test_a_pool_s_template_names_secrets_and_holds_none():
 
 
 def all_flows():
-    """Every flow of ours, by its name."""
+    """Return every flow of Lookout by name."""
     from prefect.flows import Flow
 
     found = {}
@@ -150,7 +153,7 @@ def all_flows():
 
 
 def secrets_in(schema):
-    """Names of properties that sound like a secret and are not the name of one, anywhere in a schema."""
+    """Return the property names in a schema that look like a secret, but not those that hold the name of a secret."""
     for key, value in schema.items():
         if key == "properties":
             yield from (
@@ -169,7 +172,7 @@ def secrets_in(schema):
 
 
 def test_parameters_of_flows_carry_names_of_secrets_and_never_secrets(config):
-    """Prefect shows parameters to everybody who sees its pages."""
+    """Flow parameters contain no secrets, because Prefect shows them to every user of its pages."""
     from prefect.utilities.callables import parameter_schema
 
     known = all_flows()

@@ -1,4 +1,4 @@
-"""The receiver on a real port of loopback, in the loop of the test."""
+"""The Slack button receiver on a real port on loopback, in the event loop of the test."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.servers.slack_interaction import SIGNING_SECRET, form_of, signed
 
 @dataclass
 class Receiver:
-    """Where it listens, and how to press."""
+    """The address of the receiver, and a function that presses a button."""
 
     url: str
     client: httpx.AsyncClient
@@ -34,7 +34,7 @@ class Receiver:
         return await self.client.post(self.url + PATH, content=body, headers=headers)
 
     async def press(self, payload: object) -> httpx.Response:
-        """A press as Slack sends it; waits until what follows is done."""
+        """Send a button press as Slack does, and wait until its action is done."""
         body = form_of(payload)
         answer = await self.post(body, signed(body, self.clock()))
         await self.aftermath.wait_until_idle()

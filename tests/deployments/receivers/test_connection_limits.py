@@ -1,4 +1,4 @@
-"""Crowds of connections, idle, slow or genuine, keep no delivery and no health check from its answer."""
+"""Many idle, slow or genuine connections delay no response to a delivery or health check."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def place_of(door):
 
 @asynccontextmanager
 async def crowd(door, how_many, sent=b""):
-    """Connections that send this and then nothing."""
+    """Open connections that send ``sent`` and then nothing more."""
     lines = [await asyncio.open_connection(*place_of(door)) for _ in range(how_many)]
     try:
         for _, writer in lines:
@@ -48,7 +48,7 @@ def request_of(commit):
 
 
 async def delivered(door, commit):
-    """The status of one delivery on a connection of its own."""
+    """Return the status of one delivery on its own connection."""
     reader, writer = await asyncio.open_connection(*place_of(door))
     writer.write(request_of(commit))
     answer = await reader.read()

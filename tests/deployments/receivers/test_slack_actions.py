@@ -1,4 +1,4 @@
-"""Slack's buttons, pressed: signed requests to a real receiver, real messages on a local Slack, a real warehouse."""
+"""Presses of Slack's buttons: signed requests to a real receiver, a local Slack, and a real warehouse."""
 
 from __future__ import annotations
 
@@ -93,7 +93,10 @@ async def test_one_of_several_failures_by_its_menu(people, clock, slack, door, s
 
 
 async def test_f28_the_same_press_again_is_one_action(people, clock, slack, door):
-    """Delivered again, pressed again, or pressed by another user whose phone still shows the button."""
+    """A repeated delivery and a repeated press do nothing.
+
+    A press by another user whose phone still shows the button does nothing either.
+    """
     await page(people, clock)
     before = slack.messages[0]
     body = form_of(interaction(slack, before, ACKNOWLEDGE, user="U0FIRST"))
@@ -107,7 +110,7 @@ async def test_f28_the_same_press_again_is_one_action(people, clock, slack, door
 
 
 async def test_a_late_press_gets_an_ephemeral_message(people, clock, slack, door, snapshot):
-    """Resolved by hand meanwhile: nothing changes, and the one who pressed sees why."""
+    """If the incident was resolved in the meantime, nothing changes, and the user who pressed sees the reason."""
     alert = await page(people, clock)
     await door.press(interaction(slack, slack.messages[0], FALSE_ALARM))
     late = slack.messages[0].blocks
@@ -130,7 +133,7 @@ def _button(action_id, value):
 
 @contextmanager
 def full_disk(people):
-    """Nothing can be written into the outbox: a file stands where its folder was, as root is never refused."""
+    """Make the outbox unwritable: a file replaces its folder, because permissions do not restrict root."""
     folder = Path(people.store.journal.segments.format_location("_outbox"))
     aside = folder.with_name("aside")
     folder.rename(aside)
@@ -166,7 +169,7 @@ async def test_when_slack_fails_the_edit_the_response_url_shows_it(people, clock
 
 
 async def test_f37_an_answer_address_that_is_not_slack_s_is_never_asked(people, clock, slack):
-    """Signed or not: what a payload says is no reason to call an address that it names."""
+    """Whether signed or not, an address in a payload is never requested if it is not Slack's."""
     await page(people, clock)
     with SlackServer() as other:
         async with receiver(people, clock, None) as door:
@@ -185,7 +188,7 @@ async def test_f37_an_answer_address_that_is_not_slack_s_is_never_asked(people, 
 
 
 async def test_a_press_that_cannot_be_stored_is_not_acknowledged(people, clock, slack, door):
-    """Slack shows the error to the user who pressed: a 200 would be wrong."""
+    """Slack shows an error to the user who pressed. A 200 response would be wrong."""
     await page(people, clock)
     payload = interaction(slack, slack.messages[0], ACKNOWLEDGE)
     with full_disk(people):
@@ -211,7 +214,7 @@ async def test_a_new_receiver_carries_out_and_shows_what_a_killed_one_had_stored
 
 
 async def test_f90_no_file_is_ever_given_to_slack(people, clock, slack, door):
-    """Whatever is sent, edited and pressed: a screenshot never goes there."""
+    """Screenshots are never uploaded to Slack, whatever is sent, edited or pressed."""
     await page(people, clock, observation("leak-1"), observation("conversation-1", origin=Origin.TRAFFIC))
     for action in (ACKNOWLEDGE, MENU):
         option = "Add to gold" if action == MENU else ""

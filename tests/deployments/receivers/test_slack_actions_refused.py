@@ -1,4 +1,4 @@
-"""What is not Slack's press goes no further: forged, stale, malformed, too large, too slow."""
+"""Only genuine presses of Slack are accepted: not forged, stale, malformed, too large or too slow requests."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ async def test_f32_a_body_that_is_too_large_is_refused_before_it_is_read(people,
 
 
 async def test_f101_unsigned_bodies_are_refused_before_they_are_read(people, door, clock):
-    """A head without a signature's form is answered while its body has not begun."""
+    """Headers without a valid signature format are rejected before the body begins."""
     host, port = door.url.removeprefix("http://").split(":")
     headers = signed(b"", clock()) | {"host": host, "content-length": str(MAX_BODY_BYTES)}
     del headers["x-slack-signature"]

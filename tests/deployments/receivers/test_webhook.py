@@ -1,4 +1,4 @@
-"""A delivery is stored, answered at once and becomes one run, on a real Prefect server, over real HTTP."""
+"""A delivery is stored, acknowledged at once, and becomes one run, on a real Prefect server over real HTTP."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ async def test_one_repository_feeds_two_targets_a_run_each(tmp_path, prefect, ap
 @pytest.mark.whole_only
 @pytest.mark.prefect
 async def test_the_receiver_is_ready_only_with_a_runner_for_the_deployment(tmp_path, prefect, api):
-    """Three servers that answer: without the deployment, with it, and with it and a runner that asks for runs."""
+    """Three Prefect servers answer: without the deployment, with it, and with it and a runner that polls for runs."""
     async with receiver(tmp_path, prefect_api=api) as door:
         nothing = await door.client.get(f"{door.url}/readyz")
     async with receiver(tmp_path, prefect_api=api, deployment=prefect.name) as door:

@@ -1,4 +1,4 @@
-"""A body is bounded in size and in time before anybody looks at it."""
+"""The body of a delivery is limited in size and in time before it is read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_f32_a_body_that_says_no_length_is_cut_off(door):
 
 
 async def spoken(door, head, body=b""):
-    """What is answered to bytes that no client would send."""
+    """Return the response to bytes that no client would send."""
     host, port = door.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(head + body)

@@ -1,4 +1,4 @@
-"""Pages of the site in a real browser: how they are opened, and the widths and colours that they are looked at in."""
+"""Pages of the site in a real browser: how they are opened, and the tested widths and colours."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AXE_OPTIONS = {
 PHONE, DESKTOP, NARROW = 390, 1280, 320
 LAYOUTS = [(width, dark) for width in (NARROW, PHONE, DESKTOP) for dark in (False, True)]
 AXE_LAYOUTS = [(NARROW, True), (DESKTOP, False)]
-"""The layouts in which axe-core looks, too: it takes twenty times as long as our own rules."""
+"""The layouts that axe-core checks too. It takes twenty times as long as our own rules."""
 
 
 @asynccontextmanager
@@ -36,7 +36,7 @@ async def opened(
     zone: str = "UTC",
     without_policy: bool = False,
 ) -> AsyncIterator[tuple[Page, list[str]]]:
-    """The page, and a growing list of all that went wrong or elsewhere."""
+    """Open a page. Yield it and a growing list of errors, dialogs and requests to other hosts."""
     context = await chromium.new_context(
         viewport={"width": width, "height": 800},
         color_scheme="dark" if dark else "light",
@@ -62,9 +62,10 @@ async def opened(
 
 
 async def find_broken_rules(page: Page, *, axe: bool = True) -> list[str]:
-    """Find the accessibility rules that ``page`` breaks as it is laid out: axe-core's and our own.
+    """Find the accessibility rules that ``page`` breaks in its current layout: those of axe-core and our own.
 
-    What axe-core leaves to people counts as broken, except contrast: it cannot measure the contrast of a symbol.
+    Findings that axe-core leaves to human review count as broken, except contrast, because axe-core cannot measure
+    the contrast of a symbol.
     """
     broken = list[str](await page.evaluate(OWN_RULES))
     if axe:
@@ -81,7 +82,7 @@ async def find_broken_rules(page: Page, *, axe: bool = True) -> list[str]:
 async def find_broken_rules_everywhere(page: Page) -> list[str]:
     """Find the accessibility rules that ``page`` breaks, in light and dark and at every width.
 
-    The page is laid out again and not loaded again, which costs a twentieth.
+    The page changes its layout without loading again, which takes a twentieth of the time.
     """
     broken: list[str] = []
     for width, dark in LAYOUTS:

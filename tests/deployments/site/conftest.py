@@ -1,4 +1,4 @@
-"""What the site's tests share: one browser for each worker."""
+"""Fixtures for the tests of the site: one browser for each worker."""
 
 from __future__ import annotations
 

@@ -57,9 +57,9 @@ INVISIBLE = frozenset({"head", "script", "style", "template"})
 
 
 class _Reader(HTMLParser):
-    """Collects the text inside the main element; each block begins a line, cells of a row are divided by a bar.
+    """Collects the text inside the main element. Each block begins a line, and a bar separates the cells of a row.
 
-    The time in the footer, of the warehouse's copy, is the real time of day: it is written as ``TIME``.
+    The time of the warehouse copy in the footer is the real time of day, so it is replaced with ``TIME``.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What people decide on, for a site: incidents with a story, a hallucination log, answers to review, gold drafts."""
+"""Data for a site: incidents with history, a hallucination log, answers to review, gold drafts."""
 
 from __future__ import annotations
 
@@ -39,24 +39,27 @@ from warehouse.journal.rows import (
 )
 
 ANSWERS = 6
-"""Graded answers; the judge failed the first."""
+"""Number of graded answers. The judge failed the first answer."""
 LOG_ENTRIES = 3
 
 
 def compute_fingerprint(name: str) -> str:
-    """Of the incident with this name."""
+    """Compute the fingerprint of the incident with this name."""
     return hashlib.sha256(name.encode()).hexdigest()
 
 
 def with_people(folder: Path, *, incidents: int = 3) -> Store:
-    """A warehouse in ``folder``: the answers and incidents of an hour ago, all hostile. ``user-0`` is a user's."""
+    """Fill a warehouse in ``folder`` with hostile answers and incidents of an hour ago. ``user-0`` is from a user."""
     shutil.copytree(_people_folder(incidents), folder, dirs_exist_ok=True)
     return store_in(folder, seed=2)
 
 
 @cache
 def _people_folder(incidents: int) -> Path:
-    """Fill a folder once for each process: every test gets a copy, as filling one takes a quarter of a second."""
+    """Fill a folder once for each process.
+
+    Every test gets a copy, because filling a folder takes a quarter of a second.
+    """
     temporary = tempfile.TemporaryDirectory()
     atexit.register(temporary.cleanup)
     folder = Path(temporary.name)
@@ -87,14 +90,17 @@ def _people_folder(incidents: int) -> Path:
 
 
 def with_drafts(folder: Path, count: int = 3) -> Path:
-    """A file of drafts beside the configuration."""
+    """Write a file of drafts next to the configuration."""
     path = folder / "gold-drafts.jsonl"
     append_new_drafts(path, [gold_draft(number) for number in range(1, count + 1)])
     return path
 
 
 def wanted_case(number: int = 0) -> CaseDraft:
-    """What "Add to gold" made of an incident: its texts are hostile, and nobody has written what is right."""
+    """Build the draft that "Add to gold" made from an incident.
+
+    Its texts are hostile, and it has no right answer yet.
+    """
     return CaseDraft(
         id=f"draft-{number}",
         made_at=datetime.now(UTC),
@@ -168,7 +174,7 @@ def _logged(number: int, now: datetime) -> HallucinationRow:
 
 
 def with_reports(folder: Path) -> Store:
-    """A warehouse of an agent's reports on issues, each rated by a judge an hour ago."""
+    """Fill a warehouse with an agent's reports on issues, each rated by a judge an hour ago."""
     store, cases = store_in(folder), issues()
     store.journal.append_suite(cases)
     now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""A site over a filled warehouse, served on loopback by a thread, for a real browser and for plain requests."""
+"""A site with a filled warehouse, served on loopback by a thread, for real browsers and plain requests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EXAMPLES = {
     "silence": "S-1",
     "draft": "draft-1",
 }
-"""The values in page addresses, for tests that walk the routing table; a page adds its own."""
+"""Example values in page addresses, for tests that walk the routing table. A new page adds its values here."""
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)>\u202e\"'{{7*7}} javascript:alert(3) ask@example.org"
@@ -41,7 +41,7 @@ HOSTILE = (
 
 
 def config_of(folder: Path, **site: object) -> Config:
-    """A configuration with one target, and these settings of the site."""
+    """Return a configuration with one target and the given settings of the site."""
     return parse_config(
         {
             "data_folder": str(folder),
@@ -54,7 +54,7 @@ def config_of(folder: Path, **site: object) -> Config:
 
 @dataclass
 class ServedSite:
-    """A running site: its address, its warehouse, and what it runs on."""
+    """A running site: its address, its warehouse and its server."""
 
     address: str
     store: Store
@@ -62,7 +62,7 @@ class ServedSite:
 
 
 def filled(folder: Path, *, runs: int = 3, cases: int = 4) -> Store:
-    """A warehouse with runs of the target ``helpdesk`` whose answers are hostile, the last one of an hour ago."""
+    """Fill a warehouse with runs of the target ``helpdesk`` with hostile answers. The last run was an hour ago."""
     store = store_in(folder)
     for number in range(runs):
         store.journal.append(run_rows(f"run-{number}", cases, hours_ago=runs - number), run_id=f"run-{number}")
@@ -73,7 +73,7 @@ def filled(folder: Path, *, runs: int = 3, cases: int = 4) -> Store:
 
 
 def run_rows(run_id: str, cases: int, *, hours_ago: float) -> list[ResultRow | AssessmentRow | RunRow]:
-    """A run with these many cases, the first of which failed on a hostile answer."""
+    """Build a run with ``cases`` cases. The first case failed with a hostile answer."""
     rows: list[ResultRow | AssessmentRow | RunRow] = []
     for case in range(cases):
         failed = FailureKind.WRONG_FACT if case == 0 else None
@@ -95,7 +95,7 @@ def serving_site(
     host: str = "127.0.0.1",
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Iterator[ServedSite]:
-    """Serve until the block ends."""
+    """Serve the site during the ``with`` block."""
     application = build_site_application(config, host, SiteEnvironment(now, "me"))
     with serving(application, build_protocol_class(config.site)) as address:
         yield ServedSite(address, store, config)
@@ -103,7 +103,7 @@ def serving_site(
 
 @contextmanager
 def serving(application: ASGIApp, protocol: type[asyncio.Protocol] | str = "auto") -> Iterator[str]:
-    """Serve any application on loopback, by a thread; its address."""
+    """Serve an application on loopback in a thread, and yield its address."""
     server = uvicorn.Server(
         uvicorn.Config(
             application,

@@ -1,4 +1,4 @@
-"""The site's door: who is let in, what a form needs, and what every answer forbids."""
+"""Access to the site: who is let in, what a form needs, and what every response forbids."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ADDRESSES = [*(route.path for route in PAGES), *(path for path, _ in FILES), "/a
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory):
-    """A site that asks for a token, and the tokens of a reader and an operator."""
+    """Serve a site with a login, and the tokens of a reader and an operator."""
     folder = tmp_path_factory.mktemp("guarded")
     store = filled(folder)
     tokens = build_token_store(folder)
@@ -33,7 +33,7 @@ def guarded(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory):
-    """A site on loopback, without a login."""
+    """Serve a site on loopback without a login."""
     folder = tmp_path_factory.mktemp("local")
     with serving_site(config_of(folder), filled(folder)) as site:
         yield site
@@ -46,7 +46,7 @@ def get(site, path, **headers):
 @pytest.mark.parametrize("path", ADDRESSES)
 @pytest.mark.parametrize("suffix", ["", ".json"])
 def test_without_a_token_every_address_answers_401(guarded, path, suffix):
-    """Every address but login and health is closed, also one that does not exist, and also as JSON."""
+    """Every address except login and health is closed, also a missing one, and also as JSON."""
     site, _ = guarded
     answer = get(site, path.format(**EXAMPLES) + suffix)
     assert answer.status_code == 401
@@ -56,21 +56,21 @@ def test_without_a_token_every_address_answers_401(guarded, path, suffix):
 
 @pytest.mark.parametrize("path", [route.path for route in ACTIONS] + ["/logout"])
 def test_without_a_token_nothing_is_decided(guarded, path):
-    """A decision needs a token as every page does."""
+    """A decision needs a token, like every page."""
     site, _ = guarded
     assert httpx.post(f"{site.address}{path.format(**EXAMPLES)}", trust_env=False).status_code == 401
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/login", "/login/assets/site.css", "/login/assets/site.js"])
 def test_login_and_health_are_open(guarded, path):
-    """What one needs to log in, and what a watchdog asks, needs no token."""
+    """The addresses for logging in and for a watchdog need no token."""
     site, _ = guarded
     assert get(site, path).status_code == 200
 
 
 @pytest.mark.parametrize("path", [route.path for route in PAGES])
 def test_a_token_in_the_header_opens_every_page(guarded, path):
-    """A program sends its token with each request, and gets each page also as JSON."""
+    """A program sends its token with each request, and also gets each page as JSON."""
     site, tokens = guarded
     bearer = {"authorization": f"Bearer {tokens[Role.READ]}"}
     address = path.format(**EXAMPLES)
@@ -82,7 +82,7 @@ def test_a_token_in_the_header_opens_every_page(guarded, path):
 
 
 def test_logging_in_sets_a_strict_cookie_that_opens_pages(guarded):
-    """The cookie is Secure, HttpOnly and SameSite=Strict, and goes back to where the person wanted."""
+    """The cookie is Secure, HttpOnly and SameSite=Strict, and the person is redirected to the requested page."""
     site, tokens = guarded
     form = {"token": tokens[Role.OPERATE], "next": "/runs?verdict=FAIL"}
     answer = httpx.post(f"{site.address}/login", data=form, trust_env=False)
@@ -96,7 +96,7 @@ def test_logging_in_sets_a_strict_cookie_that_opens_pages(guarded):
     "next_url", ["//evil.example", "https://evil.example/", "/\\evil.example", "javascript:alert(1)"]
 )
 def test_a_login_never_leads_to_another_host(guarded, next_url):
-    """Whatever the address says, the login goes on within the site."""
+    """For any ``next_url``, the login redirects only within the site."""
     site, tokens = guarded
     answer = httpx.post(
         f"{site.address}/login", data={"token": tokens[Role.READ], "next": next_url}, trust_env=False
@@ -105,7 +105,7 @@ def test_a_login_never_leads_to_another_host(guarded, next_url):
 
 
 def test_a_revoked_token_ends_its_session_at_once(tmp_path):
-    """What a person has open ends with their token, and a forged or old cookie opens nothing."""
+    """A revoked token ends the person's sessions, and a forged or old cookie gives no access."""
     now = datetime(2026, 3, 1, tzinfo=UTC)
     tokens = build_token_store(tmp_path)
     owner = tokens.find_owner(tokens.create_token("asha", Role.OPERATE, sees_personal_data=False, at=now))
@@ -119,7 +119,7 @@ def test_a_revoked_token_ends_its_session_at_once(tmp_path):
 
 
 def test_tokens_are_stored_as_hashes_for_their_owner_alone(tmp_path):
-    """The file has no token in it, and nobody else may read it."""
+    """The file contains no token, and only its owner can read it."""
     tokens = build_token_store(tmp_path)
     token = tokens.create_token("asha", Role.READ, sees_personal_data=False, at=datetime(2026, 3, 1, tzinfo=UTC))
     file = tmp_path / "site" / "tokens.json"
@@ -130,7 +130,7 @@ def test_tokens_are_stored_as_hashes_for_their_owner_alone(tmp_path):
 
 
 def test_wrong_tokens_have_to_wait(tmp_path):
-    """After ten wrong ones from an address even the right one waits, and the answer says how long."""
+    """After ten wrong tokens from an address, even the right token has to wait. The response says how long."""
     store = filled(tmp_path)
     build_token_store(tmp_path).create_token("asha", Role.READ, sees_personal_data=False, at=datetime.now(UTC))
     with serving_site(config_of(tmp_path, login=True), store) as site:
@@ -143,7 +143,7 @@ def test_wrong_tokens_have_to_wait(tmp_path):
 
 @pytest.mark.parametrize("path", ["/", "/runs", "/nowhere", "/assets/site.css", "/healthz", "/now.json"])
 def test_every_answer_forbids_what_no_page_needs(local, path):
-    """No inline script, no style or script from elsewhere, no frame, no request to another host."""
+    """Responses forbid inline scripts, foreign styles and scripts, frames, and requests to other hosts."""
     headers = get(local, path).headers
     policy = headers["content-security-policy"]
     assert "default-src 'none'" in policy
@@ -154,19 +154,22 @@ def test_every_answer_forbids_what_no_page_needs(local, path):
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8068", "127.0.0.1.evil.example", ""])
 def test_another_name_is_refused(local, host):
-    """A page elsewhere cannot reach the site by a name of its own that leads to this machine."""
+    """A foreign page cannot reach the site with its own host name that resolves to this machine."""
     assert get(local, "/", host=host).status_code == 421
 
 
 def test_a_proxy_that_nobody_named_is_refused(local):
-    """Behind a proxy on this machine everybody would be local: so it must be named, and then there is a login."""
+    """Behind a proxy on this machine, every user would be local.
+
+    Therefore a proxy must be configured, with a login.
+    """
     answer = get(local, "/", **{"x-forwarded-for": "203.0.113.7"})
     assert answer.status_code == 400
     assert "site.trusted_proxies" in answer.text
 
 
 def test_beyond_loopback_a_token_is_needed(tmp_path):
-    """A site that nobody could log in to is not started."""
+    """A site outside loopback does not start if no user can log in."""
     outside = SiteEnvironment(lambda: datetime.now(UTC), "me")
     filled(tmp_path)
     with pytest.raises(ConfigError, match="lookout site token add"):
@@ -176,7 +179,7 @@ def test_beyond_loopback_a_token_is_needed(tmp_path):
 
 
 def test_personal_data_is_masked_until_a_person_who_may_see_it_asks(guarded):
-    """A reader never sees it; who may see it asks in the address, and that is written down."""
+    """A reader never sees personal data. A permitted user requests it in the address, and the request is logged."""
     site, tokens = guarded
     plain = {role: get(site, "/runs/run-1", authorization=f"Bearer {token}") for role, token in tokens.items()}
     assert all("ask@example.org" not in answer.text for answer in plain.values())

@@ -1,4 +1,4 @@
-"""Cases × runs: the course of a case is what its answers were, flips are marked, and its answers stand beside each other."""
+"""Cases by runs: a case's course follows from its answers, flips are marked, and answers are side by side."""
 
 from __future__ import annotations
 
@@ -34,12 +34,15 @@ COURSES = {
     "late": ("-----w", "failing"),
     "monitor": ("rrrrrm", "right"),
 }
-"""What came of a case in six runs of three deploys (r right, w wrong, n no answer, u ungraded, m not asked for the
-monitor's own fault, - not asked), and its course."""
+"""The outcomes of each case in six runs of three deploys, and its course.
+
+The letters are r right, w wrong, n no answer, u ungraded, m not asked because of a fault of the monitor, - not
+asked.
+"""
 
 
 def run_rows(number: int, outcomes: dict[str, str]) -> list[ResultRow | AssessmentRow | RunRow]:
-    """A run of that number in which each case came to that; two runs share a deploy."""
+    """Build a run in which each case has the given outcome. Two runs share a deploy."""
     run_id = f"run-{number}"
     rows: list[ResultRow | AssessmentRow | RunRow] = []
     for case_id, letter in outcomes.items():
@@ -61,7 +64,7 @@ def run_rows(number: int, outcomes: dict[str, str]) -> list[ResultRow | Assessme
 
 
 def store_of(folder: Path, courses: dict[str, str]) -> Store:
-    """A warehouse with these cases, a run for each letter."""
+    """Store these cases, with one run for each letter."""
     store = store_in(folder)
     for number in range(max(map(len, courses.values()))):
         rows = run_rows(number, {name: letters[number] for name, letters in courses.items()})
@@ -72,7 +75,7 @@ def store_of(folder: Path, courses: dict[str, str]) -> Store:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A site over the cases of `COURSES`."""
+    """Serve a site with the cases of `COURSES`."""
     folder = tmp_path_factory.mktemp("cases")
     store = store_of(folder, {name: letters for name, (letters, _) in COURSES.items()})
     with serving_site(config_of(folder), store) as served:
@@ -86,7 +89,7 @@ def asked(site, path: str) -> dict:
 
 
 def test_each_case_has_the_course_that_its_answers_had(site):
-    """Right, failing, broke, fixed, flaky and ungraded differ, and a run without a verdict changes nothing."""
+    """Right, failing, broke, fixed, flaky and ungraded are distinct, and a run without a verdict changes nothing."""
     data = asked(site, "/cases")
     assert {row["case_id"]: row["course"] for row in data["cases"]} == {
         name: course for name, (_, course) in COURSES.items()
@@ -95,7 +98,7 @@ def test_each_case_has_the_course_that_its_answers_had(site):
 
 
 def test_the_flip_is_marked_in_the_run_that_brought_it(site):
-    """The change point of a case that broke is the first run in which it was wrong."""
+    """The change point of a broken case is the first run in which it was wrong."""
     row = next(row for row in asked(site, "/cases?course=broke")["cases"] if row["case_id"] == "down")
     assert [cell["place"] for cell in row["cells"] if cell["flipped"]] == [2]
     assert Counter(cell["outcome"] for cell in row["cells"]) == {"correct": 4, "failed": 2}
@@ -115,20 +118,20 @@ def test_the_flip_is_marked_in_the_run_that_brought_it(site):
     ],
 )
 def test_filters_of_the_address_choose_cases(site, query, cases):
-    """Each filter takes away what is not like it, and the count is that of what is left."""
+    """Each filter removes non-matching cases, and the count includes only the remaining cases."""
     data = asked(site, f"/cases?{query}")
     assert {row["case_id"] for row in data["cases"]} == cases
     assert data["paging"]["total"] == len(cases)
 
 
 def test_pages_of_cases_are_disjoint_and_whole(site):
-    """Three to a page, every case is on exactly one page."""
+    """With three cases on a page, every case is on exactly one page."""
     found = [row["case_id"] for page in (1, 2, 3, 4) for row in asked(site, f"/cases?rows=3&page={page}")["cases"]]
     assert sorted(found) == sorted(COURSES)
 
 
 def test_the_answers_of_a_case_stand_beside_each_other_masked_and_inert(site):
-    """Newest first, each with its run and what it came to; addresses are masked, markup is text."""
+    """Answers are shown newest first, with run and outcome. Addresses are redacted, and markup is shown as text."""
     data = asked(site, "/cases/down")
     assert [one["row"]["run_id"] for one in data["answers"]] == [f"run-{n}" for n in (5, 4, 3, 2, 1, 0)]
     assert [one["row"]["flipped"] for one in data["answers"]] == [False, True, False, False, False, False]
@@ -140,14 +143,14 @@ def test_the_answers_of_a_case_stand_beside_each_other_masked_and_inert(site):
 
 
 def test_a_case_that_was_never_asked_is_a_404(site, snapshot):
-    """An unknown case is said to be unknown, with the target that was looked at."""
+    """The page reports an unknown case, with the target that was searched."""
     answer = httpx.get(f"{site.address}/cases/nobody.json", trust_env=False)
     assert answer.status_code == 404
     assert answer.json()["error"] == snapshot
 
 
 def test_without_a_run_the_page_names_the_command(tmp_path):
-    """An empty warehouse is no data, and says how to get some."""
+    """An empty warehouse is shown as no data, with the command that creates data."""
     with serving_site(config_of(tmp_path), store_of(tmp_path, {"one": ""})) as empty:
         page = httpx.get(f"{empty.address}/cases", trust_env=False).text
     assert "no data" in page
@@ -158,7 +161,7 @@ def test_without_a_run_the_page_names_the_command(tmp_path):
 @given(st.lists(st.text("rwnum-", min_size=5, max_size=5), min_size=1, max_size=8))
 @pytest.mark.whole_only
 def test_courses_are_what_a_plain_count_says(sequences):
-    """For any outcomes: flips are changes between neighbouring verdicts, and the course follows from them."""
+    """For any outcomes, flips are changes between neighbouring verdicts, and the course follows from them."""
     courses = {f"case-{number}": letters for number, letters in enumerate(sequences)}
     with tempfile.TemporaryDirectory() as folder:
         store = store_of(Path(folder), courses)
@@ -171,7 +174,7 @@ def test_courses_are_what_a_plain_count_says(sequences):
 
 
 def plain(letters: str) -> tuple[str, int]:
-    """Course and flips, counted by hand."""
+    """Compute course and flips by a simple count."""
     graded = [(number // 2, letter == "r") for number, letter in enumerate(letters) if letter in "rwn"]
     flips = sum(one[1] != other[1] for one, other in pairwise(graded))
     if not graded:

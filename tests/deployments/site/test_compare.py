@@ -1,4 +1,4 @@
-"""Two runs compared: flips first, McNemar's word on them and no more, and what else differs between the two."""
+"""The comparison of two runs: flips first, the result of McNemar's test, and all other differences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OTHER_SUITE = hashlib.sha256(b"another suite").hexdigest()
 MANY = {f"case-{number:02}": "r" for number in range(40)}
 BROKEN = {**MANY, **{f"case-{number:02}": "w" for number in range(8)}, "case-39": "u"}
 RUNS = [MANY, BROKEN, {"only": "r", "case-00": "r", "case-08": "w"}, {"only": "w", "case-00": "r", "case-08": "r"}]
-"""What four runs found: eight of forty broke and one was left ungraded, then two runs over few cases."""
+"""The outcomes of four runs: eight of forty cases broke and one was ungraded, then two runs with few cases."""
 
 
 def store_of(folder: Path) -> Store:
@@ -69,7 +69,7 @@ def compared(site, query: str) -> dict:
 
 
 def test_the_flips_stand_first_and_mcnemar_says_what_they_show(site, snapshot):
-    """Eight of 39 pairs broke and none was fixed: that is worse, and the sums are the test's."""
+    """Of 39 pairs, eight broke and none was fixed. That is worse, and the figures are those of McNemar's test."""
     data = compared(site, "before=run-0&now=run-1")
     assert [flip["case_id"] for flip in data["flips"]] == [f"case-{number:02}" for number in range(8)]
     everything = data["sums"][0]
@@ -81,7 +81,7 @@ def test_the_flips_stand_first_and_mcnemar_says_what_they_show(site, snapshot):
 
 
 def test_the_reverse_is_better(site):
-    """The same two the other way round: what broke is fixed, with the same p-value."""
+    """With the two runs swapped, broken cases are fixed ones, and the p-value is the same."""
     data = compared(site, "before=run-1&now=run-0")
     assert data["sums"][0]["says"].startswith("better")
     assert not any(flip["broke"] for flip in data["flips"])
@@ -89,7 +89,7 @@ def test_the_reverse_is_better(site):
 
 
 def test_too_few_pairs_say_so(site):
-    """Over three pairs nothing can be shown, whatever flipped; and what broke stands before what was fixed."""
+    """Three pairs can prove nothing for any flips. Broken cases come before fixed cases."""
     data = compared(site, "before=run-2&now=run-3")
     assert [(flip["case_id"], flip["broke"]) for flip in data["flips"]] == [("only", True), ("case-08", False)]
     assert data["sums"][0]["says"].startswith(TOO_FEW)
@@ -97,7 +97,7 @@ def test_too_few_pairs_say_so(site):
 
 
 def test_differences_are_named_and_edited_cases_are_not_paired(site):
-    """Another suite, commit and judge are said; a case whose right answer was edited is left out."""
+    """A different suite, commit and judge are reported. A case with an edited gold answer is skipped."""
     data = compared(site, "before=run-5&now=run-4")
     differs = {row["what"]: row["differs"] for row in data["differences"]}
     assert differs["suite"] is True
@@ -111,7 +111,7 @@ def test_differences_are_named_and_edited_cases_are_not_paired(site):
 
 
 def test_without_an_address_the_newest_run_stands_against_the_one_before(site):
-    """The page needs no choice to be of use, and its fields show what was chosen."""
+    """Without a selection, the page compares the two newest runs, and its fields show them."""
     data = compared(site, "")
     assert (data["before"]["run_id"], data["now"]["run_id"]) == ("run-4", "run-5")
     page = httpx.get(f"{site.address}/compare", trust_env=False).text
@@ -119,21 +119,21 @@ def test_without_an_address_the_newest_run_stands_against_the_one_before(site):
 
 
 def test_texts_are_masked_and_inert(site):
-    """Both answers stand beside each other without an address and without markup."""
+    """Both answers are shown side by side, with redacted addresses and without markup."""
     page = httpx.get(f"{site.address}/compare?before=run-0&now=run-1", trust_env=False).text
     assert "asha@example.org" not in page
     assert "<script>alert" not in page
 
 
 def test_an_unknown_run_is_a_404_that_says_which(site):
-    """A mistyped run is named."""
+    """The page contains the id of the unknown run."""
     answer = httpx.get(f"{site.address}/compare.json?now=nowhere", trust_env=False)
     assert answer.status_code == 404
     assert "Run nowhere is not in the warehouse" in answer.json()["error"]
 
 
 def test_one_run_alone_is_no_data(tmp_path):
-    """There is nothing to compare it with, and the page says what makes another."""
+    """A single run cannot be compared, and the page says how to create another."""
     store = store_in(tmp_path)
     store.journal.append(run_rows(0, MANY), run_id="run-0")
     store.load_pending(30)
@@ -144,7 +144,7 @@ def test_one_run_alone_is_no_data(tmp_path):
 
 
 def test_recorded_facts_that_differ_are_named(tmp_path, snapshot):
-    """Where both runs recorded what they ran with, a grader of another version is said."""
+    """If both runs recorded their settings, a different grader version is reported."""
     store = store_in(tmp_path)
     for number in range(2):
         *rows, report = run_rows(number, MANY)

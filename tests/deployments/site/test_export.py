@@ -1,4 +1,4 @@
-"""A copy of the site in files: it leads to itself alone, shows nothing personal, and replaces only itself."""
+"""An export of the site links only to itself, shows no personal data, and replaces only itself."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def copy(tmp_path_factory):
 
 @pytest.mark.whole_only
 def test_every_page_that_a_page_leads_to_is_a_file(copy):
-    """All runs and both parts of long tables are there, and no link leads anywhere else."""
+    """The export contains all runs and both parts of long tables, and every link leads to a file of the export."""
     written, goal = copy
     assert {"index.html", "runs/index.html", "runs/_page-2/index.html", "runs/run-0/_page-2/index.html"} <= set(
         written.files
@@ -49,7 +49,7 @@ def test_every_page_that_a_page_leads_to_is_a_file(copy):
 
 
 def test_the_copy_shows_nothing_personal_and_has_no_forms(copy):
-    """Texts are masked, and nothing can be sent anywhere."""
+    """Texts are redacted, and there is no form to send."""
     written, goal = copy
     for name in written.files:
         text = (goal / name).read_text(encoding="utf-8")
@@ -59,7 +59,7 @@ def test_the_copy_shows_nothing_personal_and_has_no_forms(copy):
 
 @pytest.mark.whole_only
 def test_the_copy_has_json_figures_and_a_badge(copy):
-    """What other programs read is there too."""
+    """The export contains the machine-readable files too."""
     written, goal = copy
     assert json.loads((goal / "runs" / "index.json").read_text())["data"]["paging"]["total"] == 60
     assert "lookout_weighted_score" in (goal / "metrics").read_text()
@@ -67,7 +67,7 @@ def test_the_copy_has_json_figures_and_a_badge(copy):
 
 
 def test_a_second_export_replaces_what_the_first_wrote_and_nothing_else(tmp_path):
-    """An outdated page is removed; a user's own file stays; a user's own folder is refused."""
+    """An outdated page is removed, a user's own file stays, and a user's own folder is refused."""
     (tmp_path / "data").mkdir()
     filled(tmp_path / "data", runs=1)
     goal = tmp_path / "copy"

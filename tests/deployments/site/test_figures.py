@@ -1,4 +1,4 @@
-"""What other programs read: figures for Prometheus and a badge, with nothing counted that was not."""
+"""Data for other programs: Prometheus figures and a badge. Nothing is reported that was not counted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.warehouse.temporary_stores import store_in
 
 
 def figures(site):
-    """Every sample by its name and labels."""
+    """Return every sample by its name and labels."""
     text = httpx.get(f"{site.address}/metrics", trust_env=False).text
     return {
         (sample.name, *sorted(sample.labels.values())): sample.value
@@ -22,7 +22,7 @@ def figures(site):
 
 
 def test_the_figures_are_those_of_the_last_run_and_of_open_incidents(tmp_path):
-    """The gate's known case: 744 of 904 weighted; one incident of severity 3."""
+    """The figures are those of the gate's known example: 744 of 904 weighted, and one incident of severity 3."""
     with serving_site(config_of(tmp_path), filled(tmp_path)) as site:
         found = figures(site)
         shown = httpx.get(f"{site.address}/badge/helpdesk.svg", trust_env=False)
@@ -37,7 +37,7 @@ def test_the_figures_are_those_of_the_last_run_and_of_open_incidents(tmp_path):
 
 
 def test_uncounted_rows_have_no_figure(tmp_path):
-    """A target without a run has no score and no rate: neither is a zero."""
+    """A target without a run has no score and no rate, instead of zero."""
     with serving_site(config_of(tmp_path), store_in(tmp_path)) as site:
         found = figures(site)
         shown = httpx.get(f"{site.address}/badge/helpdesk.svg", trust_env=False).text
@@ -47,5 +47,5 @@ def test_uncounted_rows_have_no_figure(tmp_path):
 
 
 def test_a_badge_shows_names_as_text_alone():
-    """Markup in a name stays a name."""
+    """Markup in a name is shown as text."""
     assert "<script>" not in render_badge("<script>alert(1)</script>", "PASS")

@@ -1,4 +1,4 @@
-"""Now says how the monitor itself is: what is known as well or ill, and what nobody knows as no data."""
+"""The page Now shows the monitor's own health: healthy, unhealthy, or no data if it is unknown."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
 @contextmanager
 def site_in(folder, *, at: datetime = AT) -> Iterator[Site]:
-    """A site over ``folder`` at that time, which nobody is served."""
+    """Build a site for ``folder`` at a given time, without a server."""
     config = config_of(folder)
     with open_site(config, SiteEnvironment(lambda: at, "me")) as (site, _):
         yield site
@@ -48,7 +48,7 @@ def lines(site) -> dict:
 
 
 def test_cases_never_asked_are_no_data(tmp_path):
-    """Neither well nor ill, before the background has asked for the first time."""
+    """Before the first background check, the health is neither good nor bad."""
     filled(tmp_path)
     with site_in(tmp_path) as site:
         found = lines(site)
@@ -88,7 +88,7 @@ def test_cases_never_asked_are_no_data(tmp_path):
     ids=["passed", "failed"],
 )
 def test_the_last_drill_is_shown(tmp_path, station, ok, text, command):
-    """What it proved, or the station that it ended at with what to do there."""
+    """The page shows what the drill proved, or the station at which it ended, with advice."""
     store = filled(tmp_path)
     report = DrillReport(
         drill_id="drill-1",
@@ -119,7 +119,7 @@ def test_a_watcher_that_is_down_is_shown(tmp_path, age_s, ok, snapshot):
 
 
 def test_unsent_messages_and_unloaded_segments_are_counted(tmp_path, snapshot):
-    """A segment that nobody loads for an hour is ill; one of a moment ago is on its way."""
+    """A segment that was not loaded for an hour is unhealthy. A segment of a moment ago is pending."""
     store = filled(tmp_path)
     refusals = [ReceiptRow(row=receipt(name, DeliveryStatus.REJECTED)) for name in ("refused", "refused-long-ago")]
     old = alert("refused-long-ago").model_copy(update={"created_at": NOON - timedelta(days=60)})
@@ -145,7 +145,7 @@ def test_unsent_messages_and_unloaded_segments_are_counted(tmp_path, snapshot):
     ids=["not configured", "sent", "did not arrive"],
 )
 async def test_the_last_heartbeat_is_shown(tmp_path, monkeypatch, address, ok, snapshot):
-    """As the run that sent it saw it; without an address nobody is said to have been reached."""
+    """The heartbeat is shown as its run recorded it. Without an address, no heartbeat is claimed."""
     filled(tmp_path)
     monkeypatch.delenv("LOOKOUT_HEARTBEAT_URL", raising=False)
     with Watchdog() as dog:
@@ -172,7 +172,7 @@ async def test_the_last_heartbeat_is_shown(tmp_path, monkeypatch, address, ok, s
     ids=["not registered", "paused", "new", "ran", "crashed", "overdue"],
 )
 def test_a_schedule_is_as_prefect_says(tmp_path, monkeypatch, state, ok, snapshot):
-    """What is not registered, paused, overdue or broke is ill."""
+    """A schedule that is not registered, paused, overdue or crashed is unhealthy."""
     filled(tmp_path)
     known = () if state is None else (state,)
     monkeypatch.setattr("deployments.site.health.find_api_url", lambda *_: "http://prefect")
@@ -195,7 +195,7 @@ def test_a_schedule_is_as_prefect_says(tmp_path, monkeypatch, state, ok, snapsho
 def test_now_never_names_lookout_up_as_the_remedy_while_it_runs(
     tmp_path, monkeypatch, started_before, shown, hidden
 ):
-    """By HTTP, while Prefect's server knows none of the schedules."""
+    """The page is requested over HTTP while Prefect's server has none of the schedules."""
     now = datetime.now(UTC)
     with lock_data_folder(tmp_path, lambda: now - started_before) as lock:
         holder = json.loads((tmp_path / LOCK_NAME).read_text(encoding="utf-8"))
@@ -213,7 +213,7 @@ def test_without_lookout_up_its_command_is_named(tmp_path, monkeypatch):
 
 
 def test_the_next_run_is_shown_in_the_zone_of_its_schedule(tmp_path, monkeypatch):
-    """With UTC beside it, which all other times are in."""
+    """The page also shows UTC, which all other times use."""
     soon = datetime.now(UTC).replace(month=1, day=3, hour=2, minute=15) + timedelta(days=366)
     state = ScheduleState(name="digest", paused=False, next_at=soon)
     page = now_page(tmp_path, monkeypatch, (state,), time_zone="Europe/Berlin")
@@ -221,7 +221,7 @@ def test_the_next_run_is_shown_in_the_zone_of_its_schedule(tmp_path, monkeypatch
 
 
 def now_page(folder, monkeypatch, known, **schedules) -> str:
-    """The page, by HTTP, once what is asked in the background is there."""
+    """Return the page over HTTP, as soon as its background data is loaded."""
     monkeypatch.setattr("deployments.site.health.find_api_url", lambda *_: "http://prefect")
     monkeypatch.setattr("deployments.site.health.load_schedule_states", lambda *_: known)
     store, config = filled(folder), config_of(folder)
@@ -233,7 +233,7 @@ def now_page(folder, monkeypatch, known, **schedules) -> str:
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_prefect_is_asked_when_a_schedule_runs(prefect_environment):
-    """A real server's deployment of ours, with a run that ended and one to come; a stranger's is left out."""
+    """A real server has a deployment of Lookout with a finished and a future run. Other deployments are skipped."""
     api = prefect_environment["PREFECT_API_URL"]
     soon = datetime.now(UTC) + timedelta(hours=1)
     with SyncPrefectClient(api) as client:  # asks again where the server's database is busy
@@ -268,7 +268,7 @@ def test_prefect_is_asked_when_a_schedule_runs(prefect_environment):
 
 
 def test_a_server_that_is_away_or_strange_says_nothing(tmp_path):
-    """No answer is no data, whatever comes instead."""
+    """An unreachable server or an unexpected response is shown as no data."""
     assert load_schedule_states("http://127.0.0.1:9/api", PREFECT_TAG) is None
     with Watchdog() as dog:
         assert load_schedule_states(dog.url, PREFECT_TAG) is None

@@ -1,4 +1,4 @@
-"""Judge and suite: figures only where a person reviewed or a run recorded them, and "no data" for the rest."""
+"""The pages Judge and Suite show figures only from reviews or recorded runs, and otherwise "no data"."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CASES = 12
 
 
 def judged_run(number: int) -> list[ResultRow | AssessmentRow | RunRow]:
-    """A run in which the judge passed every case and the other grader failed the first."""
+    """Build a run in which the judge passed every case and the other grader failed the first."""
     run_id = f"run-{number}"
     rows: list[ResultRow | AssessmentRow | RunRow] = []
     for case in range(CASES):
@@ -85,7 +85,7 @@ def store(tmp_path):
 
 
 def review(case: int, answer: AnswerVerdict) -> LabelRow:
-    """A person's word on a case of the first run."""
+    """Build a person's review of a case of the first run."""
     return LabelRow(
         row=HumanLabel(
             id=f"review-{case}",
@@ -103,7 +103,10 @@ def review(case: int, answer: AnswerVerdict) -> LabelRow:
 
 
 def test_the_judge_stands_beside_people_rules_and_canaries(tmp_path, store, snapshot):
-    """Of ten reviewed answers it passed two that are wrong; a group that missed its canary is named; nights count."""
+    """Of ten reviewed answers, the judge passed two wrong ones.
+
+    A group with a missed canary is listed, and nights count.
+    """
     for number in range(2):
         store.journal.append(judged_run(number), run_id=f"run-{number}")
     answers = [AnswerVerdict.WRONG] * 2 + [AnswerVerdict.RIGHT] * 8
@@ -128,7 +131,7 @@ def test_the_judge_stands_beside_people_rules_and_canaries(tmp_path, store, snap
 
 
 def test_without_reviews_and_records_there_is_no_data(tmp_path, store, snapshot):
-    """Verdicts without reviews ask for some; a run that recorded no judging is in the list and says so."""
+    """Verdicts without reviews lead to a request for reviews. A run without recorded judging is listed as such."""
     store.journal.append(judged_run(0), run_id="run-0")
     old = run_report("old").model_copy(update={"finished_at": NOON - timedelta(days=1)})
     store.journal.append([RunRow(row=old)], run_id="old")
@@ -145,7 +148,7 @@ def test_without_reviews_and_records_there_is_no_data(tmp_path, store, snapshot)
 
 
 def test_the_suite_shows_how_often_answers_flip_or_that_no_case_was_asked_twice(tmp_path, store, snapshot):
-    """Rates with their intervals, too few pairs said as such, a void session as void, and no session as no data."""
+    """Rates have intervals, too few pairs and a void session are reported as such, and no session is no data."""
     store.journal.append(judged_run(0), run_id="run-0")
     with site_of(tmp_path, store) as served:
         assert asked(served, "/suite")["repeatability"] is None
@@ -205,7 +208,7 @@ def test_the_suite_shows_balance_mutants_and_what_it_cannot_see(tmp_path, store,
 
 @pytest.mark.parametrize("path", ["/judge", "/suite"])
 def test_an_empty_warehouse_names_the_command(tmp_path, store, path):
-    """Nothing was run yet: no data, and how to get some."""
+    """Without a run, the page shows no data and the command that creates data."""
     with site_of(tmp_path, store) as served:
         page = httpx.get(f"{served.address}{path}", trust_env=False).text
     assert "no data" in page
@@ -213,7 +216,7 @@ def test_an_empty_warehouse_names_the_command(tmp_path, store, path):
 
 
 def test_cached_reviews_equal_the_warehouse(tmp_path):
-    """After each review, changed agreement or unsure answer, the memory and the view are the same."""
+    """After each review, changed agreement or unsure answer, the cached values equal the view."""
     store, memory = judged_store(tmp_path), ReviewMemory()
     steps = [
         ("case-0", AnswerVerdict.RIGHT, "asha"),
@@ -238,7 +241,7 @@ def test_cached_reviews_equal_the_warehouse(tmp_path):
 
 
 def test_a_figure_is_computed_once_for_a_copy(tmp_path):
-    """And again over the next."""
+    """A figure is computed again only for the next copy."""
     store = judged_store(tmp_path)
     snapshot, _ = build_snapshot_store(store)
     snapshot.refresh(5)

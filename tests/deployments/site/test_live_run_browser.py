@@ -1,4 +1,4 @@
-"""A run that goes on, in a real browser: it is seen while it asks, becomes its report, and a killed one is gone on with."""
+"""A run in progress in a real browser: it is visible, then becomes a report, and a killed run is resumed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOON_MS = 120_000
 
 
 class SlowChat(Chat):
-    """Answers two questions, the first of them wrong; the others wait until `release`."""
+    """Answers two questions, the first of them wrong. The other questions wait until `release`."""
 
     def __init__(self) -> None:
         super().__init__(WRONG, RIGHT, RIGHT, RIGHT)
@@ -42,7 +42,7 @@ class SlowChat(Chat):
 
 @pytest.fixture
 def watching(tmp_path, prefect_environment):
-    """A site beside an owner's lookout.toml, whose target is slow; and how its verification is started."""
+    """Serve a site for an owner's lookout.toml with a slow target. Yield it with a function that starts a run."""
     with SlowChat() as chat:
         config = load_config(watched(tmp_path, chat, cases=CASES))
         known = {name: value for name, value in prefect_environment.items() if not name.startswith("LOOKOUT_")}
@@ -72,7 +72,7 @@ def watching(tmp_path, prefect_environment):
 
 
 async def shown(page, address: str, where: str, text: str) -> None:
-    """Load a page again and again, as a reader without script does, until it says that."""
+    """Reload a page, as a reader without scripts does, until it contains a text."""
     while True:
         answer = await page.goto(address)
         assert answer is not None
@@ -93,7 +93,7 @@ def with_refresh(config):
 
 @pytest.mark.whole_only
 async def test_a_run_is_seen_while_it_goes_on_and_becomes_its_report(chromium, watching):
-    """On Now, on Runs and on its own page, with its severe failure; the page turns into the report by itself."""
+    """The pages Now, Runs and the run's own page show it with its severe failure. Then the page becomes the report."""
     site, chat, verify = watching
     async with opened(chromium, site.address, width=PHONE) as (page, heard):
         assert "no data" in await page.locator(".card").inner_text()
@@ -120,7 +120,10 @@ async def test_a_run_is_seen_while_it_goes_on_and_becomes_its_report(chromium, w
 
 @pytest.mark.whole_only
 async def test_a_killed_run_is_stopped_and_the_next_goes_on_with_it(chromium, watching):
-    """Also without script: what was answered is said, and the command that finishes the run; then it does."""
+    """Without scripts too, the page shows the answered cases and the command that finishes the run.
+
+    The command works.
+    """
     site, chat, verify = watching
     process = verify()
     async with opened(chromium, site.address, width=DESKTOP, script=False) as (page, _):

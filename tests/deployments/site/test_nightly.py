@@ -1,4 +1,4 @@
-"""The page of nights: what was sampled, rates with their intervals and how they came about, drift, masked examples."""
+"""The page about nights: samples, rates with intervals and methods, drift, redacted examples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NIGHTS = 4
 
 
 def store_of(folder: Path) -> Store:
-    """Four nights: the second by another grader, the last of unknown rate, the third drifted."""
+    """Store four nights: the second has another grader, the third drifted, and the last has an unknown rate."""
     store = store_in(folder)
     for number in range(NIGHTS):
         night = f"night-{number}"
@@ -40,7 +40,7 @@ def store_of(folder: Path) -> Store:
 
 
 def failures(night: str) -> list[ResultRow | AssessmentRow]:
-    """Five conversations with a wrong fact, one of which disclosed something too."""
+    """Build five conversations with a wrong fact. One of them also contains a disclosure."""
     rows: list[ResultRow | AssessmentRow] = []
     for number in range(5):
         said = assessment(night, f"talk-{number}", failed=FailureKind.WRONG_FACT)
@@ -64,7 +64,7 @@ def asked(site, path: str) -> dict:
 
 
 def test_the_newest_night_is_shown_above_all_nights(site, snapshot):
-    """An unknown rate is said to be unknown, with its reason, and is no zero."""
+    """An unknown rate is shown as unknown with its reason, not as zero."""
     data = asked(site, "/nightly")
     assert data["shown"]["run_id"] == "night-3"
     rates = [rate["text"] for rate in data["shown"]["rates"]]
@@ -76,7 +76,7 @@ def test_the_newest_night_is_shown_above_all_nights(site, snapshot):
 
 
 def test_a_night_says_what_was_sampled_and_how_its_rates_were_corrected(site, snapshot):
-    """Strata with their counts; the rate has its interval, its method, and the reviews behind the correction."""
+    """Strata have counts. The rate has its interval, its method, and the reviews used for the correction."""
     night = asked(site, "/nightly?night=night-0")["shown"]
     assert [(one["stratum"], one["conversations"], one["sampled"]) for one in night["strata"]] == [
         ("disclosure", 100, 50),
@@ -87,20 +87,20 @@ def test_a_night_says_what_was_sampled_and_how_its_rates_were_corrected(site, sn
 
 
 def test_drift_is_a_filter_and_a_word(site):
-    """A night that drifted is found by it, and one that was not tested says so."""
+    """The filter finds a night that drifted, and an untested night is shown as untested."""
     assert [row["run_id"] for row in asked(site, "/nightly?drift=worse")["runs"]] == ["night-2"]
     assert "worse since" in " ".join(asked(site, "/nightly?night=night-2")["shown"]["facts"])
     assert "not tested" in httpx.get(f"{site.address}/nightly", trust_env=False).text
 
 
 def test_nights_of_another_grader_are_not_in_the_trend(site):
-    """What another judge says is another rate: it stands in the list and not on the line."""
+    """Another judge's rates are not comparable: they are in the list but not on the line."""
     trend = asked(site, "/nightly")["trend"]
     assert [point["value"] for point in trend] == [0.004, 0.004, None]
 
 
 def test_examples_stand_by_kind_masked_inert_and_few(site):
-    """Three of each kind at most, the same conversation under each of its kinds."""
+    """Each kind has at most three examples. A conversation is listed under each of its kinds."""
     examples = asked(site, "/nightly")["shown"]["examples"]
     assert sorted(one["kind"] for one in examples) == ["pii_disclosure"] + ["wrong_fact"] * 3
     page = httpx.get(f"{site.address}/nightly", trust_env=False).text
@@ -110,7 +110,7 @@ def test_examples_stand_by_kind_masked_inert_and_few(site):
 
 
 def test_an_unknown_night_is_a_404_and_none_at_all_names_the_command(site, tmp_path):
-    """A mistyped night is named; without any, the page says what grades one."""
+    """The page contains the unknown night. Without any night, it contains the command that grades one."""
     answer = httpx.get(f"{site.address}/nightly.json?night=nowhere", trust_env=False)
     assert answer.status_code == 404
     assert "Nightly run nowhere is not in the warehouse" in answer.json()["error"]

@@ -1,4 +1,4 @@
-"""Incidents, the hallucination log and the review queue: what they show, and that a decision is the command's own."""
+"""Incidents, the hallucination log and the review queue: their content, and decisions equal to the commands'."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ JUDGES_WORD = "the judge says so"
 
 @pytest.fixture
 def site(tmp_path):
-    """A site on loopback, with a file of drafts where it was started."""
+    """Serve a site on loopback, with a file of drafts in its working folder."""
     with_drafts(tmp_path)
     store = with_people(tmp_path)
     with chdir(tmp_path), serving_site(config_of(tmp_path), store) as served:
@@ -58,7 +58,7 @@ def status(site, path: str) -> int:
 
 
 class Person:
-    """A user at this machine, with a page's form."""
+    """A user on this machine, with a page's form."""
 
     def __init__(self, site) -> None:
         self.site = site
@@ -81,7 +81,7 @@ def person(site):
 
 @pytest.fixture
 def asha(person):
-    """The same, once they have said their name."""
+    """Return the same user, after they have entered their name."""
     assert person.post("/review/name", name="asha").status_code == 200
     return person
 
@@ -101,7 +101,7 @@ USER_0, USER_1 = compute_fingerprint("user-0"), compute_fingerprint("user-1")
     ],
 )
 def test_incidents_are_listed_worst_first_and_filtered_by_the_address(site, query, found):
-    """Each filter and each page of the list gives exactly its incidents, with personal data masked."""
+    """Each filter and each page of the list shows exactly its incidents, with redacted personal data."""
     listed = data(site, f"/incidents{query}")["incidents"]
     assert [row["fingerprint"] for row in listed] == [compute_fingerprint(name) for name in found]
     assert PERSONAL not in json.dumps(listed)
@@ -119,12 +119,12 @@ def test_incidents_are_listed_worst_first_and_filtered_by_the_address(site, quer
     ],
 )
 def test_a_filter_that_means_nothing_is_refused(site, path):
-    """It names what is accepted, and shows no list as if it had been understood."""
+    """The error contains the accepted values, and no list is shown."""
     assert status(site, path) == 400
 
 
 def test_an_incident_says_whether_its_case_still_fails(site, snapshot):
-    """What its case came to when the run asked it again; nothing where the incident is about no case."""
+    """The page shows the result of the recheck, or nothing if the incident has no case."""
     assert data(site, f"/incidents/{USER_1}")["asked_again"] == snapshot
     assert data(site, f"/incidents/{USER_0}")["asked_again"] == ""
     run = data(site, "/runs/run-1")
@@ -135,7 +135,7 @@ def test_an_incident_says_whether_its_case_still_fails(site, snapshot):
 
 @pytest.mark.parametrize("names", [("user-1",), ("user-1", "user-2")], ids=["one fault", "several"])
 def test_a_message_links_to_pages_that_are_there(site, names):
-    """Each link of the message on Slack is opened: the incident, or the target's, and the run; no path of a file."""
+    """Each link in the Slack message works: the incident or target, and the run. No link is a file path."""
     found = [find_incident(site.store, compute_fingerprint(name)) for name in names]
     parts = [alert("LK-ABCDEFGH", about=one) for one in found if one is not None]
     items = tuple(
@@ -157,7 +157,7 @@ def test_a_message_links_to_pages_that_are_there(site, names):
 
 
 def test_an_incident_shows_its_story(site, snapshot):
-    """What was seen when, why a message was sent, and what was asked, expected and got, masked."""
+    """The page shows what was detected when, why a message was sent, and the redacted question, gold and answer."""
     shown = data(site, f"/incidents/{USER_0}")
     assert [line["text"].partition(",")[0] for line in shown["story"]] == ["open", "sent"]
     assert "first seen" in shown["story"][1]["text"]
@@ -168,7 +168,7 @@ def test_an_incident_shows_its_story(site, snapshot):
 
 
 def test_a_long_story_shows_its_end(site):
-    """Of an incident that stays for months the newest lines are shown, and how many there are before them."""
+    """For an incident of several months, the newest lines are shown, with the number of earlier lines."""
     start = datetime.now(UTC) - timedelta(days=300)
     messages = [
         alert(f"LK-{number}", about=incident("user-1")).model_copy(
@@ -194,7 +194,7 @@ def test_a_long_story_shows_its_end(site):
     ],
 )
 def test_a_decision_is_carried_out_as_the_command_does(site, person, decision, state, left):
-    """The warehouse has it at once, the page shows it, and the command's story has the same line."""
+    """The decision is in the warehouse at once, the page shows it, and the command's history has the same line."""
     answer = person.post(f"/incidents/{USER_0}/decide/{decision}", note=f"asked {PERSONAL}")
     assert answer.status_code == 200, answer.text
     incident = find_incident(site.store, USER_0)
@@ -214,7 +214,7 @@ def test_a_decision_is_carried_out_as_the_command_does(site, person, decision, s
 
 
 def test_a_false_alarm_is_a_label_and_a_gold_case_a_draft(site, person):
-    """The same rows that Slack's buttons leave."""
+    """The stored rows equal those of Slack's buttons."""
     person.post(f"/incidents/{USER_0}/decide/false_alarm")
     person.post(f"/incidents/{USER_0}/decide/add_to_gold")
     labels = site.store.query("select finding_right, done_by from labels").rows
@@ -223,12 +223,12 @@ def test_a_false_alarm_is_a_label_and_a_gold_case_a_draft(site, person):
 
 
 def test_an_unknown_decision_is_refused(person):
-    """No decision is guessed from its address."""
+    """An unknown decision in an address is not guessed."""
     assert person.post(f"/incidents/{USER_0}/decide/forget").status_code == 404
 
 
 def test_a_silence_has_an_end_and_can_be_ended(site, person):
-    """It covers this incident alone, until the time that was chosen or until a user ends it."""
+    """The silence covers only this incident, until the chosen time or until a user ends it."""
     assert person.post(f"/incidents/{USER_0}/silence", lasting="1d", note="known").status_code == 200
     (silence,) = list_all_silences(site.store)
     assert (silence.fingerprint, silence.author, silence.comment) == (USER_0, "me", "known")
@@ -251,13 +251,16 @@ def test_a_silence_has_an_end_and_can_be_ended(site, person):
     ],
 )
 def test_a_silence_without_an_end_is_refused(site, person, fields):
-    """Nothing is muted for ever, nor by an end that nobody can read."""
+    """A silence needs a valid end, so nothing is muted without limit."""
     assert person.post(f"/incidents/{USER_0}/silence", **fields).status_code == 400
     assert list_all_silences(site.store) == ()
 
 
 def test_a_recurring_silence_is_shown_with_its_next_period(tmp_path):
-    """On the list of incidents and on those that it will mute; a user ends it there."""
+    """The silence is shown in the list of incidents and on the incidents that it will mute.
+
+    A user can end it there.
+    """
     store, now = with_people(tmp_path), datetime.now(UTC)
     first, last = (f"{(now + timedelta(hours=more)).astimezone(ZoneInfo('Asia/Kolkata')):%H:%M}" for more in (2, 4))
     silence = Silence(
@@ -285,7 +288,7 @@ def test_a_recurring_silence_is_shown_with_its_next_period(tmp_path):
 
 
 def test_a_reader_decides_nothing(tmp_path):
-    """Every decision answers 403 to the role read, and changes nothing."""
+    """Every decision answers HTTP 403 to the role read, and changes nothing."""
     store = with_people(tmp_path)
     token = build_token_store(tmp_path).create_token(
         "asha", Role.READ, sees_personal_data=False, at=datetime.now(UTC)
@@ -304,7 +307,7 @@ def test_a_reader_decides_nothing(tmp_path):
 
 
 def test_the_log_is_filtered_by_target_and_time(site):
-    """Newest first, with what was unsupported, how severe it is and which incident it is."""
+    """Entries are newest first, with the unsupported text, the severity and the incident."""
     entries = data(site, "/hallucinations")["entries"]
     assert [entry["user_text"].partition(":")[0] for entry in entries] == ["Question 0", "Question 1", "Question 2"]
     first = entries[0]
@@ -318,7 +321,10 @@ def test_the_log_is_filtered_by_target_and_time(site):
 
 
 def test_a_copy_in_files_offers_nothing_to_decide(tmp_path):
-    """It has the incidents and the log, masked, no form, no name of a reviewer, and no answer to review."""
+    """The export contains redacted incidents and log entries, but no form and no answer to review.
+
+    It contains no name of a reviewer.
+    """
     with_people(tmp_path)
     (tmp_path / "reviewer").write_text("bina\n")
     goal = tmp_path / "copy"
@@ -339,7 +345,7 @@ def test_a_copy_in_files_offers_nothing_to_decide(tmp_path):
     [("/hallucinations", "lookout watch"), ("/review", "lookout verify"), ("/review/drafts", "lookout gold draft")],
 )
 def test_an_empty_page_names_the_command(tmp_path, path, command):
-    """Where there is nothing yet, the page says what makes the first."""
+    """An empty page contains the command that creates its first data."""
     store = filled(tmp_path, runs=0)
     (tmp_path / "reviewer").write_text("asha\n")
     with chdir(tmp_path), serving_site(config_of(tmp_path), store) as served:
@@ -353,7 +359,7 @@ def sampled_by_command(folder, capsys) -> list[str]:
 
 
 def test_the_queue_offers_what_the_command_offers(site, asha, capsys):
-    """The same answers in the same order; what was said here is done there."""
+    """The answers have the same order, and an answer reviewed on the page is done for the command."""
     expected = sampled_by_command(site.config.data_folder, capsys)
     offered = [
         data(site, f"/review?page={number}")["item"]["answer_id"]["case_id"]
@@ -366,7 +372,7 @@ def test_the_queue_offers_what_the_command_offers(site, asha, capsys):
 
 
 def test_no_verdict_is_shown_before_the_persons_review_is_stored(site, asha):
-    """Not on the page, not in its JSON, and not by asking for it in the address."""
+    """The verdict is not in the page or its JSON, and the address cannot request it."""
     item = data(site, "/review")["item"]["answer_id"]
     key = f"{item['run_id']}/{item['case_id']}/{item['repeat']}"
     for path in ("/review", "/review?said=wrong", f"/review?after={key}", f"/review.json?after={key}"):
@@ -376,7 +382,7 @@ def test_no_verdict_is_shown_before_the_persons_review_is_stored(site, asha):
 
 
 def test_a_second_reviewer_reads_who_answered_before(site, asha):
-    """Both verdicts are stored, under the two names."""
+    """Both verdicts are stored under the reviewers' names."""
     answer = data(site, "/review")["item"]["answer_id"]
     key = f"{answer['run_id']}/{answer['case_id']}/{answer['repeat']}"
     assert "Already reviewed" not in asha.post("/review/answer", answer=key, verdict="right").json()["done"]
@@ -387,7 +393,10 @@ def test_a_second_reviewer_reads_who_answered_before(site, asha):
 
 
 def test_a_word_becomes_the_same_label_and_draft_as_the_commands(site, asha):
-    """With who, what is wrong and why; where it contradicts the verdicts there is a draft; the first decision stays."""
+    """The label contains who decided, what is wrong and why.
+
+    If the label contradicts the verdicts, a draft is stored. The first decision stays.
+    """
     items = [data(site, f"/review?page={number}")["item"]["answer_id"] for number in (1, 2)]
     for item in items:
         said = {"answer": f"run-1/{item['case_id']}/0", "verdict": "wrong", "failure_kind": "missing_fact"}
@@ -417,7 +426,7 @@ def test_a_word_becomes_the_same_label_and_draft_as_the_commands(site, asha):
     ],
 )
 def test_values_that_no_form_sends_are_refused(site, asha, fields, refused):
-    """An answer outside the sample, and a word that is none, leave no label."""
+    """An answer outside the sample and an invalid verdict are refused and leave no label."""
     item = data(site, "/review")["item"]["answer_id"]
     answer = asha.post("/review/answer", **{"answer": f"run-1/{item['case_id']}/0", **fields})
     assert answer.status_code == refused
@@ -425,7 +434,7 @@ def test_values_that_no_form_sends_are_refused(site, asha, fields, refused):
 
 
 def test_nothing_is_reviewed_by_nobody(site, person):
-    """On this machine a name is asked for once; it is the one that the command remembers."""
+    """On this machine, the name is requested once. It is the name that the command remembers."""
     assert data(site, "/review")["asks_name"]
     assert person.post("/review/answer", answer="run-1/case-0/0", verdict="right").status_code == 400
     assert person.post("/review/drafts/draft-1", word="yes").status_code == 400
@@ -436,7 +445,7 @@ def test_nothing_is_reviewed_by_nobody(site, person):
 
 
 def test_a_yes_makes_a_draft_gold(site, asha, tmp_path):
-    """It joins the target's suite with the severity and the words that the person gave, under their name, once."""
+    """The draft is added once to the target's suite, with the given severity and words and the person's name."""
     changed = "How much for one eye's cataract under Suraksha Gold?"
     answer = asha.post("/review/drafts/draft-1", word="yes", severity="3", question=changed)
     assert answer.status_code == 200, answer.text
@@ -458,7 +467,7 @@ def test_a_yes_makes_a_draft_gold(site, asha, tmp_path):
     ],
 )
 def test_drafts_refused_by_the_checks_do_not_join(site, asha, tmp_path, fields, refused):
-    """The same checks as the command's, and the draft waits on."""
+    """The checks are those of the command, and a refused draft stays pending."""
     answer = asha.post("/review/drafts/draft-1", **fields)
     assert answer.status_code in {400, 409}
     assert refused in answer.json()["error"]
@@ -466,7 +475,7 @@ def test_drafts_refused_by_the_checks_do_not_join(site, asha, tmp_path, fields, 
 
 
 def test_a_no_leaves_its_reason(asha, tmp_path):
-    """With the name of who said no, and no personal data."""
+    """The rejection has the person's name and contains no personal data."""
     asha.post("/review/drafts/draft-2", word="no", note=f"as {PERSONAL} said")
     (draft,) = [one for one in read_drafts(tmp_path / "gold-drafts.jsonl") if one.id == "draft-2"]
     assert (draft.state, draft.reviewed_by, draft.note) == (DraftState.REJECTED, "asha", "as [e-mail] said")

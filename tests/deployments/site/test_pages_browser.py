@@ -1,4 +1,4 @@
-"""The pages in a real browser, on a phone and a desktop: they can be read, run no script, and request nothing from outside."""
+"""The pages in a real browser, on a phone and a desktop: readable, no scripts from texts, no external requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ADDRESSES = [route.path for route in PAGES if route.path != "/now"]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A site on loopback whose answers are hostile."""
+    """Serve a site on loopback whose answers are hostile."""
     folder = tmp_path_factory.mktemp("pages")
     with serving_site(config_of(folder, refresh_s=1), filled(folder, cases=12)) as served:
         yield served
@@ -27,9 +27,9 @@ def site(tmp_path_factory):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("path", ADDRESSES)
 async def test_a_page_can_be_read_and_used_with_and_without_script(chromium, site, path):
-    """By axe-core's rules for accessibility and our own, in both colours, without a bar to scroll sideways.
+    """The page meets the rules of axe-core and our own, in both colours, without horizontal scrolling.
 
-    Without JavaScript it shows the same, with its times in UTC.
+    Without JavaScript, the page shows the same content, with its times in UTC.
     """
     address = site.address + path.format(**EXAMPLES)
     async with opened(chromium, address) as (page, heard):
@@ -44,12 +44,13 @@ async def test_a_page_can_be_read_and_used_with_and_without_script(chromium, sit
 
 
 async def test_times_are_in_the_readers_zone_with_utc_on_hover(chromium, site):
-    """A reader in India sees India's time, and UTC when they ask."""
+    """A reader in India sees times of India, and UTC on hover."""
     async with opened(chromium, f"{site.address}/runs", zone="Asia/Kolkata") as (page, _):
         time = page.locator("td time").first
         utc = await time.get_attribute("title")
         shown = await page.evaluate(
-            "at => new Intl.DateTimeFormat('en-GB', {dateStyle: 'medium', timeStyle: 'short', timeZone: 'Asia/Kolkata'})"
+            "at => new Intl.DateTimeFormat('en-GB', {dateStyle: 'medium', timeStyle: 'short', timeZone: "
+            "'Asia/Kolkata'})"
             ".format(new Date(at))",
             await time.get_attribute("datetime"),
         )
@@ -59,7 +60,7 @@ async def test_times_are_in_the_readers_zone_with_utc_on_hover(chromium, site):
 
 
 async def test_a_filter_is_in_the_address_and_works_without_script(chromium, site):
-    """Choosing a filter leads to an address that shows the same to everybody who opens it."""
+    """A selected filter leads to an address that shows the same content to every user."""
     async with opened(chromium, f"{site.address}/runs", script=False) as (page, _):
         await page.get_by_label("Verdict").select_option("PASS")
         await page.get_by_role("button", name="Show").click()
@@ -70,7 +71,7 @@ async def test_a_filter_is_in_the_address_and_works_without_script(chromium, sit
 
 
 async def test_a_long_table_is_paged(chromium, tmp_path):
-    """Sixty cases are two pages, and the way back leads to the first. The links between them can be read and used."""
+    """Sixty cases need two pages, and the link back leads to the first. The links can be read and used."""
     with serving_site(config_of(tmp_path), filled(tmp_path, runs=2, cases=60)) as long:
         async with opened(chromium, f"{long.address}/runs/run-1", width=PHONE) as (page, _):
             assert await page.locator("#cases tbody tr").count() == 50
@@ -82,7 +83,7 @@ async def test_a_long_table_is_paged(chromium, tmp_path):
 
 
 async def test_a_person_logs_in_and_out(chromium, tmp_path):
-    """The login opens the page that was asked for; logging out closes it again."""
+    """The login opens the requested page, and logging out closes it again."""
     store = filled(tmp_path, runs=1)
     token = build_token_store(tmp_path).create_token("asha", Role.READ, sees_personal_data=False, at=NOON)
     with serving_site(config_of(tmp_path, login=True), store) as served:

@@ -1,4 +1,4 @@
-"""Deciding and reviewing in a real browser, on a phone and a desktop, by button, by key, and without script."""
+"""Decisions and reviews in a real browser, on a phone and a desktop, by button, by key, and without scripts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ JUDGES_WORD = "the judge says so"
 
 @pytest.fixture
 def site(tmp_path):
-    """A site on loopback, with drafts; asha reviews."""
+    """Serve a site on loopback with drafts. The reviewer is asha."""
     with_drafts(tmp_path)
     store = with_people(tmp_path)
     (tmp_path / "reviewer").write_text("asha\n")
@@ -56,7 +56,7 @@ def labels(site):
     ],
 )
 async def test_each_decision_is_one_press(chromium, site, width, button, state):
-    """From the list to the incident, the reason, the press; what came of it stands there and in the story."""
+    """From the list to the incident, the reason and the press. The page and its history show the result."""
     async with opened(chromium, f"{site.address}/incidents", width=width) as (page, heard):
         await page.locator("tbody a").first.click()
         await page.get_by_label("Reason, for later readers").fill("looked at it")
@@ -71,7 +71,7 @@ async def test_each_decision_is_one_press(chromium, site, width, button, state):
 
 @BOTH
 async def test_a_silence_is_made_and_ended(chromium, site, width):
-    """Both without leaving the incident."""
+    """A silence is created and ended without leaving the incident."""
     async with opened(chromium, site.address + INCIDENT, width=width) as (page, _):
         await page.get_by_text("Silence it").click()
         await page.get_by_label("Send no alerts about it for").select_option("7d")
@@ -84,7 +84,7 @@ async def test_a_silence_is_made_and_ended(chromium, site, width):
 
 @BOTH
 async def test_an_answer_is_reviewed_by_keys(chromium, site, width):
-    """Skip and back, the help, a word and its undo, what is wrong by digit; the verdicts only after Enter."""
+    """Keys work for skip and back, help, a verdict and undo, and kinds by digit. Verdicts appear only after Enter."""
     async with opened(chromium, f"{site.address}/review", width=width) as (page, heard):
         first = await page.locator(".item").inner_text()
         await page.keyboard.press("?")
@@ -116,7 +116,7 @@ async def test_an_answer_is_reviewed_by_keys(chromium, site, width):
 
 @BOTH
 async def test_typing_a_reason_presses_nothing(chromium, site, width):
-    """Letters and digits in a field are text; Enter in it stores."""
+    """Letters and digits in a field are text, and Enter in the field stores it."""
     async with opened(chromium, f"{site.address}/review?said=wrong", width=width) as (page, _):
         await page.get_by_label("Why?").press_sequentially("zny 12 ?")
         assert await page.locator("input:checked").count() == 0
@@ -127,7 +127,7 @@ async def test_typing_a_reason_presses_nothing(chromium, site, width):
 
 @BOTH
 async def test_buttons_are_large_enough_for_a_thumb(chromium, site, width):
-    """What is pressed for each item is at least 44 pixels high, and in sight without scrolling."""
+    """The buttons for each item are at least 44 pixels high and visible without scrolling."""
     for path in ("/review", "/review/drafts"):
         async with opened(chromium, site.address + path, width=width) as (page, _):
             for button in await page.locator(".thumb .button").all():
@@ -139,7 +139,7 @@ async def test_buttons_are_large_enough_for_a_thumb(chromium, site, width):
 
 @pytest.mark.parametrize("key", ["1", *(pytest.param(key, marks=pytest.mark.whole_only) for key in "234"), "5"])
 async def test_a_report_is_rated_by_its_digit(chromium, tmp_path, key):
-    """Of a report on an issue a person also says how useful it is, before they see what the judge said."""
+    """A person also rates how useful a report on an issue is, before they see the judge's rating."""
     store = with_reports(tmp_path)
     (tmp_path / "reviewer").write_text("asha\n")
     with serving_site(config_of(tmp_path), store) as served:
@@ -157,7 +157,7 @@ async def test_a_report_is_rated_by_its_digit(chromium, tmp_path, key):
 
 @BOTH
 async def test_drafts_are_decided_by_keys(chromium, site, width, tmp_path):
-    """Yes with a severity, then no; both can be taken back until they are stored."""
+    """Keys accept a draft with a severity and reject a draft. Both can be undone until they are stored."""
     async with opened(chromium, f"{site.address}/review/drafts", width=width) as (page, heard):
         await page.keyboard.press("y")
         await page.get_by_text("Your decision: yes").wait_for()
@@ -185,7 +185,10 @@ async def test_drafts_are_decided_by_keys(chromium, site, width, tmp_path):
 @BOTH
 @pytest.mark.whole_only
 async def test_drafts_of_incidents_are_decided_by_keys(chromium, site, width, tmp_path):
-    """A right answer that catches the bad reply joins the suite; one that does not is refused; a no comes back never."""
+    """A right answer that detects the bad reply is added to the suite, and any other answer is refused.
+
+    A rejected draft is not shown again.
+    """
     right = "It is ₹60,000 per year."
     for number in range(2):
         append_draft(site.store.journal, wanted_case(number))
@@ -220,13 +223,13 @@ async def test_drafts_of_incidents_are_decided_by_keys(chromium, site, width, tm
 
 
 async def shows(page, text: str) -> None:
-    """Load the page again until the copy that it reads has this."""
+    """Reload the page until its copy of the warehouse contains a text."""
     while text not in await page.locator("main").inner_text():
         await page.reload()
 
 
 async def test_everything_is_decided_without_script(chromium, site):
-    """Links and buttons do what the keys do."""
+    """Links and buttons do the same as the keys."""
     async with opened(chromium, f"{site.address}/review", script=False) as (page, _):
         await page.get_by_role("link", name="not you?").click()
         await page.get_by_label("Your name").fill("bina")
@@ -247,7 +250,7 @@ async def test_everything_is_decided_without_script(chromium, site):
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
-    """A site whose pages are looked at and not changed."""
+    """Serve a site whose pages are only viewed, not changed."""
     folder = tmp_path_factory.mktemp("people")
     with_drafts(folder)
     store = with_people(folder)
@@ -272,7 +275,7 @@ def shown(tmp_path_factory):
     ],
 )
 async def test_every_screen_can_be_read_and_used(chromium, shown, path):
-    """With texts in it, in both colours, at every width, and with its folded parts open."""
+    """Each screen is checked with texts, in both colours, at every width, and with its folded parts open."""
     async with opened(chromium, shown.address + path) as (page, heard):
         await page.evaluate("() => document.querySelectorAll('details').forEach(one => one.open = true)")
         assert await find_broken_rules_everywhere(page) == []

@@ -1,4 +1,4 @@
-"""``lookout site`` as its owner starts it: tokens, serving, exporting, with a configuration file and nothing else."""
+"""``lookout site`` as an owner runs it: tokens, serving and exporting, with only a configuration file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ START_S = 120
 
 
 def where(folder):
-    """The command in ``folder``, in an environment without any variable of ours."""
+    """Run the command in ``folder``, in an environment without Lookout's variables."""
     known = {name: value for name, value in os.environ.items() if not name.startswith(("LOOKOUT_", "PREFECT_"))}
     return {"cwd": folder, "env": known | fork_server.WARM}
 
@@ -28,7 +28,7 @@ def ran(folder, *words):
 
 @pytest.fixture
 def owned(tmp_path):
-    """A folder as an owner has it: lookout.toml, and what runs left."""
+    """Return a folder as an owner has it: lookout.toml and the data of runs."""
     (tmp_path / "data").mkdir()
     filled(tmp_path / "data", runs=2)
     (tmp_path / "lookout.toml").write_text(
@@ -39,7 +39,7 @@ def owned(tmp_path):
 
 
 def test_an_owner_adds_a_token_serves_and_revokes_it(owned):
-    """Nobody is served before there is a token; then it opens the pages, until it is revoked."""
+    """The site serves only users with a token. The new token opens the pages until it is revoked."""
     port = str(find_free_port("127.0.0.1", 0))
     refused = ran(owned, "site", "--port", port)
     assert refused.returncode == 2
@@ -61,7 +61,7 @@ def test_an_owner_adds_a_token_serves_and_revokes_it(owned):
 
 
 def asked(port, path, headers):
-    """The status of an answer; ``None`` while nobody listens."""
+    """Return the status of a response, or ``None`` while nothing listens."""
     try:
         return httpx.get(f"http://127.0.0.1:{port}{path}", headers=headers, trust_env=False).status_code
     except httpx.ConnectError:
@@ -69,7 +69,7 @@ def asked(port, path, headers):
 
 
 def test_an_owner_exports_the_pages(owned):
-    """A folder of files comes out, and the command says where it begins."""
+    """The command writes a folder of files, and prints the first page's path."""
     done = ran(owned, "site", "export", "copy")
     assert done.returncode == 0, done.stderr
     assert "copy/index.html" in done.stdout
@@ -77,7 +77,7 @@ def test_an_owner_exports_the_pages(owned):
 
 
 def test_an_unknown_name_has_no_token_to_revoke(owned, snapshot):
-    """The error names those there are."""
+    """The error lists the names that exist."""
     done = ran(owned, "site", "token", "revoke", "nobody")
     assert done.returncode == 2
     assert done.stderr == snapshot

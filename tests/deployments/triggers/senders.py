@@ -1,4 +1,4 @@
-"""What GitHub, the Hub and a Standard Webhooks sender send: payloads of our own, signed as theirs are."""
+"""Deliveries of GitHub, the Hub and a Standard Webhooks sender: our own payloads, signed as theirs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPACE = "acme/helpdesk-space"
 
 
 def trigger(**values: Any) -> TriggerSettings:
-    """A trigger of the target ``bot``; by GitHub unless another provider is named."""
+    """Build a trigger of the target ``bot``, by default for GitHub."""
     defaults = {"provider": "github", "repository": REPOSITORY, "target": "bot"}
     return TriggerSettings.model_validate(defaults | values)
 
@@ -107,7 +107,10 @@ def by_standard(payload: Any, *, msg_id: str = "msg_1") -> Delivery:
 
 
 def deployed(**changes: Any) -> dict[str, Any]:
-    """A ``deployment_status``; ``changes`` are ``state``, ``id``, ``sha``, ``ref``, ``environment``, ``repository`` and more."""
+    """Build a ``deployment_status``.
+
+    ``changes`` are ``state``, ``id``, ``sha``, ``ref``, ``environment``, ``repository`` and more.
+    """
     return {
         "action": "created",
         "deployment_status": {
@@ -164,7 +167,7 @@ def pushed(**changes: Any) -> dict[str, Any]:
 
 
 def space_pushed(*refs: tuple[str, str | None], **changes: Any) -> dict[str, Any]:
-    """The Hub's word of a push; ``refs`` are pairs of ref and new commit, ``main`` when left out."""
+    """Build the Hub's delivery about a push. ``refs`` are pairs of ref and new commit, by default for ``main``."""
     updated = refs or (("refs/heads/main", COMMIT),)
     return {
         "event": {"action": changes.get("action", "update"), "scope": changes.get("scope", "repo.content")},
@@ -180,7 +183,7 @@ def space_pushed(*refs: tuple[str, str | None], **changes: Any) -> dict[str, Any
 
 
 def announced(**changes: Any) -> dict[str, Any]:
-    """A Standard Webhooks message of ours."""
+    """Build a Standard Webhooks message in Lookout's format."""
     data = {"repository": REPOSITORY, "commit": COMMIT, **changes.get("data", {})}
     return {
         "type": changes.get("type", "deploy.succeeded"),

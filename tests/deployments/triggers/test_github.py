@@ -1,4 +1,4 @@
-"""GitHub's deliveries: proven by their HMAC, read for the one deploy they tell of, otherwise left alone."""
+"""GitHub's deliveries: verified by their HMAC, parsed for the deploy that they report, and otherwise ignored."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_f30_old_and_new_secret_are_valid_at_once_and_a_third_is_not():
 
 @pytest.mark.skipif(not DATA.exists(), reason="the data folder is not beside the project")
 def test_githubs_own_example_of_a_signature_is_accepted():
-    """Its body is no JSON, so what is refused is the body, not the signature."""
+    """The body of GitHub's example is not JSON, so the body is refused, not the signature."""
     vector = json.loads((DATA / "github_signature.json").read_text(encoding="utf-8"))
     name, _, value = vector["header"].partition(": ")
     headers = github_headers(b"") | {name.lower(): value}

@@ -1,4 +1,4 @@
-"""The Hub's deliveries: proven by their secret; a push to a Space's branch is a deploy, nothing else is."""
+"""The Hub's deliveries: verified by their secret. Only a push to a branch of a Space is a deploy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Standard Webhooks: the vectors of the specification are accepted and rejected as it says."""
+"""Standard Webhooks: the test vectors of the specification are accepted and rejected as it requires."""
 
 from __future__ import annotations
 

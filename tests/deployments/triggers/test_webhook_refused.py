@@ -1,4 +1,4 @@
-"""Forged, stale, malformed, too large and too slow deliveries are refused, and nothing of them is stored."""
+"""Forged, stale, malformed, too large and too slow deliveries are refused, and no part of them is stored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def door(tmp_path):
 
 
 def genuine():
-    """A delivery by each sender that would be accepted: its name, body and headers."""
+    """Return an acceptable delivery of each sender: its name, body and headers."""
     deployment, message = raw(deployed()), raw(announced())
     return {
         "github": (deployment, github_headers(deployment)),

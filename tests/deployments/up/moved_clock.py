@@ -18,11 +18,14 @@ if os.environ.get("LD_PRELOAD") != library:
     os.environ["LD_PRELOAD"] = library
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 """
-"""A `sitecustomize`: foreign programs such as Prefect's server are not given LD_PRELOAD, so each process sets it."""
+"""A `sitecustomize` that sets LD_PRELOAD in each Python process.
+
+Other programs, such as Prefect's server, are started without LD_PRELOAD.
+"""
 
 
 class Clock:
-    """A clock that moves forward while Python processes run by it; ``variables`` are what they need."""
+    """A clock that moves forward while Python processes use it. ``variables`` are the variables that they need."""
 
     def __init__(self, folder: Path) -> None:
         self._file, library = folder / "clock", folder / "moved_clock.so"
@@ -39,6 +42,6 @@ class Clock:
         }
 
     def set(self, ahead: timedelta) -> None:
-        """Set how far it is ahead; processes that run see it at once."""
+        """Set how far the clock is ahead. Running processes see the change at once."""
         with self._file.open("r+b" if self._file.exists() else "wb") as file:
             file.write(struct.pack("@l", round(ahead.total_seconds())))

@@ -17,7 +17,7 @@ from tests.conftest import ROOT
 FOLDER = ROOT / "deployments"
 UNIT = FOLDER / "lookout.service"
 STOPS_WITHIN_S = 2 * max(STOP_S, GRACE_S + ORPHANS_GRACE_S)
-"""The parts one after the other: all but the server, then the server."""
+"""Maximum time for stopping in seconds, in two steps: first all parts except the server, then the server."""
 
 
 def unit() -> configparser.ConfigParser:

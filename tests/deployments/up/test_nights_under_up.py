@@ -1,4 +1,4 @@
-"""Nights under `lookout up`: the cron fires at its own time, and a person starts one on Prefect's own page."""
+"""Nights under `lookout up`: the cron schedule starts one on time, and a user starts one on Prefect's page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DAY = timedelta(days=1)
 
 
 def configure(folder: Path, targets: Sequence[str], ended: datetime) -> Path:
-    """Write a configuration whose targets have three conversations each, in the night until ``ended``."""
+    """Write a configuration whose targets have three conversations each, in the night that ends at ``ended``."""
     (folder / "suite.jsonl").write_text(PERIOD.model_dump_json() + "\n", encoding="utf-8")
     text = 'data_folder = "data"\n[schedules]\nverify_cron = ""\nrepeatability_cron = ""\n'
     for target in targets:
@@ -58,7 +58,7 @@ def configure(folder: Path, targets: Sequence[str], ended: datetime) -> Path:
 
 
 def ask(api: str, path: str, **body: Any) -> Any:
-    """Ask Prefect's API."""
+    """Send a request to Prefect's API."""
     return httpx.post(f"{api}{path}", json=body, timeout=30, trust_env=False).json()
 
 
@@ -86,7 +86,7 @@ def load_reports(folder: Path, target: str) -> tuple[NightlyReport, ...]:
 
 @pytest.mark.skipif(sys.platform != "linux" or shutil.which("cc") is None, reason="the clock is moved by a library")
 def test_the_cron_of_a_night_fires_at_its_own_time(tmp_path):
-    """All processes start at one o'clock; then it is five seconds to two, and nobody asks for anything."""
+    """All processes start at one o'clock. Then the clock is five seconds before two, and no request is sent."""
     now = datetime.now(UTC)
     due_at = now.replace(hour=2, minute=0, second=0, microsecond=0) + 2 * DAY
     clock = Clock(tmp_path)
@@ -108,7 +108,7 @@ def test_the_cron_of_a_night_fires_at_its_own_time(tmp_path):
 
 @pytest.mark.browser
 def test_a_person_starts_a_night_with_other_parameters_on_prefect_s_page(tmp_path):
-    """The deployment grades one target; on the page of a custom run another one is typed in."""
+    """The deployment grades one target. The user enters another target on the page for custom runs."""
     now = datetime.now(UTC)
     ended = now.replace(hour=2, minute=0, second=0, microsecond=0)
     path = configure(tmp_path, ["shop", "bar"], ended if ended <= now else ended - DAY)

@@ -1,4 +1,4 @@
-"""One `lookout up` has a data folder, on this machine and on others that share it."""
+"""Only one `lookout up` uses a data folder, on this machine and on machines that share the folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def noon():
 
 
 def noted(folder, **changes):
-    """What another `lookout up` has left in the lock's file."""
+    """Return the content that another `lookout up` left in the lock file."""
     holder = {"host": "other", "kernel": "another", "pid": 7, "alive_at": NOON}
     (folder / LOCK_NAME).write_text(Holder(**(holder | changes)).model_dump_json())
 

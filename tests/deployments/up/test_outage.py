@@ -1,4 +1,4 @@
-"""`lookout up` after an outage: one missed run, what a person paused stays paused, what left the configuration goes."""
+"""`lookout up` after an outage: one missed run, paused schedules stay paused, removed targets are removed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRIGGER = '[[deploys.triggers]]\nprovider = "github"\nrepository = "acme/helpdes
 
 
 class Api:
-    """Prefect's server of the installation."""
+    """The API of the installation's Prefect server."""
 
     def __init__(self, client: httpx.Client) -> None:
         self.client = client
@@ -32,7 +32,7 @@ class Api:
         return {row["name"]: row for row in self.post("/deployments/filter", {})}
 
     def runs(self, name):
-        """The runs of a deployment, the newest first."""
+        """Return the runs of a deployment, the newest first."""
         ids = [row["id"] for row in self.post("/deployments/filter", {}) if row["name"] == name]
         query = {"flow_runs": {"deployment_id": {"any_": ids}}, "sort": "EXPECTED_START_TIME_DESC"}
         return self.post("/flow_runs/filter", query)
@@ -55,7 +55,7 @@ def server_of(folder) -> Iterator[Api]:
 
 
 def move_into_the_past(folder, deployment_id: str) -> None:
-    """As if the scheduled runs had been due yesterday and on the days before, while the machine was off."""
+    """Move the scheduled runs to yesterday and the days before, as if the machine had been off."""
     with closing(sqlite3.connect(folder / "data" / "prefect" / "prefect.db")) as database, database:
         rows = database.execute(
             "select id, state_id from flow_run where replace(deployment_id, '-', '') = ? and state_type = 'SCHEDULED' "

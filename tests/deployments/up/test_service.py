@@ -1,4 +1,4 @@
-"""The service's parts fail and start again one by one, and the processes that only wait import almost nothing."""
+"""The service's parts fail and restart independently, and the processes that only wait import very little."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def config():
 
 @pytest.fixture
 def reports(monkeypatch):
-    """The alerts about parts, instead of sending them."""
+    """Collect the alerts about parts instead of sending them."""
     sent = []
 
     async def send_crash_loop_alert(_config, name, deaths, last_end):

@@ -1,4 +1,4 @@
-"""Parts are restarted, alerted when they crash repeatedly, and ended in order; with real processes."""
+"""Parts are restarted, cause an alert if they crash repeatedly, and end in order, with real processes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def part(name: str, program: str, **values) -> SupervisedProcess:
 
 
 class SupervisorListener:
-    """Records the lines and alerts of a supervisor, and waits for them."""
+    """Records the log lines and alerts of a supervisor, and waits for them."""
 
     def __init__(self):
         self.lines = []
@@ -114,7 +114,7 @@ async def test_a_part_that_stays_up_again_is_reported(tmp_path):
 
 
 async def test_the_one_that_stops_last_outlives_the_others():
-    """The first takes its time to stop; the last must still be there then."""
+    """The first part stops slowly, and the last part must still run then."""
     slow = (
         "import signal, sys, time\n"
         "def end(*_):\n    time.sleep(1); print('slow is done', flush=True); sys.exit(0)\n"
@@ -141,14 +141,14 @@ async def test_a_line_without_end_is_cut_and_all_of_it_is_logged():
 
 @pytest.fixture
 def bystander():
-    """A process that this one had before any supervisor."""
+    """Start a process before any supervisor."""
     with subprocess.Popen([sys.executable, "-c", LIVES], stdout=subprocess.DEVNULL) as process:
         yield process
         process.kill()
 
 
 async def test_processes_from_before_the_supervisor_are_left_alone(bystander):
-    """Also when it was started by the same process: only what the parts brought is ended."""
+    """Only processes that the parts started are ended, even if the same process started the bystander."""
     async with supervised(part("one", LIVES)) as (listener, supervisor, _):
         await listener.until(lambda: listener.pids("one"))
         supervisor._running["one"].kill()

@@ -1,4 +1,4 @@
-"""Slack and a data folder whose alerts go there."""
+"""Fixtures: a Slack server, and a data folder whose alerts go to that server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clock is set forth and back, by an hour or by days: nothing waits for the time that was, nothing is said twice."""
+"""The clock moves forward or back by an hour or by days: no alert waits for a past time or is sent twice."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def test_a_message_whose_reply_was_lost_is_found_again_after_a_step(testbe
 
 @pytest.mark.whole_only
 async def test_a_fault_is_said_once_and_its_end_too(testbed, slack, step):
-    """Seen before the step, not seen after it: the run that asked again resolves it, though it was seen in the future."""
+    """A fault before the step is resolved by a run after the step, although its time seems to be in the future."""
     await notify(testbed.notifier(), [observation(seen_at=testbed.now)], summary=QUIET)
     testbed.skip(**step)
     ended = scope("run-2", "leak-1", began_at=testbed.now, ended_at=testbed.now + timedelta(minutes=5))

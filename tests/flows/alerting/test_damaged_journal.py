@@ -1,4 +1,4 @@
-"""A damaged journal: each reader reports what it could not load, and nothing is called calm that could not be read."""
+"""A damaged journal: each reader reports what it could not load, and unreadable data never counts as healthy."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def lookout(testbed: AlertingTestbed, *arguments: str):
 
 
 def tear_outbox_segment(testbed: AlertingTestbed) -> None:
-    """Leave a segment of another process that nobody has loaded yet, cut in its middle."""
+    """Write a segment of another process that was not loaded yet, truncated in the middle."""
     receipt = Receipt(alert_id="LK-AAAAAAAA", status=DeliveryStatus.SENT, at=testbed())
     segment_id = testbed.store.journal.append_outbox([ReceiptRow(row=receipt)])
     (path,) = (get_data_folder(testbed) / "journal" / OUTBOX).glob(f"{segment_id}*")
@@ -85,7 +85,7 @@ async def test_f94_a_torn_outbox_segment_is_reported_once_by_whichever_reader_me
 
 
 def damage_parquet(archive: Path) -> None:
-    """Cut the archived rows."""
+    """Truncate the archived rows."""
     (parquet,) = archive.glob("*.parquet")
     parquet.write_bytes(parquet.read_bytes()[:100])
 
@@ -106,7 +106,7 @@ DAMAGES = pytest.mark.parametrize("damage", [damage_parquet, delete_manifest, de
 
 
 def archive_and_damage(testbed: AlertingTestbed, damage: Callable[[Path], None]) -> None:
-    """Archive the whole journal, delete the warehouse, which is safe, and damage the archive."""
+    """Archive the whole journal, delete the warehouse, which the journal can restore, and damage the archive."""
     testbed.skip(days=1)
     compact_segments(testbed.store, before=testbed(), wait_s=5, unfinished=True)
     for file in (testbed.store.database.file, testbed.store.database.file.with_suffix(".duckdb.wal")):

@@ -1,4 +1,4 @@
-"""Rows 1 to 18 where the flow itself is concerned: a real warehouse, a real Slack that misbehaves, real receipts."""
+"""Rows 1 to 18, as far as they concern the flow: a real warehouse, a faulty Slack server, real receipts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,12 @@ def said(slack: SlackServer) -> str:
 
 @pytest.mark.whole_only
 async def test_f02_an_outage_of_slack_delays_the_page_and_doubles_nothing(testbed, slack):
-    """Ten minutes of 500s, a visit every three; the first visit after them sends it, the next ones nothing."""
+    """Slack returns HTTP 500 for ten minutes.
+
+    The first visit after that sends the alert; later visits send nothing.
+
+    There is a visit every three minutes.
+    """
     slack.always = "500"
     await notify(testbed.notifier(), [observation()], summary=QUIET)
     for visit in range(3):
@@ -44,7 +49,7 @@ async def test_f02_an_outage_of_slack_delays_the_page_and_doubles_nothing(testbe
 
 
 async def test_f03_a_refused_message_is_stored_and_printed(testbed, slack, snapshot):
-    """With a revoked token nothing reaches Slack: the terminal shows alert and reason, the warehouse stores both."""
+    """With a revoked token, the terminal prints the alert and the reason, and the warehouse stores both."""
     slack.always = "token_revoked"
     await notify(testbed.notifier(), [observation()], summary=QUIET)
     assert slack.messages == []
@@ -55,7 +60,10 @@ async def test_f03_a_refused_message_is_stored_and_printed(testbed, slack, snaps
 
 @pytest.mark.whole_only
 async def test_f03_each_run_retries_a_refused_alert_until_it_is_sent_once(testbed, slack):
-    """A fault that every run sees is known already; with nothing new to prove the channel, it was never sent."""
+    """A refused alert is sent once, even if no new alert proves that the channel works again.
+
+    Every run sees only this known fault.
+    """
     slack.always = "token_revoked"
     for run in range(3):
         await notify(testbed.notifier(f"run-{run}"), [observation(run_id=f"run-{run}")], summary=QUIET)
@@ -72,7 +80,7 @@ async def test_f03_each_run_retries_a_refused_alert_until_it_is_sent_once(testbe
 
 
 def list_refused_kinds(testbed) -> list[object]:
-    """List the kinds of the messages that the view shows as refused; none may count as waiting."""
+    """List the kinds of the messages that the view shows as refused, and check that none of them is pending."""
     rows = testbed.store.query("select kind, state from unsent_alerts order by kind").rows
     assert {state for _, state in rows} <= {"refused"}
     return [kind for kind, _ in rows]
@@ -83,7 +91,10 @@ def list_incidents(alert: Alert) -> list[Incident]:
 
 
 async def test_f92_what_slack_refused_comes_as_one_alert_and_one_summary_once_it_works(testbed, slack, snapshot):
-    """Known before: price-1, which recovers. Refused: leak-1 stays, leak-2 comes and goes, the gate fails."""
+    """The known incident price-1 recovers.
+
+    Of the refused alerts, leak-1 stays open, leak-2 is resolved, the gate fails.
+    """
     await notify(testbed.notifier("before"), [observation("price-1", FailureKind.WRONG_FACT)], summary=QUIET)
     slack.always = "channel_not_found"
     testbed.skip(hours=1)
@@ -138,7 +149,7 @@ async def test_f92_an_alert_that_slack_refused_is_in_a_summary_when_its_incident
 
 @pytest.mark.whole_only
 async def test_f92_a_refused_recovery_is_a_fault_and_comes_with_the_next_visit(testbed, slack):
-    """Nothing else is to be sent: a job that runs every minute tries again after an hour, and not every minute."""
+    """If nothing else is pending, a job that runs every minute retries after an hour, not every minute."""
     await notify(testbed.notifier(), [outage()], summary=QUIET)
     slack.always = "channel_not_found"
     testbed.skip(hours=1)
@@ -165,7 +176,7 @@ async def test_f92_a_refused_recovery_is_a_fault_and_comes_with_the_next_visit(t
 
 
 async def test_f92_the_fault_of_the_refusals_ends_when_nothing_else_was_missed(testbed, slack):
-    """Slack refused a reminder of a known incident: what shows that Slack works is a message about the fault."""
+    """Slack refused only a reminder of a known incident, so a message about the fault shows that Slack works again."""
     await notify(testbed.notifier(), [observation()], summary=QUIET)
     slack.always = "channel_not_found"
     testbed.skip(days=1)
@@ -234,7 +245,7 @@ async def test_f03_a_second_webhook_takes_over_from_a_revoked_token(testbed, sla
 
 
 async def test_f03_a_temporary_fault_uses_no_fallback(testbed, slack):
-    """A 500 is no refusal: the message waits for the main channel."""
+    """HTTP 500 is not a refusal: the message waits for the main channel."""
     slack.misbehave("500")
     ways = [testbed.bot(), testbed.bot(slack_channel="C0SECOND")]
     await notify(testbed.notifier(paths=ways), [observation()], summary=QUIET)
@@ -246,7 +257,10 @@ async def test_f03_a_temporary_fault_uses_no_fallback(testbed, slack):
 
 @pytest.mark.whole_only
 async def test_f11_later_failures_grow_the_first_message(testbed, slack, snapshot):
-    """Fifty in one run, sent in five batches: one message, edited, with its first id, and the scores at the end."""
+    """Fifty failures of one run are sent in five batches, as one edited message.
+
+    The message has its first id and, at the end, the scores.
+    """
     notifier = testbed.notifier()
     for batch in range(5):
         seen = [observation(f"leak-{batch}-{number}") for number in range(10)]
@@ -274,7 +288,7 @@ async def test_f11_later_failures_grow_the_first_message(testbed, slack, snapsho
 async def test_an_alert_about_a_case_that_was_right_at_other_times_is_marked_flaky_at_the_end(
     testbed, slack, snapshot
 ):
-    """When the first ask was alerted on, the others were still to come."""
+    """The alert was sent after the first answer, before the other answers of the case."""
     notifier = testbed.notifier()
     await notify(notifier, [observation("leak-1"), observation("leak-2")], summary=QUIET)
     assert "flaky" not in said(slack)
@@ -324,7 +338,7 @@ async def test_an_acknowledged_message_is_not_edited(testbed, slack):
 
 
 async def test_f14_a_purge_while_it_still_fails_says_nothing(testbed, slack):
-    """Everything older than now is compacted and aged; the same failure in the next run is no news."""
+    """All older data is compacted and purged, and the same failure in the next run is not a new incident."""
     await notify(testbed.notifier(), [observation()], summary=QUIET)
     testbed.skip(days=0.5)
     compact_segments(testbed.store, before=testbed.now, wait_s=5, unfinished=True)
@@ -339,7 +353,7 @@ async def test_f14_a_purge_while_it_still_fails_says_nothing(testbed, slack):
 
 
 async def test_a_storage_fault_is_alerted(testbed, slack, tmp_path):
-    """The journal's folder is a file: the message goes out all the same."""
+    """A file replaces the journal's folder, and the alert is still sent."""
     (tmp_path / "journal").write_text("in the way", encoding="utf-8")
     await notify_fault(testbed.notifier(), Fault("WarehouseUnwritable", "cannot write /data: no space left"))
     (message,) = slack.messages

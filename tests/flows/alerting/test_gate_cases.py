@@ -1,4 +1,4 @@
-"""A gate that stays failed, case by case: a new wrong answer alerts, a known one does not, a fixed one is named."""
+"""A gate that stays failed, by case: a new wrong answer alerts, a known one does not, a fixed one is reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLEARED = {"cleared": frozenset({IncidentKind.GATE_FAIL})}
 
 
 def gate(run_id: str, *cases: str, **changes):
-    """A gate that fails over ``cases``, none of which has an alert of its own."""
+    """Build a gate that fails because of ``cases``, none of which has its own alert."""
     examples = tuple(
         FailedCase(
             case_id=case,
@@ -49,13 +49,13 @@ def gate(run_id: str, *cases: str, **changes):
 
 
 async def tell(testbed: AlertingTestbed, run_id: str, *seen, paths=None, ended=None, **context):
-    """Notify of one run an hour after the last one."""
+    """Send the notifications of one run, an hour after the previous run."""
     testbed.skip(hours=1)
     return await notify(testbed.notifier(run_id, paths), seen, summary=RunSummary(**context), scope=ended)
 
 
 def after(testbed: AlertingTestbed, run_id: str, *right: str, **changes):
-    """A run that ends now and found ``right`` right."""
+    """Build a run that ends now, in which the cases of ``right`` are right."""
     return scope(run_id, *right, began_at=testbed.now, ended_at=testbed.now, **changes)
 
 
@@ -66,7 +66,7 @@ def blocks(message) -> str:
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_new_wrong_price_reaches_slack_while_the_gate_fails_already(tmp_path, lookout, slack, snapshot):
-    """Four runs through a webhook: one case wrong, another one too, both again, all right."""
+    """In four runs through a webhook, one case is wrong, then a second too, then both again, then none."""
     with Chat(RIGHT) as chat:
         watched(
             tmp_path,
@@ -106,7 +106,7 @@ def test_a_new_wrong_price_reaches_slack_while_the_gate_fails_already(tmp_path, 
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_recovery_by_an_edited_gold_says_so(tmp_path, lookout, slack):
-    """One case of severity 3 and one of severity 2 are wrong until their golds are written as the bot answers."""
+    """A case of severity 3 and one of severity 2 are wrong until their golds are changed to the bot's answers."""
     with Chat(WRONG) as chat:
         gold = "The premium is ₹8,400 a year."
         watched(tmp_path, chat, cases=2, gold=gold, more=f'[alerts]\nslack_api_url = "{slack.api_url}"\n')
@@ -121,7 +121,7 @@ def test_a_recovery_by_an_edited_gold_says_so(tmp_path, lookout, slack):
 
 
 async def test_a_case_is_news_once_until_the_gate_has_passed(testbed, slack):
-    """It flaps, and an acknowledged incident hears of a new one."""
+    """A flapping case alerts once, and an acknowledged incident still reports a new case."""
     reasons = []
     for number, cases in enumerate((("tone",), ("tone", "price"), ("tone",), ("price",), ("tone", "price", "tax"))):
         sent = await tell(testbed, f"run-{number}", gate(f"run-{number}", *cases))
@@ -172,7 +172,7 @@ async def test_the_same_floor_without_cases_is_back_again(testbed, slack):
 
 
 async def test_a_printed_gate_is_sent_with_its_own_run_without_fixed_cases(testbed, slack, snapshot):
-    """Two printed failures; the first run with Slack finds one case right, and cannot grade the other."""
+    """Two failures were only printed. In the first run with Slack, one case is right and the other is ungraded."""
     report = (Link(label="report", href="https://lookout.example/by-hand.html"),)
     await tell(
         testbed, "by-hand", gate("by-hand", "freeze", "kids"), paths=[testbed.terminal],
@@ -214,7 +214,7 @@ async def test_one_fix_is_one_message_of_a_webhook_and_names_what_recovered(test
 
 
 async def test_an_early_alert_says_where_the_evidence_is_and_the_gate_refers_to_it(testbed, slack, snapshot):
-    """A webhook cannot edit: the second message has to name the first."""
+    """A webhook cannot edit messages, so the second message must refer to the first."""
     way = [testbed.webhook()]
     (early,) = await tell(testbed, "run-0", observation(run_id="run-0"), paths=way, under_way=True)
     other = observation("lottery", run_id="run-0")
@@ -242,7 +242,7 @@ async def test_an_early_alert_says_where_the_evidence_is_and_the_gate_refers_to_
 
 @pytest.mark.whole_only
 async def test_the_last_line_of_a_run_counts_what_was_sent_and_what_was_known(testbed, snapshot):
-    """Printed and sent, worse and recovered, and nothing new: as the terminal shows it."""
+    """The terminal shows printed and sent alerts, worse and recovered incidents, and no news."""
     lines = []
 
     async def run(run_id: str, *seen, paths=None, ended=None) -> None:
@@ -259,7 +259,7 @@ async def test_the_last_line_of_a_run_counts_what_was_sent_and_what_was_known(te
 
 
 async def test_f02_the_last_line_of_a_run_counts_what_waits_and_what_was_sent_late(testbed, slack, snapshot):
-    """Slack answers 500 for two runs, then takes messages."""
+    """Slack returns HTTP 500 for two runs, and then accepts messages."""
     lines = []
     for number, answer in enumerate(("500", "500", None, None)):
         slack.always = answer
@@ -274,7 +274,10 @@ async def test_f02_the_last_line_of_a_run_counts_what_waits_and_what_was_sent_la
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_an_outage_counts_what_was_asked_and_names_the_configured_address(tmp_path, lookout, slack):
-    """Nothing listens: some questions are refused, the breaker spares the rest; the address is copied as it is."""
+    """No server listens: some questions are refused, and the circuit breaker skips the others.
+
+    The address is shown as configured.
+    """
     with Chat(RIGHT) as chat:
         watched(tmp_path, chat, cases=8, more=f'[alerts]\nslack_api_url = "{slack.api_url}"\n')
     gone = chat.url

@@ -1,4 +1,4 @@
-"""Slack shows a case's id as it is, so that it can be copied into a command, and a list of ids is cut between them."""
+"""Slack shows case ids unchanged, so that they can be copied into a command. Lists of ids are cut between ids."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def slack():
 
 @pytest.mark.whole_only
 def test_an_id_with_colons_can_be_copied_from_slack_into_a_command(tmp_path, lookout, slack):
-    """Also one that an earlier version had altered."""
+    """An id that an earlier version had changed also works."""
     case_id = "cedar::ped-waiting::en"
     with Chat(WRONG) as chat:
         config = watched(tmp_path, chat, cases=1, more=f'[alerts]\nslack_api_url = "{slack.api_url}"\n')
@@ -41,7 +41,7 @@ def test_an_id_with_colons_can_be_copied_from_slack_into_a_command(tmp_path, loo
 
 @pytest.mark.whole_only
 def test_a_list_of_ids_is_cut_between_them_with_the_number_of_the_others(tmp_path, lookout, slack):
-    """Thirty cases fail; the line for a lock screen names some of them, whole."""
+    """Thirty cases fail. The line for a lock screen contains some of their ids, each complete."""
     count, name = 30, "waiting-period-of-plan"
     with Chat(WRONG) as chat:
         watched(tmp_path, chat, cases=count, more=f'[alerts]\nslack_api_url = "{slack.api_url}"\n')

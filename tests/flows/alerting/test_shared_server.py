@@ -1,4 +1,4 @@
-"""Two machines, each with its own data folder, send one alert: a real Prefect server, which they share, decides."""
+"""Two machines with their own data folders and a shared Prefect server send one alert."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from tests.servers.threaded_server import ThreadedServer
 pytestmark = pytest.mark.prefect
 
 GONE = "http://127.0.0.1:9/api"
-"""Nobody listens there."""
+"""An address at which no server listens."""
 
 
 class SilentServer(ThreadedServer):
-    """Takes every request and never answers."""
+    """Accepts every request and never responds."""
 
     requests = 0
 
@@ -56,7 +56,7 @@ class SilentServer(ThreadedServer):
 
 
 class Machine(AlertingTestbed):
-    """A machine: its own data folder and incidents, the common Slack, and the Prefect server at ``api``."""
+    """A machine with its own data folder and incidents, the shared Slack, and the Prefect server at ``api``."""
 
     def __init__(self, folder, slack, api, *, destination="", interval_h=23.0, **options):
         folder.mkdir()
@@ -77,17 +77,17 @@ class Machine(AlertingTestbed):
         return replace(super().notifier(*arguments, **options), shared_server=self.shared)
 
     async def see(self, *observations, run_id="run-1", **changes):
-        """Report observations, by default one leak, in one run."""
+        """Report observations in one run, by default one leak."""
         default = [observation(seen_at=self(), run_id=run_id, **changes)]
         await notify(self.notifier(run_id), observations or default)
 
     async def pass_case(self, run_id, case="leak-1"):
-        """Run once more, with a right answer."""
+        """Run once more with a right answer."""
         right = scope(run_id, case, began_at=self.now, ended_at=self())
         await notify(self.notifier(run_id), [], scope=right)
 
     def resolve_by_hand(self):
-        """Let a person resolve the leak."""
+        """Resolve the leak as a person."""
         action = OperatorAction(
             id=f"act-{uuid4().hex[:8]}",
             kind=ActionKind.RESOLVE,
@@ -100,7 +100,7 @@ class Machine(AlertingTestbed):
 
     @property
     def details(self):
-        """The details of all receipts, oldest first."""
+        """Return the details of all receipts, oldest first."""
         return [detail for _, detail in self.receipts()]
 
 
@@ -133,7 +133,7 @@ async def test_two_machines_at_once_send_one_alert(machines, slack, api):
 
 @pytest.mark.whole_only
 async def test_many_faults_at_once_are_one_message(machines, slack):
-    """A hundred variables of a hundred facts: each fault is found again in them."""
+    """The facts about 300 faults need several Prefect variables, and each fault is found again in these variables."""
     for machine in machines:
         await machine.see(*(observation(f"leak-{n}", seen_at=machine()) for n in range(300)))
     assert len(slack.messages) == 1
@@ -333,7 +333,7 @@ async def test_a_server_with_a_password_and_csrf_protection(tmp_path, slack):
 
 
 def test_only_a_configured_server_is_shared(tmp_path):
-    """Not the server that Lookout itself started for this data folder, whose address it puts into the environment."""
+    """The server that Lookout started for this data folder is not shared, although the environment has its address."""
     config = load_config(configured(tmp_path, "http://127.0.0.1:9", tmp_path / "suite.jsonl"))
     assert build_shared_server(config, {}) is None
     environment = {"PREFECT_API_URL": "http://127.0.0.1:4242/api"}

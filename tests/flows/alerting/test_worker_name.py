@@ -1,4 +1,4 @@
-"""A process has a name of its own, and its end is detected."""
+"""A process has a unique name, and its end is detected."""
 
 from __future__ import annotations
 

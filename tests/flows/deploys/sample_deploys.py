@@ -1,4 +1,4 @@
-"""A deployment on the real Prefect server that deploys may start, and the runs that were made of it."""
+"""A deployment on the real Prefect server that deploys can start, and its runs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def queued(commit: str = COMMIT, **values: Any) -> QueuedDeploy:
 
 
 def commits(count: int) -> list[str]:
-    """So many commits, the same every time."""
+    """Return ``count`` commits, which are the same at every call."""
     return [f"{number:040x}" for number in range(1, count + 1)]
 
 
 @dataclass
 class Registered:
-    """A deployment of a flow of its own, so that what other tests make is not counted."""
+    """A deployment of a separate flow, so that runs of other tests are not counted."""
 
     client: Any
     name: str
@@ -37,24 +37,24 @@ class Registered:
     id: uuid.UUID
 
     async def polled(self) -> None:
-        """Poll for its due runs, as a worker does all the time, until the server has noted that."""
+        """Poll for due runs, as a worker does, until the server has recorded the poll."""
         while (await self.client.read_deployment(self.id)).last_polled is None:
             await self.client.get_scheduled_flow_runs_for_deployments(deployment_ids=[self.id])
 
     async def runs(self) -> list[Any]:
-        """All runs that were made of it."""
+        """Return all runs of the deployment."""
         from prefect.client.schemas.filters import FlowFilter, FlowFilterId  # seconds to import
 
         return await self.client.read_flow_runs(flow_filter=FlowFilter(id=FlowFilterId(any_=[self.flow_id])))
 
     async def commits(self) -> list[str]:
-        """The commits that are verified, sorted: twice in here is a run too many."""
+        """Return the verified commits, sorted. A repeated commit means one run too many."""
         return sorted(run.parameters["request"]["commit"] for run in await self.runs())
 
 
 @asynccontextmanager
 async def registered(api: str) -> AsyncGenerator[Registered]:
-    """Registers a deployment with the parameters of the real flow; nobody works on its runs."""
+    """Register a deployment with the parameters of the real flow. No worker executes its runs."""
     from prefect.client.orchestration import PrefectClient  # seconds to import
     from prefect.utilities.callables import parameter_schema
 

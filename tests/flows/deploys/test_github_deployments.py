@@ -1,4 +1,4 @@
-"""A deployment whose delivery GitHub never sent, or sent in vain, is found by asking, once."""
+"""A GitHub deployment whose delivery was lost or failed is found once by polling."""
 
 from __future__ import annotations
 

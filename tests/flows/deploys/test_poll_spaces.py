@@ -1,4 +1,4 @@
-"""The poll finds what a lost webhook left, once, and says so when the Hub tells nothing for long."""
+"""The poll finds deploys of lost webhooks once, and alerts if the Hub does not respond for long."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ async def test_f36_a_commit_without_a_webhook_is_queued_once(tmp_path, testbed):
 
 
 async def test_a_space_that_is_rolled_back_is_verified_once_more(tmp_path, testbed):
-    """The Hub names no deployment, so the poll sees that an earlier commit runs again; also a second time."""
+    """The Hub reports no deployment, so the poll detects that an earlier commit runs again, also a second time."""
     course = (OLD, NEW, NEW, OLD, OLD, NEW, OLD)
     with hub_says(*(stage(commit) for commit in course)) as hub:
         watch = watch_of(hub, tmp_path, testbed)
@@ -121,7 +121,7 @@ async def test_a_space_that_is_rolled_back_is_verified_once_more(tmp_path, testb
 
 
 async def test_a_known_commit_that_is_on_its_way_is_not_a_rollback(tmp_path, testbed):
-    """The webhook came while the Space was still building."""
+    """The webhook arrived while the Space was still building."""
     with hub_says(stage(OLD), stage(NEW), stage(NEW)) as hub:
         watch = watch_of(hub, tmp_path, testbed)
         await poll_all_targets(watch)
@@ -216,7 +216,7 @@ async def test_a_hub_that_answers_in_between_is_no_silence(tmp_path, testbed, sl
 
 
 def polls(folder, environment, *tables):
-    """What the flow's runs ended as, one for each ``[deploys]`` table, in a process of its own."""
+    """Return the final states of the flow's runs in a separate process, one for each ``[deploys]`` table."""
     lines = "".join(json.dumps([str(folder / "lookout.toml"), table]) + "\n" for table in tables)
     done = fork_server.run(
         module="tests.flows.deploys.watch_worker",
@@ -230,7 +230,7 @@ def polls(folder, environment, *tables):
 
 
 def figures(message):
-    """The figures of a flow's message, in order."""
+    """Return the figures in a flow's message, in order."""
     return [int(number) for number in re.findall(r"\d+", message)]
 
 
@@ -241,7 +241,7 @@ def configure(folder, target):
 @pytest.mark.whole_only
 @pytest.mark.prefect
 async def test_f36_poll_and_webhook_together_make_one_run(tmp_path, prefect_environment):
-    """The webhook is lost, the poll's own flow finds the commit, and the delivery that comes late changes nothing."""
+    """The webhook is lost, the poll's flow finds the commit, and the late delivery changes nothing."""
     api, far = prefect_environment["PREFECT_API_URL"], tmp_path / "elsewhere"
     far.mkdir()
     async with registered(api) as prefect:

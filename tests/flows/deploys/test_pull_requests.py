@@ -1,4 +1,4 @@
-"""A staging deploy that belongs to a pull request has its results there, once, whatever happens on the way."""
+"""A staging deploy of a pull request publishes its results there exactly once, even after failures."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def started(asked, environment, github, token=WORKFLOW_TOKEN, **variables):
 
 
 def verified(asked, environment, github, token=WORKFLOW_TOKEN, **variables):
-    """State's name and what was printed."""
+    """Run the verification. Return the name of the state and the output."""
     process = started(asked, environment, github, token, **variables)
     out, err = process.communicate(timeout=240)
     return out.strip(), err
@@ -85,7 +85,7 @@ def test_a_staging_run_says_that_it_is_pending_and_then_its_verdict(tmp_path, pr
 
 @pytest.mark.whole_only
 def test_the_comment_says_whether_it_is_still_so(tmp_path, prefect_environment, github):
-    """The verdict stands there first; what came of asking again is added to the same comment."""
+    """The comment first contains the verdict. Then the recheck's result is added to the same comment."""
     with Chat("The waiting period is 36 months. [Source: Gold, clause 4.2]") as chat:
         path = watched(tmp_path, chat, cases=1, more=f"{TRIGGER}[recheck]\ntimes = 2\nmax_s = 600\n")
         verified(request(path), prefect_environment, github)
@@ -158,7 +158,7 @@ def test_the_token_may_come_from_a_prefect_block(tmp_path, prefect_environment, 
 def test_killed_while_it_posts_the_next_run_posts_once_though_it_knows_of_no_pull_request(
     tmp_path, prefect_environment, github
 ):
-    """The comment is there, its answer is on the way, and the process dies: what is finished later updates it."""
+    """The process dies after GitHub stored the comment and before the response. A later run updates that comment."""
     posting = threading.Event()
 
     def hang(asked):
@@ -185,7 +185,7 @@ def test_killed_while_it_posts_the_next_run_posts_once_though_it_knows_of_no_pul
 
 @pytest.mark.whole_only
 def test_a_pull_request_that_a_later_report_names_gets_its_results_too(tmp_path, prefect_environment, github):
-    """The poll knows of no pull request and is first; the delivery that names it comes while the run goes."""
+    """The poll comes first without a pull request. The delivery with the pull request arrives during the run."""
     with Chat() as chat:
         path = watched(tmp_path, chat, cases=1, more=TRIGGER)
         deploys = DeployQueue(tmp_path / "data")
@@ -207,6 +207,6 @@ def test_a_run_that_breaks_leaves_no_pending_status(tmp_path, prefect_environmen
 
 
 def _save_block(name, token, environment):
-    """As a person does on Prefect's page, or by its client."""
+    """Save a block, as a person does on Prefect's page or with Prefect's client."""
     script = f"from prefect.blocks.system import Secret; Secret(value={token!r}).save({name!r}, overwrite=True)"
     subprocess.run([sys.executable, "-c", script], env=environment, check=True, timeout=120)

@@ -1,4 +1,4 @@
-"""One run for each commit of a target, on a real Prefect server, however many ask at once."""
+"""One run for each commit of a target, on a real Prefect server, with any number of simultaneous requests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def plan(prefect, folder):
 
 
 async def made(client, deploy, wanted):
-    """As receiver and poll ask: again, where a busy server has not answered in time."""
+    """Create the runs of a deploy as receiver and poll do, with retries if a busy server does not respond in time."""
     while True:
         try:
             return await ensure_verification_run(client, deploy, wanted)
@@ -136,7 +136,7 @@ def slack():
 
 
 async def crash_and_check(prefect, run_id, deploys, wanted, testbed):
-    """The process of a run is killed, as Prefect's runner reports it; then the receiver looks."""
+    """Report a killed run process as Prefect's runner does, and then let the receiver check the run."""
     from prefect.states import Crashed  # seconds to import
 
     await prefect.client.set_flow_run_state(UUID(run_id), Crashed(message="killed"), force=True)

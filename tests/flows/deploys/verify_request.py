@@ -1,4 +1,7 @@
-"""One verification as a worker runs it: the request as JSON in the first argument, the state's name on the output."""
+"""One verification as a worker runs it.
+
+The first argument is the request as JSON; the output is the state's name.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A process that runs the poll whenever it is asked: Prefect's sockets and threads end with it.
+"""A process that runs the poll on request, so that Prefect's sockets and threads end with the process.
 
-Each line that it reads is a JSON list (path of a lookout.toml, the ``[deploys]`` table); each line that it writes is
-one too: the state's type, name and message.
+Each input line is a JSON list: the path of a lookout.toml, and the ``[deploys]`` table. Each output line is a JSON
+list too: the state's type, name and message.
 """
 
 from __future__ import annotations

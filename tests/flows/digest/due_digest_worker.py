@@ -1,8 +1,8 @@
-"""A process that runs one digest as a worker does: when it is due, and then each run that Prefect has for later.
+"""A process that runs a digest as a worker does: when it is due, and then each scheduled later run.
 
-Its argument is the path of a lookout.toml. Each line that it reads is a time in ISO format; it then moves its clock to
-that time and executes the runs of the digest that are due. Each line that it writes is a JSON list with the name and
-message of the state of each executed run.
+Its argument is the path of a lookout.toml. Each input line is a time in ISO format: the process moves its clock to
+that time and executes the digest's due runs. Each output line is a JSON list with the name and message of the state
+of each executed run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The nightly digest from a real warehouse: what it says, that it is one message a day, and that it finds a way."""
+"""The nightly digest from a real warehouse: its content, one message a day, and delivery through a fallback."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def testbed(tmp_path, slack):
 
 
 def finished(testbed: AlertingTestbed, run_id: str, hours_ago: float) -> None:
-    """A run of the target that ended so many hours ago."""
+    """Store a run of the target that ended ``hours_ago`` hours ago."""
     report = run_report(run_id)
     ended = {
         "started_at": testbed.now,
@@ -96,7 +96,7 @@ def test_a_night_without_a_run_says_so(testbed, tmp_path, snapshot):
     "changes", [{}, {"void": "a deploy came in between"}, {"days": 8}], ids=["usual", "void", "over a week ago"]
 )
 def test_the_digest_reports_answer_flips_for_a_week(testbed, tmp_path, changes, snapshot):
-    """By the last session, also that it is void; what is older than a week is not news."""
+    """The digest uses the last session, even a void one, and omits sessions older than a week."""
     at = testbed.now - timedelta(days=changes.get("days", 0), hours=1)
     times = {"started_at": at, "finished_at": at, "target": "demo", "figures": some_figures()}
     session = repeats_session(**times, **{name: value for name, value in changes.items() if name != "days"})
@@ -120,7 +120,7 @@ def nights(tmp_path, slack):
 
 
 def morning(nights: Nights, folder, *, alerts: AlertSettings | None = None) -> str:
-    """The digest of an owner who has live traffic alone, seven hours after the night."""
+    """Return the digest seven hours after the night, for an owner who has only live traffic."""
     setup = DigestSettings(ScheduleSettings(), nights.settings, alerts or AlertSettings(), DrillSettings())
     return format_digest_as_plain_text(made(nights.testbed, folder, setup))
 

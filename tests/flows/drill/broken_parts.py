@@ -1,6 +1,6 @@
-"""Twenty parts of an installation, each with how a test breaks it, what the drill then names, and who is notified.
+"""Twenty parts of an installation: how a test breaks each, what the drill then reports, and who is notified.
 
-The table in ``docs/operations.md`` is made of these rows: ``python -m tests.flows.drill.broken_parts``.
+The table in ``docs/operations.md`` is generated from these rows: ``python -m tests.flows.drill.broken_parts``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SILENCE: Final = "the external check, by a missing ping; `lookout drill` and the
 
 
 class BrokenPart(NamedTuple):
-    """One part: how the test breaks it, the station that is named, what of its text, and who is notified."""
+    """One part: how the test breaks it, the reported station, a part of the message, and who is notified."""
 
     part: str
     how: str
@@ -59,14 +59,14 @@ PARTS: Final = (
 
 
 def table() -> str:
-    """The rows as Markdown."""
+    """Format the rows as Markdown."""
     lines = ["| part | how a test breaks it | the drill fails at | who is notified |", "| --- | --- | --- | --- |"]
     lines += [f"| {row.part} | {row.how} | {row.station} | {row.heard_by} |" for row in PARTS]
     return "\n".join(lines) + "\n"
 
 
 def parts_of_page() -> tuple[str, str, str]:
-    """The page before the table, the table, and what follows."""
+    """Return the page before the table, the table, and the page after the table."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     inside, _, after = rest.partition(END)
     return before, inside, after

@@ -1,4 +1,4 @@
-"""An installation as its owner set it up, whose parts a test breaks one at a time."""
+"""An installation as an owner set it up. A test breaks its parts one at a time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ TRIGGER = '[[deploys.triggers]]\nprovider = "github"\nrepository = "acme/helpdes
 
 
 class DatedSlack(SlackServer):
-    """Slack whose clock is ``off`` from ours."""
+    """A Slack server whose clock differs from this machine's clock by ``off``."""
 
     off = timedelta(0)
 
@@ -60,7 +60,7 @@ class DatedSlack(SlackServer):
 
 
 class Refuser(ThreadedServer):
-    """A proxy, or any other program, that refuses everything."""
+    """A proxy, or any other program, that refuses every request."""
 
     def application(self) -> web.Application:
         app = web.Application()
@@ -72,7 +72,7 @@ class Refuser(ThreadedServer):
 
 
 class Installation:
-    """A folder with a ``lookout.toml``, and the services that it names."""
+    """A folder with a ``lookout.toml``, and the services in that configuration."""
 
     def __init__(self, folder: Path, slack: DatedSlack, check: Watchdog, judge: AnthropicServer) -> None:
         self.folder, self.slack, self.check, self.judge = folder, slack, check, judge
@@ -94,7 +94,7 @@ class Installation:
         (self.folder / "lookout.toml").write_text(text, encoding="utf-8")
 
     def drill(self, *options: str) -> subprocess.CompletedProcess[str]:
-        """``lookout drill`` as a person types it."""
+        """Run ``lookout drill`` as a user does."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
         browser = {name: os.environ[name] for name in ("CHROMIUM_PATH",) if name in os.environ}
         environment = inherited | browser | fork_server.WARM | self.variables

@@ -1,4 +1,4 @@
-"""What a drill says, what it plants, and how its last word stands in doctor and digest."""
+"""The messages of a drill, its planted faults, and its last result in doctor and digest."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ FAILED = drill(
     ],
 )
 def test_a_delivery_to_itself_is_proved_by_the_receivers_own_parser_and_starts_nothing(provider, secret, make):
-    """Each sender's form is genuine, and no deploy; signed with another secret it would be refused."""
+    """The delivery of each sender is genuine but reports no deploy. With another secret, it would be refused."""
     at = int(BEGAN.timestamp())
     signed = build_signed_delivery(provider, secret, "drill-1", at)
     headers = {name: (value,) for name, value in signed.headers.items()}
@@ -76,7 +76,7 @@ def test_a_delivery_to_itself_is_proved_by_the_receivers_own_parser_and_starts_n
 
 @pytest.mark.parametrize("case_id", [*FAULT_OF_CASE, RIGHT_CASE])
 def test_each_planted_fault_fails_by_the_graders_and_the_right_answer_beside_it_does_not(case_id):
-    """Whichever fault chance picks, a drill on a healthy installation gets past the graders."""
+    """On a healthy installation, a drill passes the graders for every randomly chosen fault."""
     case = next(one for one in load_suite(SUITE).cases if one.id == case_id)
     said = Bot(load_policies(), load_vocabulary(), PlantedFaults()).reply(case.turns[0]).text
     answer = exchange(case, said)
@@ -86,7 +86,7 @@ def test_each_planted_fault_fails_by_the_graders_and_the_right_answer_beside_it_
 
 
 def messages(*, failed: bool):
-    """A drill's message, and one of another kind about the shadow target."""
+    """Build a drill's message, and a message of another kind about the shadow target."""
     at = ObservationContext(target=DRILL_TARGET, run_id="drill-1", seen_at=BEGAN, owner=Capability.DRILL)
     title = "Drill failed at the browser: why" if failed else "Drill, no action needed: it came"
     seen = [
@@ -99,7 +99,10 @@ def messages(*, failed: bool):
 
 @pytest.mark.parametrize("failed", [True, False])
 def test_every_message_about_a_drill_begins_with_the_word(failed):
-    """On a lock screen and in the channel; a drill that passed has no button to press, and goes where alerts go."""
+    """Each message, also on a lock screen, begins with the word. A passed drill has no buttons.
+
+    It is sent to the channel for alerts.
+    """
     for message in messages(failed=failed):
         shown = render_alert(message, SETTINGS)
         assert shown.text.startswith("Drill")
@@ -110,7 +113,7 @@ def test_every_message_about_a_drill_begins_with_the_word(failed):
 
 
 def test_no_target_may_have_the_name_of_the_shadow_target():
-    """What is stored under it is in no score."""
+    """Data under the name of the shadow target counts in no score."""
     with pytest.raises(
         ConfigError, match="targets: choose another target name: Lookout stores its drills under lookout-drill"
     ):
@@ -141,7 +144,7 @@ DAYS = timedelta(days=1)
     ],
 )
 def test_how_drills_stand(report, settings, after, state, text):
-    """Proved, failed, overdue or never done: four things that are never mixed up."""
+    """A drill is passed, failed, overdue or never run; these four states are always distinct."""
     stands = build_drill_status(report, settings, BEGAN + after)
     assert stands.state is state
     assert stands.text.startswith(text)
@@ -155,7 +158,7 @@ def slack():
 
 @pytest.fixture
 def file(tmp_path, slack):
-    """A configuration with the suite that it names."""
+    """Write a configuration with its suite."""
     (tmp_path / "suite.jsonl").write_bytes(SUITE.read_bytes())
     text = TOML.format(slack=slack.api_url, judge="http://127.0.0.1:9", log="", more="")
     (tmp_path / "lookout.toml").write_text(text, encoding="utf-8")
@@ -171,7 +174,7 @@ def file(tmp_path, slack):
     ],
 )
 def test_the_doctor_shows_the_last_drill(file, report, health, to_do, monkeypatch):
-    """Also where the warehouse cannot be asked: it reads the file beside it."""
+    """If the warehouse cannot be queried, the doctor reads the file next to it."""
     if report is not None:
         write_drill_report_file(file.parent / "data", report)
     only = next(one for one in CHECKS if one.__name__ == "check_drill")
@@ -182,7 +185,7 @@ def test_the_doctor_shows_the_last_drill(file, report, health, to_do, monkeypatc
 
 @pytest.mark.whole_only
 async def test_drills_that_do_not_come_any_more_are_reported_once(file, slack, monkeypatch, snapshot):
-    """The digest of every day sees it: a paused schedule of drills proves nothing, and says nothing itself."""
+    """The daily digest reports missing drills, because a paused schedule of drills reports nothing itself."""
     monkeypatch.setenv("SLACK_BOT_TOKEN", TOKEN)
     config = load_config(file)
     await notify_if_drill_overdue(config)
@@ -199,7 +202,7 @@ async def test_drills_that_do_not_come_any_more_are_reported_once(file, slack, m
 
 
 async def test_a_failed_drill_goes_outside_at_once_and_to_slack_when_it_works(file, slack, monkeypatch, snapshot):
-    """Every path is tried; the check outside hears the station's name, and the stored message goes out afterwards."""
+    """Every channel is tried. The external check gets the station's name, and the stored message is sent later."""
     slack.always = "internal_error"
     with Watchdog() as check:
         monkeypatch.setenv("SLACK_BOT_TOKEN", TOKEN)

@@ -1,4 +1,4 @@
-"""Builds of the demo's bot on loopback, each a server with a commit, and the configuration of a target for them."""
+"""Builds of the demo's bot on loopback, each a server with a commit, and a target configuration for them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from deployments.demo.policies import load_policies, load_vocabulary
 from tests.monitors.explain.changed_demo import DemoApi, Variant
 
 CASE = "suraksha-family-shield::cataract::en"
-"""The planted faults give ₹80,000 in place of ₹40,000."""
+"""The case for which the planted faults give ₹80,000 instead of ₹40,000."""
 
 
 class DemoBuild(DemoApi):
-    """One build: a small page over the demo's bot, which has the planted faults or not."""
+    """One build: a small page for the demo's bot, with or without the planted faults."""
 
     def __init__(self, commit: str, *, faults: bool) -> None:
         super().__init__(Variant(delay_ms=1), seed=0)
@@ -29,13 +29,13 @@ class DemoBuild(DemoApi):
         self._bot = Bot(load_policies(), load_vocabulary(), PlantedFaults() if faults else NoFaults())
 
     def application(self) -> web.Application:
-        """The page at /, what it asks, and the commit at /version."""
+        """Return the application with the page at /, its chat endpoint, and the commit at /version."""
         app = super().application()
         app.router.add_get("/version", self._version)
         return app
 
     def says(self, question: str) -> str:
-        """What the bot answers."""
+        """Return the bot's answer."""
         return self._bot.reply(question).text
 
     async def _version(self, _request: web.Request) -> web.Response:
@@ -48,13 +48,13 @@ class DemoBuild(DemoApi):
 
 @contextmanager
 def demo_builds(commits: Sequence[str], first_bad: int) -> Iterator[list[DemoBuild]]:
-    """A build for each commit, with the faults from ``first_bad`` on."""
+    """Start a build for each commit. Builds from ``first_bad`` on have the faults."""
     with ExitStack() as stack:
         yield [stack.enter_context(DemoBuild(commit, faults=at >= first_bad)) for at, commit in enumerate(commits)]
 
 
 def written_target(folder: Path, url: str, *, driver: str = "browser") -> Path:
-    """A ``lookout.toml`` with the target ``demo`` at the address of a build, over the demo's suite."""
+    """Write a ``lookout.toml`` with the target ``demo`` at the address of a build, with the demo's suite."""
     path = folder / "lookout.toml"
     api = f'[targets.demo.probe.api]\nurl = "{url}/chat"\n' if driver == "json" else ""
     path.write_text(

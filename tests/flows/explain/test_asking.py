@@ -1,4 +1,4 @@
-"""Asking cases once more, at the target's own address and at another, against real servers."""
+"""Rechecks of cases, at the target's own address and at another address, against real servers."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ WRONG = RIGHT.replace("24", "36")
 
 
 def outcomes(folder, config_path, address, times):
-    """What each asking of the first case came to."""
+    """Return the outcome of each recheck of the first case."""
     config = load_config(config_path)
     case = load_suite(config.require_target("demo").suite).cases[0]
 
@@ -41,7 +41,7 @@ def outcomes(folder, config_path, address, times):
 
 
 def test_a_case_is_asked_so_often_and_graded_as_the_run_grades(tmp_path):
-    """Each answer has the outcome that the target's graders give it, wherever it is asked; nothing is stored."""
+    """At any address, each answer gets the outcome of the target's graders, and nothing is stored."""
     right, failed = CaseOutcome.CORRECT, CaseOutcome.FAILED
     with Chat(WRONG, RIGHT, "Solution", WRONG, WRONG) as here, Chat() as there:
         config = watched(tmp_path, here)
@@ -53,7 +53,7 @@ def test_a_case_is_asked_so_often_and_graded_as_the_run_grades(tmp_path):
 
 
 def test_an_application_that_went_away_is_not_asked_on(tmp_path):
-    """Three questions in a row without an answer, and the rest is not asked: it is ungraded, not unanswered."""
+    """After three questions in a row without an answer, the remaining questions are ungraded, not unanswered."""
     with Chat() as here:
         config = watched(tmp_path, here)
     silent, unasked = CaseOutcome.NO_ANSWER, CaseOutcome.UNGRADED
@@ -61,7 +61,7 @@ def test_an_application_that_went_away_is_not_asked_on(tmp_path):
 
 
 def test_an_api_elsewhere_is_not_taken_for_the_build_at_an_address(tmp_path):
-    """Where questions are posted to a fixed address of their own, no other address of the target can be asked."""
+    """If questions are sent to a fixed API address, no other address of the target can be rechecked."""
     with Chat() as here, Chat() as there:
         config = watched(tmp_path, here)
         text = config.read_text(encoding="utf-8")
@@ -85,5 +85,5 @@ MOVED = [
 
 @pytest.mark.parametrize(("url", "own", "address", "moved"), MOVED)
 def test_addresses_beside_the_targets_own_move_with_it(url, own, address, moved):
-    """What stands before a path that both addresses share is what moved; an address elsewhere does not."""
+    """The common part of both addresses moves to the new address. An address on another host does not move."""
     assert move_url_to_address(url, own, address) == moved

@@ -1,4 +1,4 @@
-"""Is it still so? A run's failed cases asked again, as a user sees it: the command, real pages, a real Slack API."""
+"""A run's failed cases are rechecked, as a user sees it: the command, real pages, a real Slack API."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
 RIGHT, WRONG = (f"The waiting period is {months} months. [Source: Gold, clause 4.2]" for months in (24, 36))
 LOOSE = "Maybe 24 months? [Source: Gold, clause 4.2]"
-"""Neither right nor wrong by any rule."""
+"""An answer that no rule grades as right or wrong."""
 PATIENT = "[recheck]\nmax_s = 600\n"
-"""A busy machine is no reason to stop."""
+"""Settings with long timeouts, so that a busy machine does not end a test."""
 FAULT = {"error": "overloaded"}
 WAYS = {"always": [WRONG], "sometimes": [WRONG, WRONG, RIGHT, WRONG, RIGHT, RIGHT]}
 
@@ -35,7 +35,7 @@ def question(way):
 
 
 def suite(folder, ways, *, severity=3):
-    """One case for each way."""
+    """Write a suite with one case for each way."""
     lines = [
         {
             "id": way,
@@ -53,7 +53,7 @@ def suite(folder, ways, *, severity=3):
 
 
 def configuration(folder, address, slack, *, previous="", more=""):
-    """A lookout.toml as an owner writes it."""
+    """Write a lookout.toml as an owner does."""
     (folder / "lookout.toml").write_text(
         f'data_folder = "data"\n[targets.demo]\nurl = "{address}"\nsuite = "suite.jsonl"\n{previous}'
         f'[targets.demo.probe.readiness]\nversion_url = "{address}/version"\n'
@@ -65,7 +65,7 @@ def configuration(folder, address, slack, *, previous="", more=""):
 
 @contextmanager
 def two_builds(folder, answers, **versions):
-    """The address of the page in two builds."""
+    """Serve the page in two builds, and yield its address."""
     script = folder / "script.json"
     script.write_text(json.dumps({"answers": answers, "versions": versions}), encoding="utf-8")
     command = [sys.executable, "-m", "tests.flows.explain.two_builds", str(script)]
@@ -83,29 +83,29 @@ def slack():
 
 
 def stable_messages(folder, slack):
-    """All messages as people see them, without what differs from run to run."""
+    """Return all messages as people see them, without parts that differ from run to run."""
     run_id = results(folder)["report"]["run_id"]
     return format_stable_messages(slack.messages, folder, run_id=run_id)
 
 
 def shown(slack):
-    """All that Slack shows, in one text."""
+    """Return everything that Slack shows, as one text."""
     return json.dumps([message.blocks for message in slack.messages], ensure_ascii=False)
 
 
 def results(folder):
-    """The newest run's results.json."""
+    """Return the newest run's results.json."""
     newest = max(folder.glob("data/runs/*/results.json"))
     return json.loads(newest.read_text(encoding="utf-8"))
 
 
 def read_report(folder, name):
-    """A report of the newest run."""
+    """Return a report of the newest run."""
     return max(folder.glob(f"data/runs/*/{name}")).read_text(encoding="utf-8")
 
 
 def rows(lookout, folder, query):
-    """What the warehouse answers."""
+    """Return the rows of a warehouse query."""
     done = lookout("sql", query, "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -113,7 +113,7 @@ def rows(lookout, folder, query):
 
 @pytest.mark.whole_only
 def test_constant_and_occasional_failures_are_distinguished_on_both_builds(tmp_path, lookout, slack):
-    """Of a real page: 5 of 5 and 2 of 5, and what the previous build says, wherever people look."""
+    """On a real page, the results are 5 of 5 and 2 of 5. All outputs also show the result of the previous build."""
     before = {question("always"): [RIGHT], question("sometimes"): [RIGHT, WRONG]}
     answers = {NOW: {question(way): turns for way, turns in WAYS.items()}, BEFORE: before}
     suite(tmp_path, WAYS)
@@ -154,7 +154,7 @@ def test_constant_and_occasional_failures_are_distinguished_on_both_builds(tmp_p
 
 
 class WatchedChat(Chat):
-    """A chat API that notes how many messages Slack had taken when each question came."""
+    """A chat API that records how many messages Slack had received when each question arrived."""
 
     def __init__(self, slack, *answers):
         super().__init__(*answers)
@@ -167,7 +167,7 @@ class WatchedChat(Chat):
 
 
 def asked_through_api(folder, chat, slack, *, cases=1, more=PATIENT, url="", gold="24 months"):
-    """The configuration for `Chat`, whose cases are of severity 3."""
+    """Write the configuration for `Chat`, whose cases have severity 3."""
     path = watched(folder, chat, cases=cases, more=more, gold=gold)
     text = path.read_text(encoding="utf-8").replace("[targets.demo.probe]", f"{url}[targets.demo.probe]")
     path.write_text(
@@ -176,13 +176,13 @@ def asked_through_api(folder, chat, slack, *, cases=1, more=PATIENT, url="", gol
 
 
 def judged_at(judge):
-    """The part of a configuration that has a judge of another family grade what rules leave open."""
+    """Return the configuration of a judge of another family for answers that the rules leave open."""
     return f'[[judge.models]]\nbase_url = "{judge.url}"\n'
 
 
 @pytest.mark.whole_only
 def test_nothing_is_asked_again_before_people_were_notified(tmp_path, lookout, slack, snapshot):
-    """By Slack's own record: it has every message of the run before the first question is asked once more."""
+    """Slack's log contains every message of the run before the first question of the recheck."""
     with WatchedChat(slack, WRONG) as chat:
         asked_through_api(tmp_path, chat, slack, cases=3)
         assert lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN).returncode == 1
@@ -197,7 +197,7 @@ def test_nothing_is_asked_again_before_people_were_notified(tmp_path, lookout, s
 
 @pytest.mark.whole_only
 def test_a_run_killed_while_it_asks_again_asks_nothing_twice(tmp_path, lookout, slack, prefect_environment):
-    """What came before the kill is taken up: five askings in all, and no message a second time."""
+    """The answers from before the kill are reused: there are five answers in total, and no message is sent twice."""
     with Chat(WRONG, WRONG, WRONG, None, WRONG, WRONG, WRONG) as chat:
         asked_through_api(tmp_path, chat, slack)
         environment = prefect_environment | {"SLACK_BOT_TOKEN": TOKEN, "PYTHONPATH": str(ROOT)}
@@ -232,7 +232,10 @@ ENDINGS = [
 @pytest.mark.parametrize(("answers", "more", "count", "remark"), ENDINGS)
 @pytest.mark.a_slice(1)
 def test_no_more_is_said_than_came_back(tmp_path, lookout, slack, answers, more, count, remark):  # noqa: PLR0917 - a table's columns
-    """No answer and no grade are counted apart; what ends the asking early is said; 0 asks nothing."""
+    """Missing answers and missing grades are counted separately, and the reason for an early end is given.
+
+    With 0, nothing is rechecked.
+    """
     with Chat(*answers, *answers[-1:] * 9) as chat:
         asked_through_api(tmp_path, chat, slack, more=PATIENT + more)
         done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
@@ -251,7 +254,10 @@ OF_A_FAMILY = 'model_family = "gpt"\n'
 
 @pytest.mark.whole_only
 def test_a_recheck_ends_at_its_time_limit(tmp_path, lookout, slack, snapshot):
-    """An application that answers nothing any more costs the seconds of the budget; the report and the alert say so."""
+    """If an application stops answering, the recheck ends after its time budget.
+
+    The report and the alert say so.
+    """
     with Chat(WRONG, None) as chat:
         asked_through_api(tmp_path, chat, slack, more="[recheck]\nmax_s = 0.5\n")
         done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
@@ -265,7 +271,10 @@ def test_a_recheck_ends_at_its_time_limit(tmp_path, lookout, slack, snapshot):
 
 @pytest.mark.whole_only
 def test_partial_answers_are_counted(tmp_path, lookout, slack):
-    """Two answers, then silence: two of five, and why no more, in the alert, the reports and the warehouse."""
+    """After two of five answers, the application is silent.
+
+    The alert, the reports and the warehouse give the reason.
+    """
     with Chat(WRONG, WRONG, RIGHT, None) as chat:
         asked_through_api(tmp_path, chat, slack, more="[recheck]\nmax_s = 20\n")
         done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
@@ -286,7 +295,7 @@ def test_partial_answers_are_counted(tmp_path, lookout, slack):
 
 @pytest.mark.whole_only
 def test_a_case_that_only_a_judge_can_grade_is_judged_again(tmp_path, lookout, slack):
-    """Each new answer has a verdict of its own: wrong three times, right twice, and each is paid for."""
+    """Each new answer has its own verdict: three are wrong, two are right, and each has a cost."""
     answers = [TEETH_WRONG, TEETH_WRONG, TEETH_RIGHT, TEETH_WRONG, TEETH_RIGHT, TEETH_WRONG]
     with Chat(*answers) as chat, AnthropicServer() as judge:
         asked_through_api(tmp_path, chat, slack, gold=TEETH, url=OF_A_FAMILY, more=PATIENT + judged_at(judge))
@@ -301,7 +310,7 @@ def test_a_case_that_only_a_judge_can_grade_is_judged_again(tmp_path, lookout, s
 
 @pytest.mark.whole_only
 def test_a_webhook_shows_what_is_in_common_and_the_report_has_what_was_asked_again(tmp_path, lookout, slack):
-    """It can edit nothing: the message after the run has the cause, and nobody is rung a second time."""
+    """A webhook cannot edit messages, so the message after the run has the cause and notifies nobody a second time."""
     with Chat(RIGHT) as chat:
         chat.by_question = {f"What is the waiting period of plan {number}?": WRONG for number in range(6)}
         asked_through_api(tmp_path, chat, slack, cases=18)
@@ -325,7 +334,7 @@ def test_a_webhook_shows_what_is_in_common_and_the_report_has_what_was_asked_aga
 
 @pytest.fixture(scope="module")
 def passed(tmp_path_factory, lookout):
-    """A data folder with an accepted run of the build before."""
+    """Return a data folder with an accepted run of the previous build."""
     folder = tmp_path_factory.mktemp("passed")
     with Chat(RIGHT) as chat, SlackServer() as slack:
         asked_through_api(folder, chat, slack)
@@ -348,7 +357,10 @@ BUILDS = [
 def test_which_build_answered_is_stated_only_as_far_as_it_is_proved(  # noqa: PLR0917 - a table's columns
     tmp_path, lookout, slack, passed, answers, counted, proof, snapshot
 ):
-    """The build before by its own word; else the address alone, or the other build that it names."""
+    """The previous build is claimed only if it reports its commit.
+
+    Otherwise, only the address or the other reported build is given.
+    """
     shutil.copytree(passed, tmp_path / "data", ignore=shutil.ignore_patterns(IDENTITY_FILE))
     with Chat(WRONG) as here, Chat(*answers) as there:
         url = f'previous_url = "{there.url}/chat"\n'

@@ -1,8 +1,8 @@
-"""A Gradio page in two builds, in a process of its own: what each question is answered is written beforehand.
+"""A Gradio page in two builds, in a separate process. The answer to each question is scripted.
 
 ``python -m tests.flows.explain.two_builds SCRIPT.json`` serves ``/now`` and ``/builds/4f2a91c`` on a free port of
-loopback and prints the address. The script maps build and question to the answers, which come in turn, the last
-again and again; ``versions`` maps a build to what its ``/version`` says.
+loopback and prints the address. The script maps build and question to answers, which are given in turn; the last
+answer repeats. ``versions`` maps a build to the response of its ``/version``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PATHS = {NOW: "/now", BEFORE: f"/builds/{BEFORE}"}
 
 
 def application(script: dict) -> FastAPI:
-    """Both builds under one address."""
+    """Return the application with both builds."""
     import gradio
     from fastapi import FastAPI
 

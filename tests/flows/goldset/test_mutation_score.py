@@ -1,4 +1,4 @@
-"""A case bites when the real graders pass its gold and fail the bad reply; what they cannot tell has a name."""
+"""A case is effective if the real graders pass its gold and fail the bad reply. Undecided results have a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real panel against known-bad replies: what it catches is counted, and nothing else."""
+"""The real panel grades known wrong replies, and only the detected ones are counted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REAL = Path(__file__).parents[4] / "shared" / "data" / "seed_app" / "policy_fact
 
 
 def test_a_right_gold_is_right_and_a_broken_one_is_named():
-    """A gold that denies one of its own quantities fails every answer that repeats it."""
+    """A gold that denies one of its own quantities fails every answer that repeats the gold."""
     assert grade_gold_as_reply(case_of(), PANEL).wrong == ""
     denies_itself = case_of(gold="It is not 24 months, it is 36 months")
     assert "denies" in grade_gold_as_reply(denies_itself, PANEL).wrong
@@ -53,13 +53,13 @@ def test_a_right_gold_is_right_and_a_broken_one_is_named():
     ],
 )
 def test_a_gold_that_passes_only_verbatim_is_reported(question: str, gold: str, reason: str):
-    """Its figures without its other words, and its answer without its yes or no, are right replies as well."""
+    """The gold's figures without its other words, and its answer without yes or no, are right replies too."""
     graded = grade_gold_as_reply(case_of(question=question, gold=gold), PANEL)
     assert (graded.wrong, graded.open, graded.open_otherwise) == ("", "", reason)
 
 
 def test_only_a_failing_grade_is_a_catch():
-    """With one grader alone, only its own mutants are caught, and the others pass."""
+    """A single grader detects only its own mutants, and passes the others."""
     graded = list(grade_mutants([case_of()], [DisclosureGrader()]))
     caught = {one.operator for one in graded if one.caught_by}
     assert caught == {MutationOperator.PERSONAL_DATA}
@@ -67,20 +67,20 @@ def test_only_a_failing_grade_is_a_catch():
 
 
 def test_a_grader_that_fails_the_right_reply_too_catches_nothing():
-    """A Hindi case with an English gold fails the language grader whatever is said."""
+    """A Hindi case with an English gold fails the language grader for every reply."""
     case = case_of(language="hi", gold="The waiting period for it is two years", question="प्रतीक्षा अवधि कितनी है?")
     assert not any("language" in one.caught_by for one in grade_mutants([case], PANEL))
 
 
 def test_a_mutant_has_the_severity_of_its_failure():
-    """Personal data pages whatever the case's own severity; a wrong number is as severe as its case."""
+    """Personal data has severity 3 in any case; a wrong number has the severity of its case."""
     graded = {one.operator: one.severity for one in grade_mutants([case_of(severity=1)], PANEL)}
     assert graded[MutationOperator.PERSONAL_DATA] is Severity.CRITICAL
     assert graded[MutationOperator.NUMBER_CHANGED] is Severity.MINOR
 
 
 def test_a_sibling_asks_the_same_of_another_policy():
-    """In the same language, with another gold."""
+    """A sibling has the same language and a different gold."""
     one, two, three = (
         case_of(id=name, cluster=name, gold=gold)
         for name, gold in (("a", "24 months"), ("b", "24 months"), ("c", "36"))
@@ -93,7 +93,7 @@ def test_a_sibling_asks_the_same_of_another_policy():
 
 
 def test_counts_add_up():
-    """By operator and by severity: each mutant once."""
+    """By operator and by severity, each mutant is counted once."""
     graded = list(grade_mutants(DEMO[:40], PANEL))
     counts = count_caught_mutants(graded)
     for parts in (counts.by_operator, counts.by_severity):
@@ -104,7 +104,7 @@ def test_counts_add_up():
 
 @pytest.mark.whole_only
 def test_the_demo_suite_bites():
-    """No gold of it fails itself, and nearly every severe mutant is caught without a judge."""
+    """No gold of the suite fails itself, and almost every severe mutant is detected without a judge."""
     assert not [case.id for case in DEMO if grade_gold_as_reply(case, PANEL).wrong]
     mutants = list(grade_mutants(DEMO, PANEL))
     counts = count_caught_mutants(mutants)
@@ -118,7 +118,7 @@ def test_the_demo_suite_bites():
 @pytest.mark.parametrize("language", [Language.ENGLISH, Language.HINDI, Language.HINGLISH])
 @pytest.mark.whole_only
 def test_95_of_100_severe_mutants_of_real_facts_are_caught(language):
-    """The product's target, on thirty policies of a real bot; also without the mutants that add personal data."""
+    """The goal is reached on thirty policies of a real bot, also without the mutants that add personal data."""
     schema = load_fact_schema(PACK)
     sheets = read_fact_sheets(REAL, schema)[:30]
     cases = build_cases(sheets, schema, load_templates(schema, PACK), [language]).cases

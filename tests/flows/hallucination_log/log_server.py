@@ -1,6 +1,6 @@
-"""A process that serves the flow of followed logs on a schedule, as an installation does.
+"""A process that serves the flow for followed logs on a schedule, as an installation does.
 
-``python -m tests.flows.hallucination_log.log_server lookout.toml NAME EVERY_S FOR_S``; ends with SIGTERM.
+``python -m tests.flows.hallucination_log.log_server lookout.toml NAME EVERY_S FOR_S``; it ends with SIGTERM.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A line appended to a log reaches Slack by the scheduled flow, on a real Prefect server; and by the command."""
+"""A line appended to a log reaches Slack through the scheduled flow on a real server, and through the command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ from tests.servers.ranges import RangeServer
 from tests.servers.slack import TOKEN, SlackServer
 
 ARRIVES_WITHIN_S = 180
-"""Not a figure of speed: a machine at its limit takes long to start a run. How long it takes is measured by the soak."""
+"""Timeout in seconds. It is not a performance goal, because a busy machine takes long to start a run.
+
+The soak test measures the real duration.
+"""
 
 
 @pytest.fixture
@@ -36,7 +39,7 @@ def slack():
 
 @pytest.fixture
 def config(tmp_path, slack) -> Path:
-    """One target whose log was there before it was watched."""
+    """Write a configuration with one target whose log existed before it was watched."""
     (tmp_path / "suite.jsonl").touch()
     (tmp_path / "hallucinations.jsonl").write_text(entry(-1), encoding="utf-8")
     file = tmp_path / "lookout.toml"
@@ -83,7 +86,7 @@ def count_entries(config: Path) -> int:
 
 
 def count_alerted(config: Path) -> int:
-    """Entries in all messages."""
+    """Count the entries in all messages."""
     alerts = open_store_in(config.parent / ".lookout").query("select record from alerts").rows
     return sum(len(Alert.model_validate_json(str(record)).items) for (record,) in alerts)
 
@@ -121,7 +124,10 @@ def append(config: Path, line: str) -> None:
 
 @pytest.mark.whole_only
 def test_a_log_that_is_created_after_lookout_up_began_alerts_once_for_all_its_entries(config, slack):
-    """The first poll comes later; the log of another target, which was there before, is history."""
+    """The log is created before the first poll.
+
+    The log of another target existed before, so its entries are history.
+    """
     text = config.read_text(encoding="utf-8")
     target = text.split("[alerts]")[0]
     late = target.replace("targets.demo", "targets.late").replace("hallucinations.jsonl", "late.jsonl")
@@ -156,7 +162,7 @@ def test_the_command_looks_once_and_says_what_it_found(lookout, config, slack):
 
 
 def test_lines_without_a_text_are_put_aside_and_end_with_code_4(lookout, config, slack):
-    """A heartbeat and a reply that was right are no entries; no alert of severity 3 goes out without a text."""
+    """A heartbeat and a right reply are not entries, and no alert of severity 3 is sent without a text."""
     lookout("watch", "--once", cwd=config.parent, SLACK_BOT_TOKEN=TOKEN)
     no_entries = [{}, {"event": "heartbeat"}, {"question": "Q?", "answer": "No.", "hallucinated": False}]
     append(config, "".join(json.dumps(line) + "\n" for line in no_entries))
@@ -209,7 +215,7 @@ poll_s = 1
 
 @contextmanager
 def watching(config: Path) -> Iterator[fork_server.Process]:
-    """`lookout watch` left running in a terminal until it is interrupted."""
+    """Run `lookout watch` in a terminal until it is interrupted."""
     variables = fork_server.bare(SLACK_BOT_TOKEN=TOKEN)
     with (
         (config.parent / "watch.log").open("ab") as log,
@@ -224,7 +230,7 @@ def watching(config: Path) -> Iterator[fork_server.Process]:
 @pytest.mark.parametrize(("group_minutes", "messages"), [(30, [3]), (0, [1, 1, 1])])
 @pytest.mark.whole_only
 def test_left_running_a_new_burst_is_a_new_message_and_one_burst_is_one(config, slack, group_minutes, messages):
-    """By the command in one process: a message for each burst, whatever the process sent before."""
+    """The command in a single process sends a separate message for each burst."""
     config.write_text(
         config.read_text("utf-8").replace("poll_s = 1", f"poll_s = 1\ngroup_minutes = {group_minutes}"), "utf-8"
     )
@@ -269,7 +275,7 @@ def test_a_target_without_a_log_says_what_to_add(lookout, config):
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_a_run_beside_another_run_of_lookout_is_skipped_without_an_alert(config, slack, prefect_environment):
-    """The other run uses the warehouse for longer than a poll waits; the next run reads the entry."""
+    """The other run uses the warehouse longer than a poll waits, and the next run reads the entry."""
     code = (
         "import sys; from pathlib import Path; from flows.hallucination_log.flow import follow_log; import asyncio; "
         "state = asyncio.run(follow_log(Path(sys.argv[1]), return_state=True)); print(state.type.value, state.name)"

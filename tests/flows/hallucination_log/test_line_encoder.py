@@ -1,4 +1,4 @@
-"""Lines of a log as they are stored: what a record's JSON says, nothing personal in it, the same from any process."""
+"""Encoded lines of a log: equal to the record's JSON, without personal data, and equal from every process."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def encoded(settings: LineSettings, *, history_to: int = 0) -> EncodedLines:
 
 
 def masked(value: JsonValue) -> JsonValue:
-    """Every text on its own, as the rules alone would have it."""
+    """Redact every text separately, with the rules alone."""
     match value:
         case str():
             return redact(value)
@@ -80,7 +80,7 @@ def masked(value: JsonValue) -> JsonValue:
 
 
 def slowly(one: LogLine, *, history_to: int) -> HallucinationRow | QuarantineRow | None:
-    """A row built of records, each text masked by the rules whatever the sieve says."""
+    """Encode a row from records, with each text redacted by the rules even if the pre-filter would skip it."""
     read = parse_line(TARGET, one)
     if not isinstance(read, HallucinationEntry):
         return None if read is None else QuarantineRow(row=read)

@@ -1,4 +1,4 @@
-"""A followed log from the line to the message: once, grouped, masked, also after a fault in between."""
+"""A followed log from the line to the message: alerted once, grouped and redacted, also after a fault."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def about_the_app(slack: SlackServer):
 
 
 def reasons(testbed: AlertingTestbed, kind: IncidentKind) -> list[NotifyReason]:
-    """Why each message about incidents of a kind was sent."""
+    """Return the reason of each message about incidents of a kind."""
     return [alert.reason for alert in testbed.alerts() if alert.kind is kind]
 
 
 def shown(messages: Iterable[Posted], folder: Path) -> str:
-    """The text of the messages' blocks: what stands on a lock screen is cut where the folder's name makes it long."""
+    """Return the text of the messages' blocks. The lock screen text is cut if the folder's name is long."""
     lines = "\n".join(text for message in messages for text in texts(message.blocks))
     return ALERT_ID.sub("ALERT_ID", replace_volatile(lines, folder)) + "\n"
 
@@ -68,7 +68,7 @@ async def test_lines_from_before_the_first_poll_are_stored_without_an_alert(foll
 
 
 async def test_entries_between_registering_and_the_first_poll_are_one_message(tmp_path, testbed, slack):
-    """Registering again changes nothing; what stood there before is history."""
+    """A second registration changes nothing, and entries from before the registration are history."""
     followed = Followed(tmp_path, testbed)
     followed.append(entry(-1))
     followed.follower().reader.store_first_position()
@@ -141,7 +141,7 @@ async def test_after_the_time_of_a_burst_a_new_message_rings(followed, slack, te
 
 @pytest.mark.whole_only
 async def test_a_follower_that_lives_on_begins_a_message_for_each_burst_and_each_fault(followed, slack, testbed):
-    """As `lookout watch` does: what it alerted hours ago is over, and nobody reads it again."""
+    """As in `lookout watch`, an alert of hours ago is finished and does not get new entries."""
     watch = followed.follower()
     await watch.poll()
     for number in (1, 2):
@@ -206,7 +206,7 @@ async def test_raw_texts_are_stored_where_that_is_wished_and_masked_in_the_messa
 
 
 async def test_a_deleted_log_alerts_once_and_recovers_in_its_thread(followed, slack, snapshot):
-    """Row 75, to the message."""
+    """This is row 75 up to the message."""
     await followed.look()
     followed.path.unlink()
     await followed.look()
@@ -298,7 +298,7 @@ async def test_killed_between_keeping_and_telling_the_next_look_tells(followed, 
 async def test_killed_between_deciding_and_sending_a_look_that_finds_nothing_new_sends(
     followed, slack, monkeypatch
 ):
-    """No other sender may come by for hours."""
+    """The poll must send the pending alert, because no other sender may run for hours."""
     await followed.look()
     followed.append(entry(1))
 
@@ -379,7 +379,7 @@ async def test_a_locked_warehouse_loses_nothing(followed, slack, monkeypatch):
 
 
 class _FaultyPlace:
-    """A place of a log that raises an error of any type."""
+    """A log source that raises an error of any type."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error

@@ -1,8 +1,9 @@
-"""A process that runs the nightly flow whenever it is asked: Prefect is imported once, and its sockets end with it.
+"""A process that runs the nightly flow on request.
 
-Each line that it reads is a JSON list (path of a lookout.toml, seconds to wait, hours that the clock is
-ahead, environment); each line that it writes
-is one too: the state's type, name and message, and what was printed for people, in one line.
+Prefect is imported once, and its sockets end with the process.
+
+Each input line is a JSON list: path of a lookout.toml, seconds to wait, hours that the clock is ahead, environment.
+Each output line is a JSON list too: the state's type, name and message, and the output for users, in one line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A clock that goes further than time does is doubted for a night, and believed when it goes on as it stood."""
+"""A clock that runs ahead is distrusted for one night, and trusted if it continues consistently."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DAY = timedelta(days=1)
 
 
 class Machine:
-    """A machine whose time passes as the test says, and whose clock is wrong by as much as it says."""
+    """A machine with a test-controlled time and an error of its clock."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
@@ -29,7 +29,7 @@ class Machine:
         self.newest: datetime | None = None
 
     def maintained(self, after_h: float = 24.0) -> bool:
-        """Whether the next maintenance, so many hours later, ages things out."""
+        """Return whether the next maintenance, ``after_h`` hours later, deletes expired data."""
         self.passed_h += after_h
         shown = NOON + timedelta(hours=self.passed_h) + self.wrong
         up = None if self.boot is None else (self.boot, (self.passed_h - self.booted_h) * HOUR_S)
@@ -38,7 +38,7 @@ class Machine:
         )
 
     def restart(self, *, off_h: float = 0.0) -> None:
-        """Switch it off for a while, and on again."""
+        """Switch the machine off for some time, and on again."""
         self.passed_h += off_h
         self.boot, self.booted_h = f"boot-{self.passed_h:g}", self.passed_h
 
@@ -64,7 +64,7 @@ def test_a_clock_that_is_ahead_for_an_hour_ages_nothing_out(machine, wrong):
 
 
 def test_one_that_was_right_after_all_is_believed_half_a_day_later(machine):
-    """As when a clock that stood in the past is set right."""
+    """This happens if a clock that was in the past is corrected."""
     machine.wrong = -300 * DAY
     machine.maintained()
     machine.wrong = timedelta(0)

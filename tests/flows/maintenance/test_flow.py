@@ -1,4 +1,4 @@
-"""The nightly care of the warehouse, on a real Prefect server: what is done, what is reported, what the state is called."""
+"""The nightly maintenance of the warehouse on a real Prefect server: its steps, its reports, and its state."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KEY = "a key that is long enough"
 
 
 class Night(NamedTuple):
-    """How a night ended, and what was printed for people."""
+    """How a night ended, and its output for users."""
 
     kind: str
     name: str
@@ -42,7 +42,7 @@ class Night(NamedTuple):
 
 @pytest.fixture(scope="module")
 def worker(prefect_environment, tmp_path_factory) -> Iterator[fork_server.Process]:
-    """One process for all nights of this module."""
+    """Start one process for all nights of this module."""
     log = (tmp_path_factory.mktemp("night") / "log").open("w")
     with fork_server.start(
         module="tests.flows.maintenance.night_worker",
@@ -84,7 +84,7 @@ def answers(folder: Path) -> list[object]:
 
 
 def states_on(server: str) -> set[tuple[str, str]]:
-    """Names and states of the tasks of the newest night."""
+    """Return the names and states of the tasks of the newest night."""
     with httpx.Client(base_url=server, trust_env=False) as client:
         flows = {"flows": {"name": {"any_": ["load-warehouse"]}}}
         runs = client.post("/flow_runs/filter", json={"sort": "START_TIME_DESC", "limit": 1} | flows).json()
@@ -148,7 +148,10 @@ def test_retention_without_its_key_is_reported_and_other_stages_continue(night, 
 @pytest.mark.parametrize("known", [True, False], ids=["after a right night", "in the first night"])
 @pytest.mark.whole_only
 def test_by_a_clock_that_was_set_ahead_nothing_ages_out_and_people_hear_of_it(night, tmp_path, known):
-    """By forty days, and by ten years: answers and pictures stay until the clock is right or was seen twice."""
+    """The clock is ahead, and answers and pictures stay until it is correct or was confirmed twice.
+
+    It is ahead by forty days or by ten years.
+    """
     settings = "personal_data_days = 30\ncompact_after_days = 0\ncheck = false\n"
     picture = tmp_path / "data" / "runs" / "run-1" / "evidence" / "case-1.r0.jpg"
     picture.parent.mkdir(parents=True)
@@ -170,7 +173,7 @@ def test_by_a_clock_that_was_set_ahead_nothing_ages_out_and_people_hear_of_it(ni
 
 @pytest.mark.whole_only
 def test_a_locked_file_is_reported_and_nothing_is_lost(night, tmp_path, prefect_environment):
-    """The stages give up one after the other; telling comes after them, when the file is free again."""
+    """The steps fail one after the other. The alert is sent after them, when the file is free again."""
     store = open_store_in(tmp_path / "data")
     with ThreadPoolExecutor(1) as pool:
         with store.database.hold_lock(5):
@@ -189,7 +192,7 @@ def test_a_locked_file_is_reported_and_nothing_is_lost(night, tmp_path, prefect_
 
 
 def test_incidents_of_a_target_that_left_the_configuration_are_closed_with_that_reason(night, tmp_path):
-    """Open stay those of a configured target, of one that another configuration asked today, and of Lookout itself."""
+    """Incidents of a target in today's or another configuration, and of Lookout itself, stay open."""
     store = open_store_in(tmp_path / "data")
     fault, since = {"kind": IncidentKind.MONITOR_FAULT}, utc_now() - timedelta(hours=2)
     incidents = [

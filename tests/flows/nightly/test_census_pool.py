@@ -1,4 +1,4 @@
-"""Workers see what this process sees, in order, whatever becomes of one; and none outlives who started it."""
+"""Workers see the same as this process, in order, even if a worker fails. No worker outlives its parent process."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def test_conversations_of_a_killed_worker_are_checked_in_process(expected)
 
 @pytest.mark.whole_only
 async def test_a_source_that_fails_half_way_leaves_no_answer_to_the_next_one(expected):
-    """A worker that was still at work on the first source's chunks must not give their results to the second's."""
+    """A worker that still processes chunks of the first source must not return their results for the second source."""
 
     async def cut_off():
         for chunk in reversed(CHUNKS):
@@ -114,7 +114,7 @@ async def test_a_source_that_fails_half_way_leaves_no_answer_to_the_next_one(exp
 
 
 async def test_workers_end_where_their_reader_fails():
-    """A chunk is still under way then: nothing waits for its result for ever."""
+    """A chunk is still in progress then, and no process waits for its result without limit."""
     pool = pools.CensusPool(SETTINGS, 2)
     try:
         async with aclosing(pool.classify(chunks())) as given:
@@ -144,7 +144,7 @@ asyncio.run(main())
 
 @pytest.mark.whole_only
 def test_workers_end_with_who_started_them_however_that_ends():
-    """SIGKILL: nobody could tell them."""
+    """After SIGKILL, the parent cannot notify its workers."""
     root = str(Path(__file__).resolve().parents[3])
     parent = subprocess.Popen([sys.executable, "-c", PARENT.format(root=root)], stdout=subprocess.PIPE)
     assert parent.stdout is not None

@@ -1,4 +1,4 @@
-"""The clock is a day or more ahead, or behind, in some nights: each conversation is in one report all the same."""
+"""The clock is a day or more ahead or behind in some nights, and each conversation is in exactly one report."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ RIGHT = timedelta(0)
 
 
 class Clocked(Nights):
-    """Nights that are as late as the clock says: ``wrong`` by so much."""
+    """Nights at the time of the clock, which is off by ``wrong``."""
 
     async def graded_at(self, day: int, wrong: timedelta) -> NightlyReport:
-        """What the schedule starts on a day, five minutes after two o'clock by the clock."""
+        """Grade the night that the schedule starts on a day, at 02:05 by the clock."""
         shown = NIGHT + day * DAY + wrong + timedelta(minutes=5)
         due_at: datetime = compute_previous_due_at(shown, self.settings)
         context = self.wired((due_at - NIGHT) // DAY)
@@ -55,7 +55,10 @@ COURSES = {
 @pytest.mark.a_slice(2)
 @pytest.mark.whole_only
 async def test_each_conversation_is_graded_once_whatever_the_clock_did(nights, course):
-    """Ten come each day. Once the clock was right for two nights, all but those of the last hours are in a report."""
+    """Ten conversations arrive each day.
+
+    After two nights with a correct clock, a report contains all but the latest.
+    """
     for day, wrong in enumerate(course):
         nights.append(*(talk(100 * day + number, hours=2 - 24 * day) for number in range(10)))
         await nights.graded_at(day, wrong)
@@ -66,7 +69,7 @@ async def test_each_conversation_is_graded_once_whatever_the_clock_did(nights, c
 
 @pytest.mark.whole_only
 async def test_a_night_whose_report_is_from_the_future_says_so(nights, snapshot):
-    """The clock was a day ahead: what is due now was graded then, without what came since."""
+    """The clock was a day ahead: the night that is due now was graded then, without later conversations."""
     for day, wrong in enumerate((RIGHT, DAY)):
         nights.append(talk(day, hours=2 - 24 * day))
         await nights.graded_at(day, wrong)

@@ -1,4 +1,4 @@
-"""Nights are the intervals between the times at which Prefect's own schedule starts them, in every time zone."""
+"""Nights are the intervals between the times at which Prefect's schedule starts them, in every time zone."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def night(zone: str, hour: int = 2) -> NightlySettings:
 def list_scheduled_times(
     zone: str, line: str, since: datetime = YEAR[0], until: datetime = YEAR[1]
 ) -> list[datetime]:
-    """When Prefect's server starts a run."""
+    """Return the times at which Prefect's server starts a run."""
     dates = CronSchedule(cron=line, timezone=zone)._get_dates_generator(start=since, end=until)
     return [datetime.fromtimestamp(moment.timestamp(), UTC) for moment in dates]
 
 
 @cache
 def changes_of(zone: str) -> list[datetime]:
-    """The clock changes of the year, to the half hour."""
+    """Return the clock changes of the year, to the half hour."""
     steps = [YEAR[0] + timedelta(minutes=30 * number) for number in range(1, 2 * 8760)]
     zone_info = ZoneInfo(zone)
     return [
@@ -68,7 +68,7 @@ def changes_of(zone: str) -> list[datetime]:
 
 
 def test_thirty_zones_are_tried_with_the_prefect_that_the_schedules_were_measured_with():
-    """If this fails after an upgrade, the tests below say whether its schedules are still the same."""
+    """If this test fails after an upgrade, the tests below show whether Prefect's schedules are still the same."""
     assert len(set(ZONES)) == 30
     assert prefect.__version__.startswith("3.8.")
 
@@ -76,7 +76,7 @@ def test_thirty_zones_are_tried_with_the_prefect_that_the_schedules_were_measure
 @pytest.mark.whole_only
 @pytest.mark.parametrize("zone", ZONES)
 def test_each_run_that_prefect_starts_has_a_night_of_its_own(zone):
-    """Also where the clock change skips or repeats the hour, and for each hour that a change can hit."""
+    """This is true if the clock change skips or repeats the hour, for each hour that a change can affect."""
     for begin in (YEAR[0], *(change - timedelta(days=3) for change in changes_of(zone))):
         for hour in (0, 1, 2, 3, 23):
             of_zone = night(zone, hour)
@@ -107,7 +107,7 @@ def test_each_moment_of_a_year_lies_in_exactly_one_night(zone):
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo"])
 def test_the_moments_around_a_clock_change_lie_in_exactly_one_night(zone):
-    """Every five minutes of the three days around each change of 2027."""
+    """The test checks every five minutes of the three days around each change of 2027."""
     for hour in range(4):
         of_zone = night(zone, hour)
         for change in changes_of(zone):
@@ -130,7 +130,7 @@ def nights(tmp_path):
 async def test_the_nights_around_both_clock_changes_are_graded_once_each_and_the_digest_does_not_doubt(
     nights, tmp_path, zone
 ):
-    """As Prefect starts them at the default hour; a user asks every three hours."""
+    """Prefect starts the nights at the default hour, and a user sends a question every three hours."""
     nights.settings = nights.settings.model_copy(update={"time_zone": zone})
     number, reports = 0, []
     for change in changes_of(zone):
@@ -161,7 +161,7 @@ async def test_the_nights_around_both_clock_changes_are_graded_once_each_and_the
     ],
 )
 def test_each_due_time_of_a_year_has_a_digest_of_its_own_and_each_machine_gives_it_the_same_id(zone):
-    """Twice a day, and at two o'clock, which clock changes skip and repeat."""
+    """The times are twice a day, and at two o'clock, which clock changes skip and repeat."""
     for line in ("0 2 * * *", "0 7,19 * * *"):
         runs = list_scheduled_times(zone, line)
         ids = [build_digest_id("bot", run) for run in runs]

@@ -1,4 +1,4 @@
-"""What counts as graded, as failed and as severe, and what a fault of reading is called."""
+"""Which replies count as graded, failed and severe, and the names of read errors."""
 
 from __future__ import annotations
 
@@ -83,7 +83,10 @@ def grader_of(severity: Severity, gold: tuple[GoldCase, ...] = ()) -> TrafficGra
 
 
 def severe_of(*replies: str, severity: Severity = Severity.MAJOR, gold: tuple[GoldCase, ...] = ()) -> Rate:
-    """Of a night of 1,000 conversations, 30 of which disclose something; each reply is a sampled conversation."""
+    """Return the severe rate of a night of 1,000 conversations, 30 with a disclosure.
+
+    Each reply is a sampled conversation.
+    """
     grader = grader_of(severity, gold)
     talks = [conversation(reply).model_copy(update={"id": f"t{number}"}) for number, reply in enumerate(replies)]
     assessments = {
@@ -96,14 +99,14 @@ def severe_of(*replies: str, severity: Severity = Severity.MAJOR, gold: tuple[Go
 
 @pytest.mark.parametrize(("gold", "row"), [((), "traffic"), ((GOLD,), "case")], ids=["unknown", "of the suite"])
 def test_a_live_reply_says_whether_the_suite_or_a_setting_made_it_so_severe(gold, row):
-    """A failure without a rule of its own names the source of its severity."""
+    """A failure without its own minimum severity reports whether the suite or a setting gives its severity."""
     talk = conversation("You have 45 days.")
     [turn] = grader_of(Severity.CRITICAL, gold).grade_turns(talk, talk, "night-1")
     assert (turn.result.assessment.severity, turn.result.assessment.policy_row) == (3, row)
 
 
 async def test_a_judges_grade_does_not_change_the_source_of_the_severity():
-    """A reply that rules leave open is assessed once more, here with the reason why no judge was asked."""
+    """A reply that the rules leave open is assessed again, here with the reason why no judge was asked."""
     talk = conversation("You have 45 days.")
     [turn] = grader_of(Severity.CRITICAL).grade_turns(talk, talk, "night-1")
     plan = JudgePlan(family_policy=FamilyPolicy(target="demo"), why_off="no key")
@@ -113,7 +116,7 @@ async def test_a_judges_grade_does_not_change_the_source_of_the_severity():
 
 
 def test_census_counts_are_not_estimated_from_the_sample():
-    """Every second one of the sample discloses something, some with an error besides: it is 3 % all the same."""
+    """Every second sampled conversation has a disclosure, some also an error, but the rate is 3 %."""
     found = severe_of(*[LEAK, f"{ERROR}\n{LEAK}", PLAIN_REPLY, PLAIN_REPLY] * 5)
     assert isinstance(found, RateEstimate)
     assert found.is_counted_not_estimated
@@ -121,7 +124,7 @@ def test_census_counts_are_not_estimated_from_the_sample():
 
 
 def test_grave_facts_come_on_top_of_what_was_counted():
-    """Of the facts only the sample tells: the interval is theirs, and lies above what was counted."""
+    """Only the sample contains severe wrong facts: the interval is theirs, and is above the counted rate."""
     right, wrong = "You have 30 days.", "You have 45 days."
     found = severe_of(*[LEAK] * 10, *[right] * 45, *[wrong] * 5, gold=(GOLD,))
     assert isinstance(found, RateEstimate)

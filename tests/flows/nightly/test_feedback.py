@@ -1,4 +1,4 @@
-"""Scores of a night stand beside the conversations in LangSmith: once, and a fault there never loses the nightly run."""
+"""Scores of a night are written to LangSmith once, and an error there never fails the night."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEY = "lsv2_pt_hush"
 
 
 def run(number: int, reply: str) -> dict[str, Any]:
-    """A root run that ended an hour before the night did."""
+    """Build a root run that ended an hour before the night."""
     start = NIGHT - timedelta(hours=1) + timedelta(seconds=number)
     return {
         "id": str(uuid.UUID(int=number + 1)),
@@ -48,7 +48,7 @@ def slack():
 
 
 async def no_pause(_seconds: float) -> None:
-    """Tries again at once."""
+    """Retry at once."""
 
 
 @pytest.fixture
@@ -65,20 +65,20 @@ def nights(tmp_path, slack, langsmith):
 
 
 def given(server: LangSmithServer) -> dict[tuple[int, str], float]:
-    """Scores by the run's number and what was scored."""
+    """Return the scores by run number and score name."""
     return {(uuid.UUID(one["run_id"]).int - 1, one["key"]): one["score"] for one in server.feedback.values()}
 
 
 @pytest.mark.whole_only
 async def test_a_conversation_gets_the_scores_that_are_known_of_it(nights, langsmith):
-    """No fact of the other two was checked: nobody can say that they are correct."""
+    """No fact of the other two conversations was checked, so they get no score for correctness."""
     await nights.grade()
     assert given(langsmith) == {(1, "lookout_correct"): 0.0, (1, "lookout_severity"): 0.0}
     assert "asha.verma" not in json.dumps(list(langsmith.feedback.values()))
 
 
 async def test_written_again_it_is_the_same_scores(nights, langsmith, monkeypatch):
-    """Killed between the scores and the report's keeping, the night gives them once more."""
+    """A night that is killed between writing the scores and storing the report writes the same scores again."""
     monkeypatch.setattr("flows.nightly.checkpoint.NightlyCheckpoint.store_report_and_finish", _killed)
     with pytest.raises(KeyboardInterrupt):
         await nights.grade()

@@ -1,4 +1,4 @@
-"""A night over a log in which every known form stands: each is graded, and what cannot be used is counted by reason."""
+"""A night over a log with every known format: each entry is graded, and unusable entries are counted by reason."""
 
 from __future__ import annotations
 

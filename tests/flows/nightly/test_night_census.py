@@ -1,4 +1,4 @@
-"""Every conversation of a night is checked: an error burst that no sample would show alerts, and recovers."""
+"""Every conversation of a night is checked: a burst of errors that a sample could miss alerts, and recovers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def slack():
 
 @pytest.fixture
 def nights(tmp_path, slack):
-    """A night as most have it: ten conversations are sampled."""
+    """Return nights with the usual settings: ten conversations are sampled."""
     (tmp_path / "data").mkdir()
     return Nights(
         tmp_path,
@@ -36,7 +36,7 @@ def nights(tmp_path, slack):
 
 
 def day(number: int, count: int, errors: int, reply: str = ERROR) -> list[str]:
-    """The conversations of the day before a night; the errors are those in the middle, a minute apart."""
+    """Write the conversations of the day before a night. The errors are in the middle, a minute apart."""
     begin = (count - errors) // 2
     return [
         talk(
@@ -85,7 +85,7 @@ async def test_census_counts_outlive_the_checkpoint_without_personal_data(nights
 
 @pytest.mark.whole_only
 async def test_an_error_burst_is_one_alert_and_over_when_it_is_over(nights, slack, snapshot):
-    """140 of 552 replies of one day were a provider's errors; no sample of ten need show one."""
+    """140 of 552 replies of one day were a provider's errors. A sample of ten may contain none."""
     for number, errors in enumerate((0, 0, 140, 0, 0)):
         nights.append(*day(number, 552, errors))
         await nights.grade(number)
@@ -100,7 +100,7 @@ async def test_an_error_burst_is_one_alert_and_over_when_it_is_over(nights, slac
 
 @pytest.mark.whole_only
 async def test_a_burst_of_errors_is_no_second_drift(nights, slack):
-    """Also where so many are sampled that the sample alone would have drifted."""
+    """No second drift is reported even if the large sample alone shows a drift."""
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 200})}
     )
@@ -113,7 +113,7 @@ async def test_a_burst_of_errors_is_no_second_drift(nights, slack):
 
 @pytest.mark.whole_only
 async def test_a_rate_that_multiplies_is_worse(nights, slack, snapshot):
-    """0.2 % → 2.5 % is worse, once, even for those who acknowledged; a similar rate is not."""
+    """An increase from 0.2 % to 2.5 % is reported once as worse, even if acknowledged. A similar rate is not."""
     for number, errors in enumerate((1, 2, 14, 15, 13)):
         nights.append(*day(number, 552, errors))
         await nights.grade(number)
@@ -126,7 +126,7 @@ async def test_a_rate_that_multiplies_is_worse(nights, slack, snapshot):
 
 @pytest.mark.whole_only
 async def test_one_of_many_that_is_not_seen_in_a_small_night_is_not_over(nights, slack):
-    """Five of 552 and then none of 40: that proves nothing; none of 600 more does."""
+    """After five of 552, none of 40 proves nothing, but none of 600 more does."""
     for number, (count, errors) in enumerate(((552, 5), (40, 0), (600, 0))):
         nights.append(*day(number, count, errors))
         await nights.grade(number)
@@ -137,7 +137,7 @@ async def test_one_of_many_that_is_not_seen_in_a_small_night_is_not_over(nights,
 
 @pytest.mark.whole_only
 async def test_a_night_that_cannot_be_read_resolves_nothing(nights, slack, tmp_path):
-    """The half of a night that was read had no error; nobody knows of the other."""
+    """The half of the night that could be read had no error, but the other half is unknown."""
     nights.append(*day(0, 552, 140))
     await nights.grade()
     nights.sources["other"] = file_source(tmp_path / "away.jsonl")
@@ -150,7 +150,10 @@ async def test_a_night_that_cannot_be_read_resolves_nothing(nights, slack, tmp_p
 
 @pytest.mark.whole_only
 async def test_refusals_alert_when_there_are_many_more_than_usual_and_recover(nights, slack, snapshot):
-    """A rate of its own, and no failure: 3 % of refusals are no incident, 20 % are, and 3 % are the end of it."""
+    """Refusals have their own rate and are not failures.
+
+    3 % of refusals open no incident, 20 % open one, and 3 % resolve it.
+    """
     refused = "I'm sorry, I can't help with that request."
     for number, refusals in enumerate((9, 11, 8, 60, 63, 10)):
         nights.append(*day(number, 300, refusals, refused))
@@ -165,7 +168,7 @@ async def test_refusals_alert_when_there_are_many_more_than_usual_and_recover(ni
 
 
 async def test_messages_without_an_answer_are_an_incident_of_their_own(nights, slack, snapshot):
-    """No answer is not a wrong one: nothing is said about what the application said."""
+    """A missing answer is not a wrong answer, so it is reported separately."""
     silent = [
         {"question": "How long is the waiting period?", "answer": PLAIN_REPLY},
         {"question": "And for teeth?"},

@@ -1,4 +1,4 @@
-"""A night with a judge: batches with canaries over a local provider, or without one only what rules can tell."""
+"""A night with a judge in batches with canaries at a local provider, and a night with only rules."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def nights(tmp_path, slack, monkeypatch):
 
 
 def asked(number: int, reply: str = PLAIN_REPLY, **changes: object) -> str:
-    """A conversation whose reply was made from a passage."""
+    """Build a conversation whose reply is based on a passage."""
     return talk(
         number, reply, turns=[{"question": "How long do I have?", "answer": reply, "context": [PASSAGE]}], **changes
     )

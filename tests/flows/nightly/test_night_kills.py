@@ -1,4 +1,4 @@
-"""A night that is killed anywhere, again and again, comes to what it would have come to, once."""
+"""A night that is killed repeatedly at any point produces the same result as an undisturbed night, exactly once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.soak.forked_process import forked
 from tests.warehouse.temporary_stores import store_in
 
 KILLS = 5
-"""At least so many in each story."""
+"""Minimum number of kills in each test."""
 PASSAGE = "The grace period: a customer has thirty days to renew the policy."
 STEPS = (
     "flows.nightly.checkpoint.write_atomically",
@@ -30,7 +30,7 @@ STEPS = (
     "warehouse.journal.journal.Journal.append_outbox",
     "warehouse.database.store.Store.load_pending",
 )
-"""Around each call of these a process can die: before it, or when it is done and nobody knows yet."""
+"""Functions at which a process can die: before the call, or after it and before the result is known."""
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def conversation(number: int) -> str:
 @pytest.mark.a_slice(1)
 @pytest.mark.whole_only
 def test_killed_at_random_points_it_comes_to_one_report_and_each_message_once(nights, seed):
-    """SIGKILL around what it keeps, a random one each time, until the night is done."""
+    """SIGKILL hits a random point before or after a stored step each time, until the night is complete."""
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 15})}
     )
@@ -86,7 +86,7 @@ def test_killed_at_random_points_it_comes_to_one_report_and_each_message_once(ni
 
 
 def _as_another_process(nights: Nights, attempt: int) -> None:
-    """Segments of two processes never have one name, and time goes by in between."""
+    """Simulate another process: it has other segment names, and time has passed."""
     nights.testbed.skip(seconds=30)
     nights.testbed.store = store_in(nights.folder / "data", seed=100 + attempt, clock=nights.testbed)
 
@@ -96,13 +96,13 @@ def _leaks(samples: set[tuple[str, ...]]) -> int:
 
 
 def nights_rows(nights: Nights) -> tuple[str, ...]:
-    """The ids that the journal holds as sampled."""
+    """Return the ids of sampled conversations in the journal."""
     checkpoint = NightlyRun(nights.wired())._checkpoint
     return tuple(sorted(row.id for row in checkpoint.load_sample()))
 
 
 def _worker(nights: Nights, dies_at: int | None):
-    """A process that grades the night, and is gone at its ``dies_at``-th step."""
+    """Start a process that grades the night and is killed at step ``dies_at``."""
 
     def job(_say: object) -> None:
         steps = iter(range(1, 10_000))

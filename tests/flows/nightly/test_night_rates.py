@@ -1,4 +1,4 @@
-"""A rate covers what was graded for it, and says so: judges that do not speak, judges that err, the gold set."""
+"""A rate states which replies it covers: judges that do not answer, judges with errors, the gold set."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def a_night(nights: Nights, night: int, *, wrong: int, of: int = 60) -> None:
 
 
 async def test_without_a_judge_nobody_says_how_many_answers_are_wrong(nights, snapshot):
-    """286 of 300 conversations had no fact checked: 14 were failed by rule."""
+    """Of 300 conversations, 286 had no fact check, and 14 failed by rule. The rate of wrong answers is unknown."""
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 300})}
     )
@@ -81,7 +81,7 @@ async def test_without_a_judge_nobody_says_how_many_answers_are_wrong(nights, sn
 
 
 async def test_a_question_of_the_gold_set_is_graded_against_it_without_any_judge(nights, snapshot):
-    """Equal but for case, spaces and the mark at the end; what was said before makes another question."""
+    """The question may differ in case, spaces and final punctuation. Earlier turns make it another question."""
     (nights.folder / "suite.jsonl").write_text(GRACE.model_dump_json() + "\n", encoding="utf-8")
     question = "how many days do I have  to renew"
     nights.append(
@@ -122,7 +122,7 @@ async def test_a_few_gold_questions_do_not_speak_for_all_traffic(nights, snapsho
 
 
 class CourseNight(NamedTuple):
-    """How many of 60 replies are wrong, how the judge's provider fails, and whether the judge passes everything."""
+    """The number of wrong replies out of 60, the provider's fault, and whether the judge passes everything."""
 
     wrong: int
     fault: str | None = None
@@ -138,12 +138,12 @@ COURSE = (
     CourseNight(wrong=27),
     *[CourseNight(wrong=1)] * 3,
 )
-"""Quality drifts; the judge's provider fails, and then the judge passes everything; in the end all is well again."""
+"""Quality drifts, then the judge's provider fails, then the judge passes everything. The last nights are normal."""
 LAST_BEFORE_FAULTS, HTTP_500, RESET, VOID, JUDGED_AGAIN = range(5, 10)
 
 
 class GradedNight(NamedTuple):
-    """What a night of the course came to: its report, its messages and its stored alerts."""
+    """The result of a night of the course: its report, its messages and its stored alerts."""
 
     report: NightlyReport
     messages: list[Posted]
@@ -152,7 +152,7 @@ class GradedNight(NamedTuple):
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    """The nights of `COURSE` on one warehouse, graded once for all tests that look at them."""
+    """Grade the nights of `COURSE` in one warehouse, once for all tests that read them."""
     folder = tmp_path_factory.mktemp("course")
     (folder / "data").mkdir()
     with SlackServer() as slack, AnthropicServer() as provider, pytest.MonkeyPatch.context() as patch:
@@ -174,13 +174,13 @@ def course(tmp_path_factory):
 
 
 def reasons(nights: Sequence[GradedNight], kind: IncidentKind) -> list[NotifyReason]:
-    """Why each message about incidents of a kind was sent in these nights."""
+    """Return the reason of each message about incidents of a kind in these nights."""
     return [alert.reason for night in nights for alert in night.alerts if alert.kind is kind]
 
 
 @pytest.mark.whole_only
 def test_quality_that_drifts_is_one_alert(course):
-    """Two nights of 45 % after four of 1.7 %."""
+    """Two nights with 45 % follow four nights with 1.7 %."""
     drifted = [night.report.drift_reading.drifted for night in course[: LAST_BEFORE_FAULTS + 1]]
     assert drifted[:4] == [False] * 4
     assert drifted[-1]
@@ -190,7 +190,10 @@ def test_quality_that_drifts_is_one_alert(course):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("fault", [HTTP_500, RESET], ids=["500", "reset"])
 def test_a_judge_that_does_not_answer_makes_rates_unknown_and_recovers_nothing(course, fault):
-    """The judge's API fails while 45 % is wrong: nothing is better, and its owners are notified once."""
+    """The judge's API fails while 45 % of replies are wrong, and no incident is resolved.
+
+    The judge's owners are notified once.
+    """
     report = course[fault].report
     assert isinstance(report.failed, RateUnknown)
     assert (report.facts.total, report.judging.judged, report.judging.needed_judge_count) == (0, 0, 60)
@@ -201,7 +204,7 @@ def test_a_judge_that_does_not_answer_makes_rates_unknown_and_recovers_nothing(c
 
 @pytest.mark.whole_only
 def test_a_judge_that_answers_again_ends_its_fault_and_the_drift_goes_on(course, snapshot):
-    """One fault over both nights without the judge."""
+    """Both nights without the judge have one fault."""
     back = course[JUDGED_AGAIN].report
     assert back.drift_reading is not None
     assert back.drift_reading.drifted
@@ -228,7 +231,7 @@ def test_a_void_judge_makes_rates_unknown_and_leaves_the_drift_as_it_was(course,
 
 
 def test_a_rate_that_is_back_ends_the_drift_with_the_rates_in_words(course, snapshot):
-    """The drift is one incident from its first night to its end, whatever the judge did in between."""
+    """The drift is one incident from its first night to its end, although the judge failed in between."""
     report = course[-1].report
     assert report.drift_reading is not None
     assert not report.drift_reading.drifted
@@ -261,7 +264,7 @@ async def test_a_judge_that_answers_some_alerts_and_its_rate_says_how_many(night
 
 
 class Erring(RuleJudge):
-    """Passes 30 of 100 wrong answers and fails 20 of 100 right ones; its canaries it knows."""
+    """A judge that passes 30 of 100 wrong answers and fails 20 of 100 right ones. It recognises its canaries."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -280,7 +283,7 @@ class Erring(RuleJudge):
 
 @pytest.mark.whole_only
 async def test_reviews_correct_the_next_nights_rate_though_all_was_sampled(nights):
-    """The truth is 17 %; the judge says about 28 %."""
+    """The true rate is 17 %, and the judge reports about 28 %."""
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"rate": 1.0, "number": None})}
     )
@@ -303,7 +306,7 @@ async def test_reviews_correct_the_next_nights_rate_though_all_was_sampled(night
 
 
 def _review(nights: Nights, report) -> None:
-    """A person looks at every answer, as `lookout review` keeps it."""
+    """Review every answer as a person, with the records of `lookout review`."""
     nights.testbed.store.load_pending(5)
     rows = nights.loaded(f"select case_id from assessments where run_id = '{report.run_id}'")
     labels = [

@@ -1,4 +1,4 @@
-"""A night of an agent's finished jobs: each report that is one is rated, beside what rules find in it."""
+"""A night of an agent's finished jobs: each valid report gets a rating, in addition to the grades by rule."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ ASTRAY = GOOD | {
 
 
 def job(number: int, report: object, **changes: Any) -> str:
-    """A finished job as a service stores it."""
+    """Return a finished job as a service stores it."""
     ended = NIGHT - timedelta(hours=2) + timedelta(seconds=number)
     row = {
         "id": f"job-{number}",
@@ -188,7 +188,7 @@ async def test_personal_data_in_issue_steps_and_report_is_not_stored(nights: Nig
 
 
 async def test_a_night_reads_production_s_export_with_production_s_key(tmp_path, slack, provider, monkeypatch):
-    """Stored jobs over HTTP, as configured: ten of them are sampled at 02:00, and the agent is asked nothing."""
+    """Stored jobs are read over HTTP, and ten are sampled at 02:00. The agent gets no question."""
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-1")
     with_key(monkeypatch)
     monkeypatch.setenv("PRODUCTION_KEY", "a-key")
@@ -227,7 +227,7 @@ async def test_a_night_reads_production_s_export_with_production_s_key(tmp_path,
 
 
 def production_run(number: int, report: object) -> dict[str, Any]:
-    """A finished job as LangSmith stores it: its issue in the inputs, its report in the outputs."""
+    """Return a finished job as LangSmith stores it: the issue is in the inputs, the report in the outputs."""
     start = NIGHT - timedelta(hours=1) + timedelta(seconds=number)
     issue = json.loads(job(number, report))
     return {
@@ -244,7 +244,7 @@ def production_run(number: int, report: object) -> dict[str, Any]:
 async def test_ratings_of_production_jobs_are_written_back_and_a_low_average_alerts(
     nights: Nights, provider: AnthropicServer, slack: SlackServer
 ):
-    """Ten jobs in LangSmith, rated 2 of 5: each gets its rating and criteria in LangSmith, and the average alerts."""
+    """Ten jobs in LangSmith are rated 2 of 5. LangSmith gets each rating with its criteria, and the average alerts."""
     reports = [production_run(number, GOOD) for number in range(10)]
     with LangSmithServer(reports, key="lsv2_pt_hush") as langsmith:
         settings = {"kind": "langsmith", "project": "bot", "api_url": langsmith.url}

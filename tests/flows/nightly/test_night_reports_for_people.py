@@ -1,4 +1,4 @@
-"""What a night leaves for people: a page and Markdown in its folder, linked in every message about it."""
+"""The reports of a night for people: an HTML page and Markdown in its folder, linked in every message about it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def slack(monkeypatch):
 
 
 async def grade_night(tmp_path, slack, **alerts):
-    """Grade the night of ``ROWS``; return the configuration, the context and the report."""
+    """Grade the night of ``ROWS``. Return the configuration, the context and the report."""
     (tmp_path / "turns.jsonl").write_text("".join(ROWS), encoding="utf-8")
     reached = {"slack_api_url": slack.api_url, "slack_channel": "C0ALERTS"}
     values = configure(tmp_path, (PERIOD, DIMMER)) | {"alerts": reached | alerts}

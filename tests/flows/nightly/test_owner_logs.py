@@ -1,4 +1,4 @@
-"""Nights of logs as owners have them: question and answer in a row, the suite beside it, no judge, default sampling."""
+"""Nights of typical owners' logs: rows of questions and answers, a suite, no judge, default sampling."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PROVIDER_ERROR = "Error: 503 Service Unavailable, no healthy upstream"
 
 
 def row(number: int, question: str, answer: str, **fields: object) -> str:
-    """Return a line of the log: one question, its answer and when that was given."""
+    """Return a line of the log: one question, its answer and the time of the answer."""
     at = NIGHT - timedelta(hours=1) - timedelta(seconds=number)
     value = {"id": f"r{number}", "ts": at.isoformat(), "question": question, "answer": answer}
     return json.dumps(value | fields, ensure_ascii=False) + "\n"
@@ -55,7 +55,7 @@ async def grade(
 
 
 def count_found(report: NightlyReport) -> dict[CensusKind, int]:
-    """Return how many conversations show each kind."""
+    """Return the number of conversations with a finding of each kind."""
     return {rate.kind: rate.found for rate in report.census if rate.found}
 
 
@@ -116,7 +116,7 @@ CITING = {"graders": {"citation_required": True}}
 
 
 def find_failures(report: NightlyReport) -> dict[FailureKind, int]:
-    """Return how many sampled conversations failed in each way."""
+    """Return the number of failed sampled conversations for each failure kind."""
     return {rate.kind: rate.failures for rate in report.kinds}
 
 

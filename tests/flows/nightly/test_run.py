@@ -1,4 +1,4 @@
-"""A night from the log to the message: each conversation once, each night's report once, no personal data stored."""
+"""A night from the log to the message: each conversation and each report once, without stored personal data."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def test_a_night_reads_draws_grades_and_reports(nights, slack):
 
 
 async def test_a_failed_night_recovers_once_a_later_one_is_graded(nights, slack):
-    """A verification that ran well in between knows nothing of it."""
+    """A successful verification in between does not resolve the failed night."""
     nights.append(*(talk(number) for number in range(20)))
     await notify_fault(nights.wired().notifier, Fault("SourceUnavailable", "the bucket is away"))
     verified = nights.testbed.notifier("run-1")
@@ -91,7 +91,7 @@ async def test_only_sampled_conversations_keep_their_texts(nights):
 
 @pytest.mark.whole_only
 async def test_a_second_night_takes_only_what_is_new_and_what_came_late_once(nights):
-    """T5."""
+    """This is requirement T5."""
     nights.append(*(talk(number) for number in range(10)))
     await nights.grade()
     nights.append(talk(50, hours=20), *(talk(number, hours=-3) for number in range(100, 104)))
@@ -184,7 +184,7 @@ def personal(number: int) -> str:
 
 @pytest.mark.parametrize("mode", [PrivacyMode.REDACT, PrivacyMode.PSEUDONYMISE])
 async def test_no_personal_data_is_stored_or_sent(nights, slack, mode):
-    """Every byte of the data folder: journal, warehouse, notes, reports; and what Slack got."""
+    """The test checks every byte of the data folder (journal, warehouse, notes, reports) and Slack's messages."""
     nights.settings = nights.settings.model_copy(update={"privacy": mode})
     nights.append(personal(1), "{my mail is asha.verma.1987@gmail.com\n", talk(2, id="asha.verma.1987@gmail.com"))
     report = await nights.grade()
@@ -224,7 +224,7 @@ async def test_disclosures_are_one_incident_of_their_kind_with_their_share_in_it
 
 @pytest.mark.whole_only
 async def test_a_week_without_it_a_kind_of_failure_is_over(nights, slack, snapshot):
-    """One of one, and then none of one: a single night without it proves nothing."""
+    """A single night without the failure proves nothing, because the counts are one of one and none of one."""
     nights.append(talk(1, LEAK))
     await nights.grade()
     for number in range(1, 9):
@@ -247,7 +247,7 @@ async def test_an_empty_night_alerts_and_recovers_with_the_next(nights, slack, s
 
 
 async def test_an_upward_drift_names_its_start(nights, slack):
-    """T6."""
+    """This is requirement T6."""
     for number in range(8):
         wrong = number >= 4
         lines = (
@@ -272,7 +272,7 @@ def _drifting(number: int, *, wrong: bool) -> tuple[str, ...]:
 
 
 async def test_the_quality_of_questions_is_in_the_report(nights):
-    """T7."""
+    """This is requirement T7."""
     question = {"question": "What of it?", "answer": "Which plan do you mean?", "is_question": True}
     nights.append(
         talk(1, turns=[question | {"feedback": "up"}, {"question": "Gold", "answer": PLAIN_REPLY}]),
@@ -284,7 +284,7 @@ async def test_the_quality_of_questions_is_in_the_report(nights):
 
 
 async def test_questions_are_recognised_by_their_wording_and_counted_in_every_conversation(nights, snapshot):
-    """Sampled or not: ten of sixty are sampled, and thumbs below the others count as well."""
+    """All questions are counted although only ten of sixty are sampled. Thumbs on the others count as well."""
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 10})}
     )
@@ -306,7 +306,7 @@ async def test_questions_are_recognised_by_their_wording_and_counted_in_every_co
 
 
 async def test_an_unusable_item_is_reported_in_its_own_night_only(nights, slack):
-    """Twelve nights over a log that is never cut: the bad lines of one day are no news of the others."""
+    """In twelve nights over a log that is never truncated, each bad line is reported only for its own day."""
     for number in range(12):
         nights.append(talk(number, hours=-24 * number + 2))
         if number == 3:
@@ -367,7 +367,7 @@ def _cut(**_: object) -> None:
 
 
 async def test_the_state_read_back_to_resume_is_the_state_that_the_run_had(nights, monkeypatch):
-    """Everything that later steps use survives the journal, so a resumed run says what an unbroken one says."""
+    """The journal preserves everything that later steps use, so a resumed run has the result of an unbroken run."""
     nights.append(*(talk(number, LEAK if number == 3 else PLAIN_REPLY) for number in range(6)))
     states = []
 
@@ -385,7 +385,7 @@ async def test_the_state_read_back_to_resume_is_the_state_that_the_run_had(night
 
 
 async def test_only_the_start_of_a_run_reads_the_journal(nights, monkeypatch):
-    """It looks for a report and for a state to resume; each step passes its state to the next one in memory."""
+    """The start looks for a report and for a state to resume. Later, each step passes its state on in memory."""
     nights.append(*(talk(number) for number in range(6)))
     reads, read_run = [], Journal.read_run
     monkeypatch.setattr(Journal, "read_run", lambda journal, run: reads.append(run) or read_run(journal, run))

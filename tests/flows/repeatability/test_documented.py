@@ -1,4 +1,4 @@
-"""The output that docs/gate.md shows is what the command says of a suite whose noise is known."""
+"""The output in docs/gate.md is what the command prints for a suite with known noise."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ PAGE = Path(__file__).parents[3] / "docs" / "gate.md"
 
 
 def documented() -> str:
-    """A week of nights over 60 cases of which about one asking in 250 fails by chance, at the default gate."""
+    """Return a week of nights over 60 cases with the default gate.
+
+    About one answer in 250 fails by chance.
+    """
     noisy = noisy_suite(Random(10), severe=20, others=40, mean=0.004, concentration=2, builds=7)
     found = compute_repeatability(facts_of(noisy.suite), noisy.suite, noisy.repeats, GateSettings(), Random(10))
     return "\n".join(format_repeatability(found.model_copy(update={"sessions": 7})))
 
 
 def test_the_documented_output_is_the_commands_own():
-    """To renew it: `python -m tests.flows.repeatability.test_documented`, and paste."""
+    """To update the output, run `python -m tests.flows.repeatability.test_documented` and paste."""
     assert f"```\n{documented()}\n```" in PAGE.read_text(encoding="utf-8")
 
 

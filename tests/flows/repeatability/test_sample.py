@@ -1,4 +1,4 @@
-"""Which cases are asked twice: most of severity 3, of every type and language, and over the nights all of them."""
+"""The cases that are asked twice: mostly severity 3, every type and language, and over time all cases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.builders import NOON, gold_case
 
 
 def cases_of(counts):
-    """So many cases of each severity, of three types and two languages."""
+    """Return ``counts`` cases of each severity, of three types and two languages."""
     return tuple(
         gold_case(
             f"s{severity.value}-{number}",
@@ -33,7 +33,7 @@ COUNTS = st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
 
 @given(COUNTS, st.integers(0, 70), st.integers(0, 99))
 def test_the_sample_has_the_requested_number_of_distinct_cases(counts, count, seed):
-    """All of them, where there are fewer."""
+    """If there are fewer cases than requested, all are in the sample."""
     cases = cases_of(counts)
     found = sample_cases(cases, count, {}, Random(seed))
     assert len({case.id for case in found}) == len(found) == min(count, len(cases))
@@ -41,7 +41,7 @@ def test_the_sample_has_the_requested_number_of_distinct_cases(counts, count, se
 
 @given(st.integers(0, 99))
 def test_over_the_nights_every_case_has_its_turn_and_the_severe_ones_more_often(seed):
-    """Cases that were never asked come before those that were."""
+    """Cases that were never asked twice come before the others."""
     cases, random = cases_of((36, 36, 36)), Random(seed)
     asked: Counter[str] = Counter()
     last = {}
@@ -57,6 +57,6 @@ def test_over_the_nights_every_case_has_its_turn_and_the_severe_ones_more_often(
 
 
 def test_every_type_and_language_of_a_severity_is_in_one_night():
-    """No group waits for another to be through."""
+    """No group waits until another group is complete."""
     found = sample_cases(cases_of((0, 0, 30)), 6, {}, Random(3))
     assert len({(case.type, case.language) for case in found}) == 6

@@ -1,4 +1,4 @@
-"""A session from configuration to figures, against a real application over HTTP and a real warehouse."""
+"""A session from configuration to figures, with a real application over HTTP and a real warehouse."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WRONG = RIGHT.replace("24", "36")
 
 
 class DeployedChat(Chat):
-    """A chat that names its build, each time it is asked for it the next of ``builds``."""
+    """A chat that reports its build. Each request returns the next entry of ``builds``."""
 
     def __init__(self, *builds: str) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ def at_version(chat: Chat) -> str:
 
 @pytest.mark.whole_only
 def test_answers_that_differ_on_the_same_build_are_flips(tmp_path, snapshot):
-    """Each case is asked twice; one that is right once is a flip, and its figures can be asked for again."""
+    """Each case is asked twice. A case with one right answer is a flip, and its figures can be printed again."""
     with DeployedChat("a" * 40) as chat:
         path = watched(tmp_path, chat, cases=24, more=at_version(chat))
         chat.answers = (RIGHT,) * 8 + (WRONG,) + (RIGHT,) * 100
@@ -76,7 +76,7 @@ def test_answers_that_differ_on_the_same_build_are_flips(tmp_path, snapshot):
 
 
 def test_a_deploy_in_between_voids_the_pairs(tmp_path, snapshot):
-    """The build is read before and after: what may come of two builds is stored as void and counted nowhere."""
+    """The build is read before and after. Pairs that may come from two builds are stored as void and not counted."""
     with DeployedChat("a" * 40, "b" * 40) as chat:
         _, found = session_of(watched(tmp_path, chat, more=at_version(chat)))
     assert found.void == snapshot(name="void")
@@ -87,7 +87,7 @@ def test_a_deploy_in_between_voids_the_pairs(tmp_path, snapshot):
 
 
 def test_a_page_that_names_no_build_is_measured_all_the_same(tmp_path):
-    """Nothing can be compared before and after, and nothing is made up of it."""
+    """Without a build, nothing is compared before and after, and no build is assumed."""
     with Chat() as chat:
         _, found = session_of(watched(tmp_path, chat), 2)
     assert (found.commit, found.void, len(found.cases), found.sampled) == (None, "", 2, 2)
@@ -95,7 +95,7 @@ def test_a_page_that_names_no_build_is_measured_all_the_same(tmp_path):
 
 
 def test_an_application_that_is_away_is_no_pair(tmp_path):
-    """What was not asked is neither right nor wrong, and the session says why it stopped."""
+    """A case that was not asked is neither right nor wrong, and the session gives the reason why it stopped."""
     with Chat() as chat:
         path = watched(tmp_path, chat, cases=8)
     _, found = session_of(path)
@@ -104,7 +104,7 @@ def test_an_application_that_is_away_is_no_pair(tmp_path):
 
 
 def test_the_time_that_is_up_ends_the_session_between_pairs(tmp_path, snapshot):
-    """A limit asks no further cases; the pairs that are there count."""
+    """After the time limit, no more cases are asked, and the finished pairs count."""
     limit = "[targets.demo.repeatability]\nlimit_s = 1e-9\n"
     with Chat() as chat:
         _, found = session_of(watched(tmp_path, chat, more=limit))
@@ -121,7 +121,10 @@ def test_the_time_that_is_up_ends_the_session_between_pairs(tmp_path, snapshot):
     ],
 )
 def test_a_target_that_is_not_to_be_asked_twice_is_not(tmp_path, more, said):
-    """Off by its own key, or because it is an agent whose work costs: asked for by name, the reason is said."""
+    """The session is disabled by its setting, or because the target is an agent whose work has a cost.
+
+    The command for this target gives the reason.
+    """
     with Chat() as chat:
         path = watched(tmp_path, chat, more=more)
     if not more:
@@ -134,7 +137,7 @@ def test_a_target_that_is_not_to_be_asked_twice_is_not(tmp_path, more, said):
 
 
 def test_figures_of_nothing_are_no_data(tmp_path, snapshot):
-    """Where no case was ever asked twice there are no rates, and nothing is asked for them."""
+    """If no case was ever asked twice, the output has no rates, and no question is sent."""
     with Chat() as chat:
         context = build_repeatability_context(load_config(watched(tmp_path, chat)), "demo")
         lines = list(format_repeatability(compute_figures(context)))

@@ -1,4 +1,4 @@
-"""A run of a deployment that asks a target until it reads a line. Prints a line when it waits, and ``holding``."""
+"""A deployment run that holds a target until it reads a line. It prints a line when it waits, and ``holding``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Prefect's own scheduler and its service for late runs, step by step under a moved clock, with a database of their own.
+"""Prefect's scheduler and its service for late runs, step by step with a moved clock and a separate database.
 
-Its arguments are a folder with Prefect's database, the policy of missed runs, and how many days nobody ran anything. A
-deployment is registered as `lookout up` does, and Prefect schedules it. After the outage the late runs begin, the oldest
-first, as a worker takes them. Prints a JSON list (due time, name of the state) of every run that was due.
+The arguments are a folder with Prefect's database, the policy for missed runs, and the number of days without a
+worker. A deployment is registered as `lookout up` does, and Prefect schedules it. After the outage, the late runs
+begin, oldest first, as a worker takes them. The output is a JSON list (due time, name of the state) of every run
+that was due.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ SERVICES = (
     *("CANCELLATION_CLEANUP", "EVENT_PERSISTER", "EVENT_LOGGER", "FOREMAN", "LATE_RUNS", "PAUSE_EXPIRATIONS"),
     *("REPOSSESSOR", "SCHEDULER", "TASK_RUN_RECORDER", "TRIGGERS"),
 )
-"""They would write into the database beside the steps."""
+"""Background services that are disabled, because they would write into the database between the steps."""
 BEGIN = datetime(2027, 3, 1, 0, 30, tzinfo=UTC)
 
 

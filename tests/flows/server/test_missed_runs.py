@@ -1,4 +1,4 @@
-"""Of runs that were missed while no worker ran, the newest is run, by Prefect's own services under a moved clock."""
+"""Of the runs missed without a worker, the newest is run by Prefect's own services with a moved clock."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DAYS = 6
 
 
 def live_through(folder, policy: str) -> list[tuple[str, str]]:
-    """The runs that were due in an outage of six days, by due time."""
+    """Return the runs that were due in an outage of six days, by due time."""
     command = [
         sys.executable,
         "-m",
@@ -48,7 +48,7 @@ def live_through(folder, policy: str) -> list[tuple[str, str]]:
     ],
 )
 def test_after_an_outage_the_policy_decides_which_missed_runs_are_run(tmp_path, policy, ran):
-    """A worker was gone for six days, and Prefect's server went on: six runs are late."""
+    """No worker ran for six days while Prefect's server continued, so six runs are late."""
     assert prefect.__version__.startswith("3.8."), "the services' internals are called"
     runs = live_through(tmp_path / "home", policy)
     assert [due_at for due_at, state in runs if state == "Pass"] == ran
@@ -57,7 +57,7 @@ def test_after_an_outage_the_policy_decides_which_missed_runs_are_run(tmp_path, 
 
 @contextmanager
 def run_of(target: str, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """A process that asks ``target`` as a run of a deployment."""
+    """Start a process that asks ``target`` as a deployment run does."""
     with subprocess.Popen(
         [sys.executable, "-m", "tests.flows.server.holding_worker", target],
         cwd=ROOT,
@@ -75,7 +75,7 @@ def run_of(target: str, environment: Mapping[str, str]) -> Iterator[subprocess.P
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_target_is_asked_by_one_run_at_a_time_and_a_killed_run_frees_it(prefect_environment):
-    """On any machine: Prefect's server decides. Another target's run does not wait."""
+    """Prefect's server enforces the limit on any machine. Another target's run does not wait."""
     target = f"bot-{uuid.uuid4().hex[:6]}"
     with ExitStack() as stack:
         first, second, third, neighbour = (

@@ -1,4 +1,4 @@
-"""Prefect's server on Postgres: a flow of ours is scheduled, run, and recorded there."""
+"""Prefect's server on Postgres: a flow of Lookout is scheduled, run and recorded there."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tests.flows.few_cases import few_cases
 from tests.polling import wait_until
 
 PLAIN_USERS = ("postgres", "nobody")
-"""Postgres refuses to run as root."""
+"""Normal users of the system, because Postgres refuses to run as root."""
 PATIENCE_S = 480
 
 
 def plain_user():
-    """Arguments that make a process that of a plain user, where this one is root's; ``None`` where there is none."""
+    """Return arguments that run a process as a normal user instead of root, or ``None`` if no such user exists."""
     if os.geteuid() != 0:
         return {}
     known = {one.pw_name: one for one in pwd.getpwall()}
@@ -49,7 +49,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def database():
-    """The address of an empty database of a cluster that is thrown away."""
+    """Yield the address of an empty database in a temporary cluster."""
     who = plain_user()
     folder = Path(tempfile.mkdtemp(prefix="lookout-postgres-", dir="/tmp"))
     try:
@@ -93,7 +93,7 @@ def _listens(folder, port):
 
 @contextmanager
 def served(home, address):
-    """Prefect's server over this database; the environment of its clients."""
+    """Run Prefect's server with this database, and yield the environment of its clients."""
     url = address.replace("postgresql://", "postgresql+asyncpg://")
     variables = dict(os.environ) | {"PREFECT_SERVER_DATABASE_CONNECTION_URL": url}
     prefect_server.connect_or_start(None, home, environment=variables, start_timeout_s=PATIENCE_S, write_line=print)
@@ -105,7 +105,7 @@ def served(home, address):
 
 @contextmanager
 def runner(config, environment):
-    """The service with the runner of all deployments of a configuration, as `lookout up` has it."""
+    """Run the service with the runner for all deployments of a configuration, as `lookout up` does."""
     with (config.parent / "runner.log").open("wb") as log:
         process = subprocess.Popen(
             [
@@ -133,7 +133,7 @@ def runner(config, environment):
 
 
 def ended_runs(api):
-    """The runs of the log's follower that the watcher started and that have ended."""
+    """Return the ended runs of the log follower that the watcher started."""
     query = {
         "flow_runs": {"state": {"type": {"any_": ["COMPLETED", "FAILED", "CRASHED"]}}},
         "deployments": {"name": {"any_": ["follow-log"]}},

@@ -1,4 +1,4 @@
-"""A server is started once, found again, and stopped; a configured one that is silent is an error."""
+"""A server is started once, found again, and stopped. A configured server that does not answer is an error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.prefect_home import with_tables
 pytestmark = pytest.mark.prefect
 
 LISTENS, LOOPBACK = "0A", "0100007F"
-"""As /proc/net/tcp has them: a state, and 127.0.0.1 with its last byte first."""
+"""Values in the format of /proc/net/tcp: a state, and 127.0.0.1 with its last byte first."""
 
 
 def connect(home, environment, *, configured=None, said=None):
@@ -40,7 +40,7 @@ def connect(home, environment, *, configured=None, said=None):
 
 
 def listening_at(port: int) -> set[str]:
-    """The local addresses that listen on a port, as the kernel writes them."""
+    """Return the local addresses that listen on a port, in the kernel's format."""
     tables = [Path(f"/proc/net/{name}") for name in ("tcp", "tcp6")]
     rows = [line.split() for table in tables if table.exists() for line in table.read_text().splitlines()[1:]]
     ends = [row[1].split(":") for row in rows if row[3] == LISTENS]
@@ -49,7 +49,7 @@ def listening_at(port: int) -> set[str]:
 
 @pytest.mark.whole_only
 def test_local_servers_are_started_once_found_again_and_stopped(tmp_path):
-    """Of two data folders that start together, each gets a server of its own, which other machines do not reach."""
+    """Two data folders that start together each get their own server, which other machines cannot reach."""
     homes = [with_tables(tmp_path / "one"), tmp_path / "other"]
     environments, said = [{}, {}], []
     with ThreadPoolExecutor(2) as pool:
@@ -71,7 +71,7 @@ def test_local_servers_are_started_once_found_again_and_stopped(tmp_path):
 
 
 def test_a_start_that_takes_longer_than_announced_is_reported_again_and_again(tmp_path, monkeypatch, snapshot):
-    """A process that another run started as the server, and that never answers."""
+    """Another run started a process as the server, and the process never answers."""
     monkeypatch.setattr(prefect_server, "PROGRESS_INTERVAL_S", 0.5)
     port = find_free_port("127.0.0.1", 0)
     pretends = ("-c", "import time; time.sleep(600)", "prefect", "server", "start", "--port", str(port), "")
@@ -101,7 +101,7 @@ def test_a_start_that_takes_longer_than_announced_is_reported_again_and_again(tm
 
 @pytest.mark.whole_only
 def test_a_server_outlives_the_process_that_started_it(tmp_path):
-    """As under a supervisor that restarts it; `make soak` does it twenty times."""
+    """The starter is a process whose supervisor restarts it. `make soak` repeats this twenty times."""
     after = kill_while_it_starts(with_tables(tmp_path / "home"), kills=3, seed=18)
     assert max(map(len, after)) == len(after[-1]) == 1, after
     assert servers_of(tmp_path / "home") == []
@@ -112,7 +112,7 @@ def test_a_server_outlives_the_process_that_started_it(tmp_path):
 def test_another_folders_server_that_comes_up_on_the_chosen_port_first_is_not_taken_for_ones_own(
     tmp_path, monkeypatch, prefect_environment
 ):
-    """As one whose starter was killed does: nobody holds the choice of a port for it any more."""
+    """The other server's starter was killed, so no process reserves the port any more."""
     taken = int(prefect_environment["PREFECT_API_URL"].removesuffix("/api").rpartition(":")[2])
     chosen = prefect_server._choose_port
     chooses = [taken]
@@ -178,7 +178,7 @@ def test_an_unwritable_home_is_reported(tmp_path):
 
 
 def test_a_local_server_deletes_runs_that_ended_long_ago(monkeypatch, tmp_path):
-    """Prefect keeps them for ever by default; its own reading of what we set counts."""
+    """By default, Prefect keeps runs without limit. The test checks the setting as Prefect itself reads it."""
     for name, value in prefect_server.build_client_settings("http://127.0.0.1:1/api", tmp_path).items():
         monkeypatch.setenv(name, value)
     settings = ServerServicesDBVacuumSettings()

@@ -1,4 +1,4 @@
-"""The small process that watches Prefect's server: it stops the server when asked, and ends when the server is gone."""
+"""A small process that watches Prefect's server: it stops the server on request, and ends with the server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a process is re
 
 @contextmanager
 def watched(home):
-    """A server and the process that watches it."""
+    """Start a server and the process that watches it."""
     port = find_free_port("127.0.0.1", 0)
     (home / "server.json").write_text("{}")
     command = [sys.executable, "-c", SERVER, "prefect", "server", "start", "--port", str(port)]

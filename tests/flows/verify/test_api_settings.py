@@ -1,4 +1,4 @@
-"""An API that runs, and settings that do not fit it: the message says which, and never that the app is down."""
+"""An API that runs with wrong settings: the message gives the setting, and never says that the app is down."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DOCTOR = "`lookout doctor demo`"
 
 
 class RunOutput(NamedTuple):
-    """What a run left: its exit code, the messages in Slack, and the terminal's text in one line."""
+    """The results of a run: its exit code, the messages in Slack, and the terminal output in one line."""
 
     code: int
     messages: list[Posted]
@@ -32,18 +32,18 @@ class RunOutput(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The messages as a person sees them."""
+        """Return the messages as a user sees them."""
         return format_messages(self.messages)
 
 
 class Installation:
-    """A folder with a ``lookout.toml`` for one API, and Slack."""
+    """A folder with a ``lookout.toml`` for one API, and a Slack server."""
 
     def __init__(self, folder: Path, slack: SlackServer, lookout: Callable[..., CompletedProcess[str]]) -> None:
         self._folder, self._slack, self._lookout = folder, slack, lookout
 
     def verify(self, url: str, probe: str = RIGHT_PROBE, target: str = "") -> RunOutput:
-        """One run with these settings; ``target`` are further lines of its table."""
+        """Run once with these settings. ``target`` contains further lines of the target's table."""
         with Chat(RIGHT) as unused:
             path = watched(self._folder, unused, cases=2)
         path.write_text(
@@ -59,11 +59,11 @@ class Installation:
         return RunOutput(done.returncode, self._slack.messages[before:], terminal)
 
     def alerts(self) -> list[Alert]:
-        """The stored alerts, oldest first."""
+        """Return the stored alerts, oldest first."""
         return load_alerts_in(self._folder)
 
     def format(self, run: RunOutput) -> str:
-        """The messages of a run, without what differs from run to run."""
+        """Format the messages of a run without parts that differ from run to run."""
         runs = {f"run_{number}": alert.run_id for number, alert in enumerate(self.alerts(), start=1)}
         return format_stable_messages(run.messages, self._folder, **runs)
 
@@ -76,7 +76,7 @@ def installation(tmp_path, lookout):
 
 @pytest.mark.whole_only
 def test_settings_that_changed_are_named_first_and_an_app_that_runs_is_not_down(installation, snapshot):
-    """A path that does not exist, the right one again, an application that is gone, and an address nobody serves."""
+    """The settings are a missing path, the right path, a stopped application, and an address without a server."""
     with EventChat(RIGHT) as app:
         assert installation.verify(f"{app.url}{PATH}").code == 0
         wrong = installation.verify(f"{app.url}/v2/dialog/tern")
@@ -113,7 +113,7 @@ def test_settings_that_changed_are_named_first_and_an_app_that_runs_is_not_down(
 
 @pytest.mark.whole_only
 def test_unrelated_requests_are_not_blamed(installation):
-    """Only ``environment`` changed, which no question depends on."""
+    """Only ``environment`` changed, which does not affect any question."""
     with EventChat(RIGHT) as app:
         assert installation.verify(f"{app.url}{PATH}").code == 0
         app.gone = True
@@ -137,7 +137,7 @@ WRONG_PROBES = {
 @pytest.mark.parametrize("what", WRONG_PROBES)
 @pytest.mark.a_slice(1)
 def test_answers_that_cannot_be_read_are_lookouts_and_the_setting_is_named(installation, what, snapshot):
-    """The application is not called down, and nothing is advised that does not help: deadlines, pictures."""
+    """The application is not reported as down, and no useless advice is given about deadlines or pictures."""
     probe, named = WRONG_PROBES[what]
     with EventChat("waiting: 24 months") as app:
         wrong = installation.verify(f"{app.url}{PATH}", probe)

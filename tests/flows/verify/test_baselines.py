@@ -1,4 +1,4 @@
-"""A run that is named as a baseline is found by its id or its file, or rejected before anything is asked."""
+"""A baseline run is found by its id or its file, or rejected before any question is asked."""
 
 from __future__ import annotations
 

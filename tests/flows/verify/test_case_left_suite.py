@@ -1,4 +1,4 @@
-"""An incident whose case left the suite is closed, with that reason; another suite of the target closes nothing."""
+"""An incident whose case left the suite is closed with that reason. Another suite of the target closes none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WRONG = "The waiting period is 36 months. [Source: Gold, clause 4.2]"
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_an_incident_ends_when_its_case_leaves_the_suite(tmp_path, lookout):
-    """Three runs of one target: the case fails, another suite is asked, the case is gone."""
+    """In three runs of one target, the case fails, another suite is asked, and the case is gone."""
     with Chat(RIGHT) as chat:
         config = watched(tmp_path, chat, cases=3)
         suite, text = tmp_path / "suite.jsonl", config.read_text(encoding="utf-8")

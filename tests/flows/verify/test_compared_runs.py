@@ -1,4 +1,4 @@
-"""Two runs through the warehouse: the second is held against the first, unless what they measure differs."""
+"""Two runs through the warehouse: the second is compared with the first, unless they measure different things."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WRONG = "36 months [Source: Gold, clause 1]"
 
 
 def recorded_run(folder, *, wrong: int = 0, cases=CASES, commit: str, pull: PullRequest | None = None) -> RunReport:
-    """Grade, keep, weigh and record as a run does; the first ``wrong`` cases are answered wrongly."""
+    """Grade, store, evaluate and record as a run does. The first ``wrong`` cases are answered wrong."""
     request = configured(folder, cases).model_copy(update={"commit": commit, "pull_request": pull})
     run = LiveRun(build_run_context(request))
     wired = run.context

@@ -1,4 +1,4 @@
-"""A run asks while its Prefect server is still to come; where none comes, nothing that was answered is lost."""
+"""A run asks questions while its Prefect server starts. If no server starts, no answer is lost."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def chat():
 
 
 def started(folder, chat, slack, asked=HELD):
-    """A command whose server does not come, which asked so many and sent an alert; its lock on the start."""
+    """Start a command whose server does not start, after ``asked`` answers and an alert. Yield its start lock."""
     watched(folder, chat, cases=CASES, more=MORE.format(slack=slack.api_url))
     home = with_tables(folder / "data" / "prefect")
     lock = (home / "server.lock").open("w")
@@ -64,7 +64,7 @@ def started(folder, chat, slack, asked=HELD):
 
 
 def goes_on(folder, chat, slack, lookout):
-    """The same command with a server asks what is open, and notifies nobody again of what is known."""
+    """Check that the same command with a server asks the open cases and sends no known alert again."""
     chat.released.set()
     done = lookout("verify", "demo", cwd=folder, SLACK_BOT_TOKEN=TOKEN)
     assert done.returncode == 1, done.stderr
@@ -88,7 +88,7 @@ def test_without_a_server_the_answers_are_stored_for_the_same_command(tmp_path, 
 
 @pytest.mark.whole_only
 def test_f91_without_a_server_severe_failures_and_the_missing_server_are_reported(tmp_path, slack):
-    """The first failure was sent at once, the others were collected when the start failed."""
+    """The first failure was sent at once, and the others were collected when the start failed."""
     with Chat(WRONG) as chat:
         run, lock = started(tmp_path, chat, slack, asked=CASES)
         store = open_store_in(tmp_path / "data")
@@ -123,7 +123,7 @@ def test_a_person_stops_a_run_that_waits_for_its_server(tmp_path, chat, slack, l
 
 @pytest.mark.whole_only
 def test_the_flow_takes_the_run_over_with_all_that_it_has(tmp_path, chat, lookout, prefect_environment):
-    """Prefect shows one run of the whole suite, its progress counted from what was answered before."""
+    """Prefect shows one run of the whole suite, whose progress includes the earlier answers."""
     watched(tmp_path, chat, cases=CASES)
     pipe = subprocess.PIPE
     variables = prefect_environment | fork_server.WARM

@@ -1,4 +1,4 @@
-"""The first severe failure alerts while the run goes on; a failed alert is a fault of the run."""
+"""The first severe failure alerts during the run. A failed alert is a fault of the run."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ AT = ObservationContext(target="demo", run_id="run-1", seen_at=NIGHT)
 
 @dataclass(frozen=True)
 class Alerts:
-    """The one table of the configuration that matters here."""
+    """The only table of the configuration that these tests need."""
 
     alerts: AlertSettings
 
 
 @dataclass(frozen=True)
 class Place:
-    """What of a run's wiring early pages look at."""
+    """The part of a run's wiring that early alerts use."""
 
     notifier: Notifier
     config: Alerts
@@ -42,7 +42,7 @@ class Place:
 
 @dataclass
 class Going:
-    """What of a run early pages look at."""
+    """The part of a run that early alerts use."""
 
     context: Place
     faults: list[Fault] = field(default_factory=list)
@@ -75,7 +75,7 @@ async def test_the_first_severe_failure_alerts_at_once_and_mild_ones_do_not(tmp_
 
 
 async def test_a_failed_early_alert_is_a_fault_of_the_run(tmp_path, slack):
-    """The journal's folder is a file: nothing can be decided, and the end of the run says so."""
+    """A file replaces the journal's folder: no alert can be decided, and the run's result says so."""
     testbed = AlertingTestbed(tmp_path, slack)
     run = going(testbed)
     (tmp_path / "journal").write_text("in the way", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Rows of an experiment: their weights add up to the run's weighted score, and no personal data is in them."""
+"""Rows of an experiment: their weights add up to the run's weighted score, and they contain no personal data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MANY = st.lists(
 
 
 def rows(results: Sequence[CaseResult], whole: RunReport | None = None) -> list[ExperimentRow]:
-    """The rows of a run whose cases all have an example, named after them."""
+    """Return the rows of a run whose cases all have an example with the same name."""
     weights = CaseWeights(whole or report(results), (one.assessment for one in results), Weights())
     return list(
         build_experiment_rows(results, {one.case.id: f"of {one.case.id}" for one in results}, weights, redact)
@@ -39,13 +39,13 @@ def rows(results: Sequence[CaseResult], whole: RunReport | None = None) -> list[
 
 
 def score(row: ExperimentRow, key: str) -> float | None:
-    """The row's score of that key; ``None`` where it has none."""
+    """Return the row's score with that key, or ``None``."""
     return next((one.value for one in row.scores if one.key == key), None)
 
 
 @given(MANY)
 def test_earned_of_weight_is_the_run_s_weighted_score(planned: list[tuple[Severity, int, int]]) -> None:
-    """However often each case was asked, and however often it was right."""
+    """The sum is right for any number of answers to each case and any number of right ones."""
     results = [
         one
         for number, (severity, right, wrong) in enumerate(planned)
@@ -86,7 +86,7 @@ def test_unanswered_cases_are_errors_with_the_apps_cost_only() -> None:
 
 
 def test_no_personal_data_is_in_any_text_of_a_row() -> None:
-    """What graders found, and what only looks like it: in question, answer, and error."""
+    """Personal data that graders found, or that only looks like it, is removed from question, answer and error."""
     secret = "asha.verma@example.com"
     case = gold_case(turns=(f"I am {secret}, who else?", f"And {secret}?"), severity=Severity.CRITICAL)
     came = exchange(case, f"It is {secret}.", earlier_answers=(f"Hello {secret}",))

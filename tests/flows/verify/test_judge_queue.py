@@ -1,4 +1,4 @@
-"""Answers wait for their group, severe ones for nobody."""
+"""Answers wait for their group, but severe answers never wait."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.builders import exchange, gold_case
 
 
 class Judge:
-    """Rules nothing and remembers its groups. A gate holds it until it is opened."""
+    """A judge without rulings that records its groups. A gate blocks it until the gate is opened."""
 
     def __init__(self) -> None:
         self.groups: list[list[str]] = []
@@ -37,7 +37,7 @@ def waiting(name: str, severity: Severity = Severity.MINOR) -> PendingAnswer:
 
 
 class Heard:
-    """A queue, its judge, and what came out."""
+    """A queue, its judge, and its results."""
 
     def __init__(self, judge: Judge, size: int = 3) -> None:
         self.ruled: list[str] = []

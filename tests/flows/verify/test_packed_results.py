@@ -1,4 +1,4 @@
-"""Packed results come back unchanged, whole and in their order."""
+"""Packed results are restored unchanged, complete and in their order."""
 
 from __future__ import annotations
 

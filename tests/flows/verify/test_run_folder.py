@@ -1,4 +1,4 @@
-"""A stopped run is found again, but only by a run that asks the same questions soon after."""
+"""A stopped run is resumed only by a run that asks the same questions soon after."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def start(run_id: str = "run-1", **changes) -> RunStart:
 
 
 def stopped(runs, begun_as: RunStart) -> Path:
-    """What a killed process leaves behind: its run's folder, and no lock."""
+    """Create what a killed process leaves: its run's folder without a lock."""
     with begin_run(runs, begun_as) as begun:
         return begun.folder
 
@@ -44,7 +44,7 @@ def test_a_finished_run_is_left_alone(tmp_path):
 
 
 def test_a_run_that_a_later_one_of_the_target_has_overtaken_is_not_taken_up(tmp_path):
-    """The bot may have changed since; a run of another target says nothing about that."""
+    """The bot may have changed since the later run. A run of another target has no effect."""
     stopped(tmp_path, start())
     other = TARGET.model_copy(update={"name": "other"})
     for number, (target, found) in enumerate([(other, True), (TARGET, False)], start=2):
@@ -58,7 +58,7 @@ def test_a_run_that_a_later_one_of_the_target_has_overtaken_is_not_taken_up(tmp_
 
 
 def test_a_run_that_was_killed_after_its_reports_is_finished_yet(tmp_path):
-    """Its results stand, but no alert was sent."""
+    """Its results are stored, but no alert was sent."""
     (stopped(tmp_path, start()) / "results.json").write_text("{}", encoding="utf-8")
     found = find_run_to_resume(tmp_path, start("run-2"))
     assert found is not None
@@ -67,7 +67,7 @@ def test_a_run_that_was_killed_after_its_reports_is_finished_yet(tmp_path):
 
 
 def test_a_run_in_use_by_another_process_is_not_taken_over(tmp_path):
-    """Two that start at the same time ask for themselves; one that died gave its run back."""
+    """Two runs that start at the same time ask separately. A run whose process died is available again."""
     with begin_run(tmp_path, start()):
         assert find_run_to_resume(tmp_path, start("run-2")) is None
     first = find_run_to_resume(tmp_path, start("run-2"))

@@ -1,4 +1,4 @@
-"""A run without a report is read from its own files: how far it is, whether anybody works on it, and in nobody's way."""
+"""The state of a run without a report comes from its files: progress and process, without disturbing the run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def start(run_id: str = RUN, **changes) -> RunStart:
 
 @pytest.fixture
 def data(tmp_path):
-    """A data folder with a folder for runs, and the journal of its store."""
+    """Return a data folder with a folder for runs, and the journal of its store."""
     (tmp_path / "runs").mkdir()
     return tmp_path, open_store_in(tmp_path).journal
 
@@ -40,14 +40,14 @@ def watch_of(data) -> RunWatch:
 
 
 def add(data, case_id: str, *, failed: FailureKind | None = None, **changes) -> None:
-    """One result of the run, as a run stores it."""
+    """Store one result of the run, as a run does."""
     said = assessment(RUN, case_id, failed=failed).model_copy(update=changes)
     asked = exchange(RUN, case_id) if said.outcome is not CaseOutcome.NO_ANSWER else no_answer(RUN, case_id)
     data[1].append((ResultRow(row=asked), AssessmentRow(row=said)), run_id=RUN)
 
 
 def test_a_run_is_going_on_then_stopped_and_its_results_stay(data):
-    """Its life is that of the process that holds it; what came back is counted in both states."""
+    """A run is in progress as long as its process lives. Its results are counted before and after it stops."""
     folder, _ = data
     with begin_run(folder / "runs", start()):
         add(data, "a")
@@ -71,7 +71,7 @@ def test_a_run_is_going_on_then_stopped_and_its_results_stay(data):
     ids=["wrong", "less severe", "correct", "silent app", "fault of the monitor"],
 )
 def test_severe_failures_are_those_of_the_app(data, changes, is_severe):
-    """What the monitor broke itself is no failure of the application."""
+    """A failure that the monitor caused is not a failure of the application."""
     with begin_run(data[0] / "runs", start()):
         add(data, "a", **changes)
         (run,) = watch_of(data).list_recent_unfinished_runs(AT)
@@ -79,7 +79,7 @@ def test_severe_failures_are_those_of_the_app(data, changes, is_severe):
 
 
 def test_of_a_case_that_was_asked_again_the_later_result_counts(data):
-    """As for the warehouse; and a watch that has read the first reads the second."""
+    """The warehouse has the same rule. A watch that has read the first result also reads the second."""
     with begin_run(data[0] / "runs", start()):
         watch = watch_of(data)
         add(data, "a", failed=FailureKind.WRONG_FACT)
@@ -90,7 +90,7 @@ def test_of_a_case_that_was_asked_again_the_later_result_counts(data):
 
 
 def test_a_finished_run_is_not_listed_and_can_be_asked_about(data):
-    """Between its end and the next copy of the warehouse its own page still knows it."""
+    """Between its end and the next copy of the warehouse, the run's own page still finds it."""
     with begin_run(data[0] / "runs", start()) as held:
         add(data, "a")
         held.mark_finished()
@@ -100,7 +100,7 @@ def test_a_finished_run_is_not_listed_and_can_be_asked_about(data):
 
 
 def test_old_runs_are_not_listed_and_strange_ones_are_none(data):
-    """Nobody goes on with yesterday's; and an id leads nowhere but to a run's folder."""
+    """A run of yesterday cannot be resumed, and an id leads only to a run's folder."""
     begin_run(data[0] / "runs", start()).__exit__(None, None, None)
     (data[0] / "run.json").write_text(start().model_dump_json())
     watch = watch_of(data)
@@ -109,7 +109,7 @@ def test_old_runs_are_not_listed_and_strange_ones_are_none(data):
 
 
 def test_a_damaged_segment_hides_no_other(data):
-    """The loader reports it; the page goes on."""
+    """The loader reports the damaged segment, and the page shows the other segments."""
     with begin_run(data[0] / "runs", start()):
         add(data, "a")
         (segment,) = (data[0] / "journal" / RUN).iterdir()
@@ -119,7 +119,7 @@ def test_a_damaged_segment_hides_no_other(data):
 
 
 def test_a_watcher_does_not_take_over_a_run(data, monkeypatch):
-    """It asks for another lock than runs do; and who wants the run in the middle of the question gets it."""
+    """The watcher uses a different lock than runs, and a run that starts during the check gets its lock."""
     runs, asked = data[0] / "runs", []
     begin_run(runs, start()).__exit__(None, None, None)
     plain = fcntl.flock

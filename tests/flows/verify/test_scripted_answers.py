@@ -1,4 +1,4 @@
-"""What an agent that stops to ask is answered comes from the case that it was asked with."""
+"""The answer to an agent's question comes from the case in which the agent asks it."""
 
 from __future__ import annotations
 

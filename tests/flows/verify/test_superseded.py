@@ -1,4 +1,4 @@
-"""Of two deploys of one page that come before it is asked, the newest is verified, unless the page says which it serves."""
+"""Of two deploys of one page before it is asked, the newest is verified, unless the page reports its commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that is neither PASS nor FAIL because too little was graded alerts once."""
+"""A run that is neither PASS nor FAIL because too few cases were graded alerts once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPEN = "Last year the waiting period was 24 months. [Source: Gold, clause 4.2]"
 
 @pytest.fixture
 def verify(tmp_path, lookout):
-    """Runs the suite once and returns its exit code and the messages that it sent."""
+    """Run the suite once. Return the exit code and the sent messages."""
     with SlackServer() as slack:
 
         def run(chat: Chat) -> tuple[int, list[Posted]]:

@@ -1,4 +1,4 @@
-"""Sources of live traffic are checked every hour, so that one that cannot be read is noticed before the night."""
+"""Sources of live traffic are checked every hour, so that an unreadable source is detected before the night."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def export():
 
 @pytest.fixture
 def config(tmp_path, slack, export) -> Path:
-    """A target with a log and an export."""
+    """Write a target with a log and an export."""
     (tmp_path / "log.jsonl").touch()
     file = tmp_path / "lookout.toml"
     file.write_text(
@@ -79,7 +79,7 @@ slack_api_url = "{slack.api_url}"
 
 @asynccontextmanager
 async def watching(config: Path, now=utc_now) -> AsyncIterator[list[str]]:
-    """A watcher in this process; yields its lines."""
+    """Run a watcher in this process, and yield its lines."""
     from flows.watching.watcher import Watcher  # Prefect takes seconds to import
 
     lines: list[str] = []
@@ -139,7 +139,10 @@ async def test_three_failed_checks_in_a_row_send_one_alert_and_one_recovery(conf
 
 
 async def test_a_source_that_cannot_be_read_is_late_after_a_restart_too(config, export):
-    """The time of the newest check that worked is stored. For a source that never worked it is the first start."""
+    """The time of the newest successful check is stored.
+
+    For a source that never worked, it is the time of the first start.
+    """
     export.answers["export"] = status(403)
     config.with_name("log.jsonl").unlink()
     now, data = utc_now(), config.parent / "data"
@@ -166,7 +169,7 @@ async def test_without_a_source_nothing_is_polled(config, export):
 
 
 def check_watching(config: Path, environment: dict[str, str]) -> tuple[Health, str]:
-    """What `lookout doctor` finds about watching."""
+    """Return the checks of `lookout doctor` about watching."""
     command = [sys.executable, "-P", "-m", "deployments.cli.app", "doctor", "--config", str(config), "--json"]
     done = subprocess.run(
         command, cwd=config.parent, env=environment, capture_output=True, check=False, timeout=300
@@ -179,7 +182,7 @@ def check_watching(config: Path, environment: dict[str, str]) -> tuple[Health, s
 @pytest.mark.skipif(sys.platform != "linux" or shutil.which("cc") is None, reason="the clock is moved by a library")
 @pytest.mark.whole_only
 def test_doctor_and_site_show_a_source_that_cannot_be_read(config, export):
-    """The service starts again twice, because a new one checks at once: four hours later, and when the log is back."""
+    """The service restarts twice, because a new service checks at once: four hours later, and when the log is back."""
     few_cases(config.parent, severe=1, others=1)
     with config.open("a", encoding="utf-8") as file:
         file.write("[site]\nenabled = true\n")

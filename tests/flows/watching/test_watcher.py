@@ -1,4 +1,4 @@
-"""The watcher finds what is new without starting a process, and starts a run for it; nothing is lost or repeated."""
+"""The watcher detects new data without a new process, and starts a run for it. No entry is lost or repeated."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def hub():
 
 @pytest.fixture
 def config(tmp_path, slack, hub) -> Path:
-    """A Space and a log with one line from before it was watched."""
+    """Write a configuration with a Space and a log that has one line from before it was watched."""
     few_cases(tmp_path, severe=1, others=1)
     (tmp_path / "log.jsonl").write_text(entry(0), encoding="utf-8")
     file = tmp_path / "lookout.toml"
@@ -139,7 +139,7 @@ def test_what_is_new_starts_a_run_and_idle_polls_start_no_process(config, slack,
 
 @asynccontextmanager
 async def watching(config: Path, api_url: str) -> AsyncIterator[list[str]]:
-    """A watcher in this process; yields its lines."""
+    """Run a watcher in this process, and yield its lines."""
     from prefect.settings import PREFECT_API_URL, temporary_settings  # seconds to import
 
     from flows.watching.watcher import Watcher
@@ -202,7 +202,7 @@ async def test_a_crashed_run_is_followed_by_another_and_a_pause_is_a_pause(confi
     ):
 
         async def list_runs():
-            """The runs that the watcher started, the newest last."""
+            """Return the runs that the watcher started, the newest last."""
             only = DeploymentFilter(id=DeploymentFilterId(any_=[deployment]))
             runs = await client.read_flow_runs(deployment_filter=only)
             return sorted((run for run in runs if not run.auto_scheduled), key=lambda run: run.created or utc_now())
@@ -232,7 +232,7 @@ async def test_a_crashed_run_is_followed_by_another_and_a_pause_is_a_pause(confi
 
 @asynccontextmanager
 async def watching_registered(building, api: str):
-    """A deployment on the server, removed at the end."""
+    """Register a deployment on the server, and remove it at the end."""
     from prefect.client.orchestration import PrefectClient
     from prefect.settings import PREFECT_API_URL, temporary_settings
 

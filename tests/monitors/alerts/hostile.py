@@ -1,4 +1,4 @@
-"""Texts that try to get out of the place they are shown in, and a strategy that makes more of them."""
+"""Texts that try to escape from their place on a page or in a message, and a strategy that generates more."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Write docs/alerts.md and its pictures: ``python -m tests.monitors.alerts.make_docs``.
 
-Every message is made by the code that makes the real ones, rendered from the Block Kit that Slack would be handed. The
-page is also renewed by ``make snapshots``, since it holds the whole text of each message; the pictures are not.
+Every message is built by the product's own code, and rendered from the Block Kit that Slack would get. ``make
+snapshots`` also updates the page, because it contains the whole text of each message, but not the pictures.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ target and the night of its live traffic: the number of conversations that were 
 the kinds of failure, drift, and a missing night. Faults of Lookout and its judge go to the channel of the monitor's owners, so the
 digest does not list them. If the two channels are the same, the digest gives the number of these faults."""
 COLOURS = 64
-"""Text on white needs no more, and the pictures are a fifth of the size."""
+"""The number of colours. Text on white needs no more, and the pictures have a fifth of the size."""
 WIDTHS = {"desktop": 600, "phone": 360}
 
 INTRODUCTION = """# Alerts
@@ -59,7 +59,7 @@ def pictured() -> Iterator[tuple[str, SlackText]]:
 
 
 def page() -> str:
-    """The whole of docs/alerts.md."""
+    """Build docs/alerts.md."""
     return "\n".join([INTRODUCTION, *_sections()])
 
 

@@ -1,4 +1,4 @@
-"""A process that sees one leak, decides in a real warehouse, and sends what waits: made to be killed.
+"""A process that observes one leak, decides in a real warehouse, and sends pending alerts. Tests kill it.
 
 ``python -m tests.monitors.alerts.paging_worker FOLDER SLACK_API_URL LEASE_S``
 """

@@ -1,4 +1,7 @@
-"""Observations, incidents and alerts for tests: sensible where a test does not care, exact where it does."""
+"""Builders of observations, incidents and alerts for tests.
+
+Fields that a test does not set have sensible values.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ SETTINGS = AlertSettings(slack_channel="C0ALERTS")
 def observation(
     case_id: str = "leak-1", failure: FailureKind = FailureKind.PII_DISCLOSURE, **changes: Any
 ) -> Observation:
-    """A failed case as a run saw it."""
+    """Build the observation of a failed case in a run."""
     values: dict[str, Any] = {
         "fingerprint": compute_fingerprint("demo", IncidentKind.CASE_FAILURE, case_id, failure.value),
         "kind": IncidentKind.CASE_FAILURE,
@@ -63,7 +66,7 @@ def observation(
 
 
 def outage(kind: IncidentKind = IncidentKind.APP_DOWN, **changes: Any) -> Observation:
-    """The application does not answer."""
+    """Build the observation that the application does not answer."""
     values: dict[str, Any] = {
         "fingerprint": compute_fingerprint("demo", kind),
         "kind": kind,
@@ -79,7 +82,7 @@ def outage(kind: IncidentKind = IncidentKind.APP_DOWN, **changes: Any) -> Observ
 
 
 def scope(run_id: str = "run-2", *graded_cases: str, **changes: Any) -> ResolutionScope:
-    """A run that graded the cases ``graded_cases``, all correct."""
+    """Build the scope of a run that graded the cases ``graded_cases``, all correct."""
     values: dict[str, Any] = {
         "target": "demo",
         "run_id": run_id,
@@ -102,13 +105,13 @@ class AlertDecider:
     def decide_reasons(
         self, *observations: Observation, now: datetime = NIGHT, scope: ResolutionScope | None = None
     ) -> tuple[NotifyReason, ...]:
-        """Decide and store; return the reasons of the alerts, in order."""
+        """Decide and store. Return the reasons of the alerts, in order."""
         return tuple(item.reason for item in self.decide_alerts(*observations, now=now, scope=scope).items)
 
     def decide_alerts(
         self, *observations: Observation, now: datetime = NIGHT, scope: ResolutionScope | None = None
     ) -> AlertDecision:
-        """Decide and store."""
+        """Decide and store. Return the alerts."""
         made = decide_alerts(
             self.incidents, observations, now=now, settings=self.settings, scope=scope, silences=self.silences
         )
@@ -128,7 +131,7 @@ def items(*observations: Observation, now: datetime = NIGHT) -> tuple[AlertItem,
 
 
 def alert_with_items(alert_items: Sequence[AlertItem], **changes: Any) -> Alert:
-    """The one alert that ``alert_items`` make."""
+    """Return the single alert that ``alert_items`` lead to."""
     values: dict[str, Any] = {
         "target": "demo",
         "run_id": "run-1",
@@ -149,5 +152,5 @@ def alert_with_items(alert_items: Sequence[AlertItem], **changes: Any) -> Alert:
 
 
 def alert(*observations: Observation, **changes: Any) -> Alert:
-    """The one alert that first observations make."""
+    """Return the single alert that first observations lead to."""
     return alert_with_items(items(*(observations or (observation(),))), **changes)

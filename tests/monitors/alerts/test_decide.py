@@ -1,4 +1,4 @@
-"""An incident's life, story by story; the laws are in test_decide_laws.py."""
+"""The life cycle of an incident, by example. The general laws are in test_decide_laws.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REMINDER, RECOVERED = NotifyReason.REMINDER, NotifyReason.RECOVERED
 
 
 def seen(run: int = 1, **changes: object):
-    """The leak as run number ``run`` saw it, one night after the other."""
+    """Build the observation of the leak in run number ``run``. The runs are on consecutive nights."""
     values = {"run_id": f"run-{run}", "seen_at": NIGHT + (run - 1) * DAY} | changes
     return observation(**values)
 
@@ -40,7 +40,7 @@ def test_f09_a_restart_with_the_same_failures_open_says_nothing():
 
 
 def test_f10_a_failure_from_a_gap_in_monitoring_is_alerted():
-    """However long the monitor was down, what is new when it is back alerts once."""
+    """However long the monitor was down, a new failure after the gap alerts once."""
     decider = AlertDecider()
     decider.decide_reasons(seen(), now=NIGHT)
     later = NIGHT + 9 * DAY
@@ -127,7 +127,7 @@ def test_an_ungraded_case_resolves_nothing():
 
 
 def test_a_run_that_began_before_the_fault_was_seen_resolves_nothing():
-    """Two runs overlap: the one that asked before the fault came must not wave it away."""
+    """If two runs overlap, the run that asked before the fault must not resolve it."""
     decider = AlertDecider()
     decider.decide_reasons(seen(run_id="newer", seen_at=NIGHT + 2 * HOUR), now=NIGHT + 2 * HOUR)
     older = scope("older", "leak-1", began_at=NIGHT, ended_at=NIGHT + 3 * HOUR)

@@ -1,4 +1,4 @@
-"""Laws of the life cycle, over any history of runs."""
+"""Laws of the life cycle that hold for any history of runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def after(number: int, graded: frozenset[str]):
 
 
 def played(history: list[tuple[dict[str, Severity], frozenset[str]]]) -> tuple[AlertDecider, dict[str, str]]:
-    """Play ``history`` night by night; returns the book and each case's reasons as letters."""
+    """Run ``history`` night by night. Return the incidents, and each case's reasons as letters."""
     decider, spoken = AlertDecider(), dict.fromkeys(CASES, "")
     for number, (failed, graded) in enumerate(history):
         ended = after(number, graded | frozenset(failed))
@@ -54,7 +54,7 @@ def played(history: list[tuple[dict[str, Severity], frozenset[str]]]) -> tuple[A
 
 @given(histories)
 def test_the_alerts_of_a_fault_follow_its_life_cycle(history):
-    """First seen, then worse or reminders, then recovered, then back: in no other order, and never twice."""
+    """The order is always first seen, then worse or reminders, then recovered, then back, and no alert repeats."""
     for letters in played(history)[1].values():
         assert letters == "" or LIFE.fullmatch(letters)
 
@@ -82,7 +82,7 @@ def test_the_order_of_observations_does_not_matter(history, failed, random):
 
 @given(histories, failing, st.integers(0, 3))
 def test_telling_as_it_goes_says_what_telling_at_the_end_says(history, failed, split):
-    """Worst-first streaming: a run observed in two parts pages for the same faults as one observed whole."""
+    """A run that is observed in two parts alerts about the same faults as a run that is observed as a whole."""
     whole, parts = played(history)[0], played(history)[0]
     now = NIGHT + len(history) * DAY
     seen = run(len(history), failed)
@@ -119,7 +119,7 @@ def test_f16_no_jump_of_an_hour_pages_again(failed, hours):
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=30))
 def test_f12_reminders_keep_their_interval(gaps_h):
-    """Whenever runs come, two messages about an unchanged fault are never nearer than the interval."""
+    """For any times of runs, two messages about an unchanged fault are at least the interval apart."""
     decider, now, spoken = AlertDecider(), NIGHT, []
     for number, gap in enumerate(gaps_h):
         now += gap * HOUR

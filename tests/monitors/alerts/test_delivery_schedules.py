@@ -1,8 +1,8 @@
-"""One incident, any schedule of kills and network faults: no page is lost, and at most one comes twice.
+"""One incident, any sequence of kills and network faults: no alert is lost, and an alert is sent at most twice.
 
-The workers do what the flow does: decide and store in one step, claim, send, note the receipt. A kill takes the
-worker away between any two of these; what was stored stays. Sockets, Slack and the sender are real, the store is
-a dictionary with the outbox's promises, whose own kills are tested where it lives.
+The workers do what the flow does: decide and store in one step, claim, send, store the receipt. A kill ends the
+worker between any two of these steps, and stored data stays. Sockets, Slack and the sender are real. The store is a
+dictionary with the guarantees of the outbox; its own kills are tested elsewhere.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ FAULTS = ("ok", "ok", "429:0", "429:3600", "500", "503", "502", "lost", "reset",
 
 
 class Killed(BaseException):
-    """The process is gone."""
+    """Raised to end a killed process."""
 
 
 @dataclass
 class Outbox:
-    """What outlives a worker."""
+    """The data that outlives a worker."""
 
     case_id: str
     decider: AlertDecider = field(default_factory=AlertDecider)
@@ -45,7 +45,7 @@ class Outbox:
 
 
 class Worker:
-    """Decides and delivers until it is done, or is killed after ``kill_after`` steps."""
+    """Decides and delivers until it has finished, or is killed after ``kill_after`` steps."""
 
     def __init__(self, outbox: Outbox, sender: SlackBot, kill_after: int) -> None:
         self.outbox = outbox
@@ -58,7 +58,7 @@ class Worker:
             raise Killed
 
     async def work(self, run_id: str) -> None:
-        """One visit: the fault is observed, alerted if it is new, and waiting messages are sent."""
+        """Make one visit: observe the fault, alert if it is new, and send pending messages."""
         outbox = self.outbox
         self.step()
         made = outbox.decider.decide_alerts(
@@ -85,7 +85,7 @@ class Worker:
 
 
 async def play(slack: SlackServer, seed: int) -> Outbox:
-    """Some visits under faults and kills, then quiet ones until nothing waits."""
+    """Make some visits with faults and kills, then undisturbed ones until no message is pending."""
     chance = random.Random(seed)
     outbox = Outbox(f"leak-{seed}")
     settings = AlertSettings(
@@ -106,7 +106,10 @@ async def play(slack: SlackServer, seed: int) -> Outbox:
 
 @pytest.mark.timeout(900)
 async def test_no_schedule_loses_a_page_or_sends_it_more_than_twice():
-    """Always with the same visible id. The fault lasts less than a reminder's interval: there is one page to send."""
+    """Repeated messages have the same visible id.
+
+    The fault is shorter than a reminder's interval: there is one alert.
+    """
     counts: Counter[int] = Counter()
     with SlackServer() as slack:
         for seed in range(SCHEDULES):

@@ -1,4 +1,4 @@
-"""Short, redacted, about the evidence; and never half an identifier."""
+"""Excerpts are short, redacted and about the evidence, and never contain a part of an identifier."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_evidence_at_the_very_end_is_shown():
     place=st.integers(0, MAX_READ_CHARACTERS + 400), around=st.none() | st.integers(0, MAX_READ_CHARACTERS + 800)
 )
 def test_no_cut_shows_a_part_of_an_identifier(secret, place, around):
-    """Wherever the identifier stands and wherever the text is cut, no five of its characters in a row are shown."""
+    """For any position of the identifier and of the cut, no five consecutive characters of it are shown."""
     text = (FILLER * 400)[:place] + f" {secret} " + FILLER * 60
     shown = make_excerpt(text, limit=280, account_patterns=PATTERNS, evidence_at=around)
     assert len(shown) <= 280
@@ -60,7 +60,10 @@ def test_the_limit_holds_for_any_text(text, limit, around):
 
 @pytest.mark.parametrize("shift", range(0, 24, 2))
 def test_masks_that_shrink_a_text_do_not_bring_a_cut_identifier_into_view(shift):
-    """What is read is cut before it is redacted; secrets as long as pages become a word, and the cut comes near."""
+    """A text is cut before it is redacted.
+
+    Redaction shortens long secrets, which can bring the cut into the excerpt.
+    """
     token = "eyJhbGciOiJIUzI1NiJ9." + "a" * 500 + "." + "b" * 200
     tokens = f"{token} " * 6
     text = tokens[: MAX_READ_CHARACTERS - 12 - shift].rsplit(" ", 1)[0]

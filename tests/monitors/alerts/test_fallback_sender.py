@@ -1,4 +1,4 @@
-"""A second way out: only a refusal for good leads to it, and the receipt says so."""
+"""A fallback channel: it is used only after a permanent refusal, and the receipt records it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.tools.alert_examples import digest_example
 
 
 class Scripted:
-    """Raises what it is given, else takes everything."""
+    """A sender that raises the given errors, and otherwise accepts everything."""
 
     def __init__(self, error: NotifyError | None = None) -> None:
         self.error = error

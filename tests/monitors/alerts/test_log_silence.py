@@ -1,4 +1,7 @@
-"""When a log that says nothing is a reason to look: at the level of the decision; reading the log comes elsewhere."""
+"""When a log without new entries causes an alert, at the level of the decision.
+
+Reading the log is tested elsewhere.
+"""
 
 from __future__ import annotations
 

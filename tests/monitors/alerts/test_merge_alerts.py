@@ -1,4 +1,4 @@
-"""A first message that grows: nothing is lost from it, nothing comes twice, and its id stays."""
+"""A first message that gets more items: no item is lost or repeated, and its id stays the same."""
 
 from __future__ import annotations
 

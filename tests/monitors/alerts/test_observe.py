@@ -123,7 +123,7 @@ def test_a_flaky_case_is_observed_and_marked():
 
 
 def test_a_failed_gate_names_the_worst_cases_that_have_no_message_of_their_own(snapshot):
-    """A wrong price of severity 2 among leaks and trifles: it is named with what was asked, expected and got."""
+    """A wrong price of severity 2 among leaks and minor cases is listed with question, gold and answer."""
     leaks = [case_result(page_case(f"leak-{n}"), LEAK) for n in range(4)]
     price = case_result(gold_case("price-1", severity=Severity.MAJOR), WRONG)
     trifles = [case_result(gold_case(f"tone-{n}", severity=Severity.MINOR), WRONG) for n in range(4)]
@@ -150,7 +150,7 @@ def test_a_failed_gate_names_the_worst_cases_that_have_no_message_of_their_own(s
 
 
 def test_a_failed_gate_shows_the_cases_first_that_no_message_has_named(snapshot):
-    """A trifle that is new stands above a wrong price that is known."""
+    """A new minor failure comes before a known wrong price."""
     price = case_result(gold_case("price-1", severity=Severity.MAJOR), WRONG)
     trifles = [case_result(gold_case(f"tone-{n}", severity=Severity.MINOR), WRONG) for n in range(4)]
     failed = summarise_failed_cases_for_gate(
@@ -178,7 +178,7 @@ POOR = (Aspect.RELEVANT_FILES, FailureKind.POOR_TRIAGE)
 
 
 def reported(text: str, *failures: tuple[Aspect, FailureKind]) -> CaseResult:
-    """A failed report on an issue of severity 3."""
+    """Build a failed report on an issue of severity 3."""
     case = page_case(triage=TASK, turns=(TASK.issue.url or "",), gold="Root cause: the lock is never released")
     given = tuple(judged(aspect, kind) for aspect, kind in failures)
     came = exchange(case, text)
@@ -198,7 +198,7 @@ def test_a_report_without_a_cause_is_shown_as_it_came(text, shown):
 
 
 def test_personal_data_of_a_report_is_shown_where_it_stands():
-    """It may stand beside the cause."""
+    """The personal data may be next to the cause."""
     text = '{"root_cause": "The queue is full.", "recommended_fix": "Ask meera.k@mail.example to empty it."}'
     (one,) = seen(reported(text, LEAK))
     assert "Ask [e-mail] to" in one.answered

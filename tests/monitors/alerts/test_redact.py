@@ -1,4 +1,4 @@
-"""Redacted text: masked by type, twice is once, and what is left of an identity identifies nobody."""
+"""Redacted text: redaction uses the type, is idempotent, and leaves nothing that identifies a person."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_redacting_twice_is_redacting_once(text: str) -> None:
     st.lists(st.sampled_from(["", " ", "-", ".", "\u200b", "\u00a0"]), min_size=9, max_size=9),
 )
 def test_no_tail_of_a_phone_number_survives(number: str, between: list[str]) -> None:
-    """However it is cut into groups, what is left of a number behind its word has no digit of it."""
+    """For any grouping, no digit of a number after its keyword remains."""
     text = "phone: " + "".join(digit + gap for digit, gap in zip(number, [*between, ""], strict=True))
     assert not re.search(r"\d", redact(text))
 

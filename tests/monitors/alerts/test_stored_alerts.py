@@ -1,4 +1,4 @@
-"""Alerts and incidents are stored flat: an earlier version reads what this one writes, and the other way round."""
+"""Alerts and incidents are stored flat: an earlier version can read the data of this version, and the reverse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INCIDENT = {
     "last_seen_at", "last_notified_at", "resolved_at", "occurrences", "first_commit", "last_run_id", "thread",
     "channel", "owner", "failed_cases", "notified_cases", "verdict_reasons", "right_answers",
 }  # fmt: skip
-"""The fields at 6804228. Versions before this one refuse an incident with another."""
+"""The fields at commit 6804228. Versions before this one refuse an incident with additional fields."""
 OBSERVATION = {
     "fingerprint", "kind", "target", "run_id", "seen_at", "severity", "blame", "failure_kind", "case_id", "policy_row",
     "commit", "title", "asked", "expected", "answered", "reason", "unconfirmed", "flaky", "origin", "multiplied",

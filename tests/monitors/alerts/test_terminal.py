@@ -36,7 +36,7 @@ async def test_without_credentials_the_message_is_printed_and_the_receipt_says_s
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
 def test_the_terminal_says_what_slack_says(example):
-    """Word for word where the words are the message's own: headline, id, since when, what was found."""
+    """The message's own words are equal in both: headline, id, start time and finding."""
     shown = format_plain_text(example.alert, SETTINGS)
     said = "\n".join(texts(list(render_alert(example.alert, SETTINGS).blocks)))
     for line in (shown.splitlines()[0], example.alert.id, example.alert.run_id):
@@ -45,7 +45,7 @@ def test_the_terminal_says_what_slack_says(example):
 
 
 def test_of_several_kinds_the_gravest_says_what_helps():
-    """One line, whatever the message holds: at 3 a.m. the first step counts."""
+    """For any message, one line gives the first step, which is most important at 3 a.m."""
     mild = observation("case-2", FailureKind.MISSING_CITATION, severity=Severity.MAJOR)
     grave = observation("case-1")
     (line,) = [
@@ -87,7 +87,7 @@ def test_the_frame_fits_the_terminal(width):
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_an_answer_cannot_steer_the_terminal(text):
-    """No escape sequences, no markup of the terminal's own, no lines that look like ours."""
+    """The output has no escape sequences, no markup from the answer, and no lines that look like Lookout's."""
     seen = observation(answered=make_excerpt(f"[bold red]{text}[/]", limit=280) or None)
     shown = format_plain_text(alert(seen), SETTINGS)
     assert not {"\x1b", "\x07", "\x00", "\u202e"} & set(shown)

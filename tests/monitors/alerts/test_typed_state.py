@@ -1,4 +1,4 @@
-"""Incidents, alerts and observations change by their own methods, where the type checker sees it."""
+"""Incidents, alerts and observations change through their own methods, which the type checker can check."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tests.conftest import ROOT
 
 FOLDERS = ("monitors/alerts", "flows/alerting")
 OF_OTHER_RECORDS = {"monitors/alerts/slack/client.py": 3}
-"""A post to Slack and settings, which are no state."""
+"""Exceptions for a post to Slack and for settings, which are not state."""
 
 
 def untyped_updates(source: str) -> Iterator[int]:
-    """The lines that change a record by a dictionary, or make one without its validation."""
+    """Return the lines that change a record with a dictionary, or create a record without validation."""
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call):
             continue

@@ -1,4 +1,4 @@
-"""A suite is asked of staging alone: whatever a run would share with production is named, and nothing is asked."""
+"""A suite is run only against staging: everything shared with production is reported, and no question is sent."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_shared_resources_are_named_without_keys(settings: Config, more: dict[st
 
 
 def test_the_previous_build_is_not_asked_where_it_is_production_s() -> None:
-    """Also where only the filled in address shows it; without the table, nothing is promised."""
+    """The check also uses the completed address. Without the table, production is not protected."""
     address = "https://agent.acme.example/jobs"
     with pytest.raises(ConfigError, match=r"targets\.agent\.previous_url: agent\.acme\.example:443 is"):
         refuse_production_address(config({"previous_url": "https://{commit}.acme.example"}), "agent", address)
@@ -88,7 +88,7 @@ def test_the_previous_build_is_not_asked_where_it_is_production_s() -> None:
 
 
 def written(**common: Any) -> Config:
-    """A target whose runs appear in LangSmith, without a table of its own."""
+    """Return a target whose runs become experiments in LangSmith, without its own table."""
     target = STAGING | {"environment": "production", "experiments": "langsmith:gold"}
     return parse_config({"targets": {"agent": target, "live": LIVE}, "langsmith": TRACED | common}, "here")
 
@@ -103,7 +103,7 @@ def test_a_run_that_only_appears_in_langsmith_may_ask_production_but_not_use_its
 
 
 def test_a_target_s_table_says_only_what_differs() -> None:
-    """What it leaves out is as ``[langsmith]`` has it, also in a configuration that was stored and read again."""
+    """Omitted keys have the values of ``[langsmith]``, also in a configuration that was stored and read again."""
     common = {"project": "shared", "api_url": "https://ls.acme.example", "production_project": "agent-prod"}
     targets = {"agent": STAGING | {"langsmith": {"project": "own"}}, "other": STAGING | {"langsmith": {}}}
     first = parse_config({"targets": targets, "langsmith": common}, "here")

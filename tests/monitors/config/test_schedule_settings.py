@@ -1,4 +1,4 @@
-"""When the daily work is done: what is accepted as a time, and that Prefect takes all of it."""
+"""The time of the daily work: which values are accepted as a time, and that Prefect accepts all of them."""
 
 from __future__ import annotations
 

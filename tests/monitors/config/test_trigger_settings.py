@@ -1,4 +1,4 @@
-"""A trigger that could never fire, or that means two things, is refused where it is written."""
+"""A trigger that could never match, or that is ambiguous, is refused in the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packs are whole, a broken one is named with what is accepted, and of several packs all words count."""
+"""Packs are complete, a broken pack is reported with the accepted values, and several packs are combined."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_broken_pack_is_named_by_file_and_key_with_what_is_accepted(tmp_path, 
 
 
 def test_a_configuration_names_its_packs_and_what_is_wrong_with_them(tmp_path):
-    """A folder is relative to the configuration; a name that nobody knows is answered with those there are."""
+    """A folder is relative to the configuration, and the error for an unknown name lists the known names."""
     (tmp_path / "trains").mkdir()
     config = tmp_path / "lookout.toml"
     head = '[targets.shop]\nurl = "http://127.0.0.1:9"\nsuite = "s.jsonl"\n'

@@ -1,4 +1,4 @@
-"""The demo's bot behind a JSON API and a small page, in variants that differ by one thing, and real runs over it."""
+"""The demo's bot behind a JSON API and a small page, in variants with one difference each, and real runs."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ document.querySelector("textarea").addEventListener("keydown", (event) => {{
 
 @dataclass(frozen=True)
 class Variant:
-    """How the application is. ``wording``: it rewords every answer, as a model does.
+    """A variant of the application. With ``wording``, it rewords every answer, as a model does.
 
-    ``declines`` is the share of questions that it declines, ``newer`` that of answers by ``newer_model``.
+    ``declines`` is the share of questions that it declines. ``newer`` is the share of answers by ``newer_model``.
     """
 
     book: PolicyBook = field(default_factory=load_policies)
@@ -95,7 +95,7 @@ class Variant:
 
 
 class DemoApi(ThreadedServer):
-    """Serves a variant; ``seed`` decides what differs between two runs of the same one."""
+    """Serves a variant. ``seed`` decides the differences between two runs of the same variant."""
 
     def __init__(self, variant: Variant, seed: int) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class DemoApi(ThreadedServer):
         self._bot = Bot(variant.book, load_vocabulary())
 
     def application(self) -> web.Application:
-        """The page at /, and what it asks."""
+        """Return the application with the page at / and its chat endpoint."""
         app = web.Application()
         app.router.add_get("/", self._page)
         app.router.add_get("/static/{name}", self._static)
@@ -143,13 +143,13 @@ class DemoApi(ThreadedServer):
 
 
 def with_policy(book: PolicyBook, at: int, change: Callable[[Policy], Policy | None]) -> PolicyBook:
-    """The book with one policy changed, or taken out."""
+    """Return the policies with one policy changed or removed."""
     policies = [change(policy) if n == at else policy for n, policy in enumerate(book.policies)]
     return book.model_copy(update={"policies": tuple(policy for policy in policies if policy is not None)})
 
 
 def other_amounts(policy: Policy, *, most: int = 1000) -> Policy:
-    """The policy with other figures in its first facts that have one."""
+    """Return the policy with changed figures in its first ``most`` facts with a figure."""
     facts, changed = [], 0
     for fact in policy.facts:
         if fact.amount is not None and changed < most:
@@ -165,13 +165,13 @@ def other_amounts(policy: Policy, *, most: int = 1000) -> Policy:
 
 
 def hash_of(policy: Policy) -> str:
-    """A hash of a policy's text."""
+    """Return a hash of a policy's text."""
     return hashlib.sha256(policy.model_dump_json().encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Setup:
-    """How Lookout is set up. ``tool`` replaces fields of the snapshot that no configuration changes."""
+    """The setup of Lookout. ``tool`` replaces fields of the snapshot that no configuration changes."""
 
     cases: int = 64
     driver: str = "json"
@@ -186,7 +186,7 @@ class Setup:
 
 
 def suite_lines(cases: int) -> list[dict[str, Any]]:
-    """So many of the demo's own cases, from all over its suite."""
+    """Return the given number of the demo's own cases, spread over its suite."""
     lines = [json.loads(line) for line in SUITE.read_text(encoding="utf-8").splitlines()]
     step = max(1, len(lines) // cases)
     return lines[::step][:cases]
@@ -209,7 +209,7 @@ def _config(folder: Path, url: str, setup: Setup) -> dict[str, Any]:
 
 
 def recorded_run(folder: Path, variant: Variant, setup: Setup, seed: int) -> RunReport:
-    """Ask, grade, save and evaluate as a run does, over HTTP or a real page; the report with its snapshot."""
+    """Ask, grade, save and evaluate as a run does, over HTTP or a real page. Return the report with its snapshot."""
     folder.mkdir(parents=True, exist_ok=True)
     with DemoApi(variant, seed) as api:
         # The same address as in every other run, as an application has it: the port is this test's own.

@@ -1,4 +1,4 @@
-"""Graded suites with planted causes: attributes that hang together as in life, and failures of which we know why."""
+"""Graded suites with planted causes: correlated attributes, as in real data, and failures with a known cause."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from itertools import combinations
 from random import Random
 
 NEARLY = 0.9
-"""A description of so nearly the same cases (Jaccard) is as right as the one that was planted."""
+"""Minimum overlap (Jaccard) of a right description's cases with those of the planted description."""
 
 
 @dataclass(frozen=True)
 class Planted:
-    """A suite: its cases, which of them failed, and for each cause all right descriptions, the planted one first."""
+    """A suite: its cases, which of them failed, and all right descriptions of each cause, the planted one first."""
 
     cases: list[dict[str, int]]
     failed: list[bool]
     causes: list[list[dict[str, int]]]
 
     def named(self, claims: list[dict[str, object]]) -> int:
-        """How many causes are among the claims."""
+        """Return how many causes are among the claims."""
         return sum(any(claim in right for claim in claims) for right in self.causes)
 
     def wrong(self, claims: list[dict[str, object]]) -> int:
-        """How many claims are no cause."""
+        """Return how many claims are not a cause."""
         return sum(not any(claim in right for right in self.causes) for claim in claims)
 
 
 def planted_suite(seed: int, causes: int) -> Planted:
-    """A suite with that many causes; 0 for failures that fall where they fall. Deterministic."""
+    """Build a suite with the given number of causes, or with random failures for 0. The result is deterministic."""
     for attempt in range(10_000):
         made = _suite(Random(f"{seed}:{attempt}"), causes)
         if made is not None:

@@ -1,9 +1,9 @@
-"""Two other makers of suites with planted causes, so that no choice in the first look fits one maker alone.
+"""Two other generators of suites with planted causes, so that the first look is not tuned to one generator.
 
-*Nested*: values are as unequal as in life (a few common, many rare), a document belongs to one policy and a policy to
-one insurer, some values are missing, and a cause may lie wherever it lies. *Sessions*: cases come in bundles that
-share most of their attributes, as those of one customer do, and what makes a case fail adds up on the scale of odds.
-Both have a share of up to 15 % of failures that have no cause.
+*Nested*: value frequencies are unequal as in real data (a few common, many rare), a document belongs to one policy
+and a policy to one insurer, some values are missing, and a cause may be at any level. *Sessions*: cases come in
+groups that share most of their attributes, as those of one customer do, and the effects of causes add up on the
+odds scale. Both have up to 15 % of failures without a cause.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 from tests.monitors.explain.planted import Planted, descriptions, holding
 
 MIN_CASES: Final = 4
-"""Of fewer failures nobody could say why."""
+"""Minimum number of failures. With fewer failures, a cause cannot be found."""
 HIGHEST_SHARE: Final = 0.5
 BASES: Final = (0.0, 0.01, 0.03, 0.06, 0.1, 0.15)
 
@@ -24,7 +24,7 @@ _Chosen = list[tuple[dict[str, int], set[int]]]
 
 
 def nested_suite(seed: int, causes: int) -> Planted:
-    """Values within values; each cause by itself makes a case fail."""
+    """Build a suite with nested values. Each cause alone makes a case fail."""
     for attempt in range(10_000):
         random = Random(f"nested:{seed}:{attempt}")
         cases = _nested_cases(random)
@@ -43,7 +43,7 @@ def nested_suite(seed: int, causes: int) -> Planted:
 
 
 def sessions_suite(seed: int, causes: int) -> Planted:
-    """Bundles of like cases; causes add up on the scale of odds."""
+    """Build a suite with groups of similar cases. Causes add up on the odds scale."""
     for attempt in range(10_000):
         random = Random(f"sessions:{seed}:{attempt}")
         cases = _session_cases(random)
@@ -98,7 +98,7 @@ def _session_cases(random: Random) -> list[dict[str, int]]:
 
 
 def _common(random: Random, size: int) -> int:
-    """A value; the first is the most common, by Zipf's law."""
+    """Return a random value. The first value is the most common one, by Zipf's law."""
     return random.choices(range(size), [1 / (at + 1) for at in range(size)])[0]
 
 

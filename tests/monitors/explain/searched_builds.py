@@ -1,4 +1,4 @@
-"""Searches over simulated builds whose first bad one is known."""
+"""Searches over simulated builds with a known first bad build."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from monitors.explain.bisect import BuildSearch
 
 @dataclass(frozen=True)
 class SimulatedCase:
-    """How often a case fails before the first bad build and from it on; ``breaks_at`` is a build of its own."""
+    """How often a case fails before the first bad build, and from it on.
+
+    ``breaks_at`` is the case's own first bad build.
+    """
 
     before: float = 0.0
     after: float = 1.0
@@ -21,7 +24,7 @@ class SimulatedCase:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What a search claimed, how likely it held that to be, and the questions that it asked."""
+    """The claim of a search, its probability according to the search, and the number of questions."""
 
     claimed: int
     probability: float
@@ -30,14 +33,17 @@ class SearchResult:
 
 
 def noise_free_probes(builds: int) -> int:
-    """What binary search needs where every answer is true: one question to each end, then one to halve what is left."""
+    """Return the number of questions of a binary search if every answer is true.
+
+    The search needs one question for each end, and then one for each halving.
+    """
     return 2 + ceil(log2(builds - 1))
 
 
 def searched(
     builds: int, cases: Sequence[SimulatedCase], first_bad: int, chance: Random, *, budget: int = 60
 ) -> SearchResult:
-    """A search as `BuildBisection` makes it: both ends first, then what promises most."""
+    """Run a search as `BuildBisection` does: both ends first, then the most informative question."""
     search, probes = BuildSearch(builds, len(cases)), 0
 
     def ask(build: int, case: int) -> None:
@@ -61,9 +67,11 @@ def searched(
 
 
 def chosen_case(chance: Random) -> SimulatedCase:
-    """A case that passed on the good build and failed on the bad one, of a suite in which one in five is flaky.
+    """Build a case that passed on the good build and failed on the bad one.
 
-    A flaky case fails at random on every build, by a rate of its own; the others fail from the first bad build on.
+    In its suite, one case in five is flaky.
+
+    A flaky case fails at random on every build, at its own rate. The other cases fail from the first bad build on.
     """
     while True:
         if chance.random() >= 0.2:

@@ -1,4 +1,4 @@
-"""Simulated applications that fail by something in the question, each in another way; what that is, is known."""
+"""Simulated applications that fail because of a known trigger in the question, each in another way."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def _words(turns: Turns) -> list[str]:
 
 
 def words(*needed: str) -> Trigger:
-    """It fails where all of these words are in the conversation, in whatever order."""
+    """Build a trigger that requires all of these words in the conversation, in any order."""
     return lambda turns: set(needed) <= set(_words(turns))
 
 
 def phrase(*needed: str) -> Trigger:
-    """It fails where these words follow each other."""
+    """Build a trigger that requires these words in sequence."""
     count = len(needed)
 
     def fails(turns: Turns) -> bool:
@@ -57,30 +57,30 @@ def phrase(*needed: str) -> Trigger:
 
 
 def earlier(needed: Trigger) -> Trigger:
-    """It fails where this is said before the last turn: the answer to a later question is spoilt."""
+    """Build a trigger that requires a text before the last turn: it spoils the answer to a later question."""
     return lambda turns: needed(turns[:-1])
 
 
 def says(text: str) -> Trigger:
-    """It fails where this stands in the conversation as it is written."""
+    """Build a trigger that requires this exact text in the conversation."""
     return lambda turns: text in " ".join(turns)
 
 
 def at_least(count: int) -> Trigger:
-    """It fails on long questions."""
+    """Build a trigger that requires a long question."""
     return lambda turns: len(list(split_words(turns))) >= count
 
 
 def any_of(*triggers: Trigger) -> Trigger:
-    """It fails for any of several reasons."""
+    """Build a trigger that requires any of several triggers."""
     return lambda turns: any(one(turns) for one in triggers)
 
 
 @dataclass(frozen=True)
 class PlantedTrigger:
-    """An application that fails by ``trigger``, whose shortest form has ``length`` words.
+    """An application that fails because of ``trigger``, whose shortest form has ``length`` words.
 
-    It fails so on ``rate`` of all asks, and on ``by_chance`` of the asks of any other question.
+    It fails in ``rate`` of all answers to such questions, and in ``by_chance`` of the answers to other questions.
     """
 
     name: str
@@ -91,7 +91,7 @@ class PlantedTrigger:
     by_chance: float = 0.0
 
     def shrunk(self, budget: int = 40, seed: int = 0) -> ShrunkQuestion:
-        """What the search makes of it."""
+        """Return the result of the search for this application."""
         chance = Random(f"{self.name} {seed}")
 
         async def ask(turns: Turns) -> bool:
@@ -100,7 +100,7 @@ class PlantedTrigger:
         return asyncio.run(shrink_question(self.turns, ask, budget=budget))
 
     def is_met(self, found: ShrunkQuestion) -> bool:
-        """Whether the trigger remains, at 1.2 times its length at most, within 40 probes."""
+        """Return whether the trigger remains, with at most 1.2 times its length, within 40 probes."""
         return self.trigger(found.turns) and found.length <= 1.2 * self.length and found.probes <= 40
 
 

@@ -1,4 +1,4 @@
-"""The search over builds: it is binary search where nothing is flaky, and says how sure it is where something is."""
+"""The search over builds: a binary search without flaky cases, and a search with a stated certainty with them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FLAKY = SimulatedCase(0, 0.8)
 
 @pytest.mark.parametrize("first_bad", range(1, 8))
 def test_without_noise_every_first_bad_build_is_found_in_few_more_questions_than_by_halves(first_bad):
-    """Cases that fail always from one build on name it, with at most four questions more than binary search."""
+    """Cases that always fail from one build on identify it, with at most four questions more than binary search."""
     found = searched(8, [SimulatedCase()] * 3, first_bad, Random(0))
     assert (found.claimed, found.settled) == (first_bad, True)
     assert found.probes <= noise_free_probes(8) + 4
@@ -27,7 +27,7 @@ def test_without_noise_every_first_bad_build_is_found_in_few_more_questions_than
 
 @pytest.mark.parametrize("cases", [lambda _: [FLAKY] * 5, lambda chance: [chosen_case(chance) for _ in range(5)]])
 def test_flaky_cases_name_the_right_build(cases):
-    """Of 20 searches over 20 builds one at most is wrong; half of them need at most twice the noise-free probes."""
+    """Of 20 searches over 20 builds, at most one is wrong. Half of them need at most twice the noise-free probes."""
     found = []
     for seed in range(1000, 1020):
         chance = Random(seed)
@@ -39,7 +39,7 @@ def test_flaky_cases_name_the_right_build(cases):
 
 @pytest.mark.parametrize("cases", [1, 3])
 def test_cases_that_fail_at_random_accuse_no_build(cases):
-    """Where every case fails half of the time on every build, at most one search in ten names a first bad one."""
+    """If every case fails half of the time on every build, at most one search in ten claims a first bad build."""
     found = [searched(8, [SimulatedCase(0.5, 0.5)] * cases, 4, Random(seed), budget=40) for seed in range(10)]
     assert sum(one.settled and 0 < one.claimed < 8 for one in found) <= 1
 
@@ -50,14 +50,17 @@ ENDS = [(SimulatedCase(1, 1), 0, "the good build fails already"), (SimulatedCase
 @pytest.mark.parametrize("cases", [1, 3])
 @pytest.mark.parametrize(("case", "claimed", "why"), ENDS, ids=[row[2] for row in ENDS])
 def test_an_end_that_is_not_as_it_was_said_to_be_is_the_claim(case, claimed, why, cases):
-    """A good build that fails, and a bad one that passes, differ from a first bad build between them."""
+    """A good build that fails, and a bad build that passes, are reported instead of a first bad build between them."""
     found = searched(8, [case] * cases, 4, Random(0))
     assert (found.claimed, found.settled) == (claimed, True), why
     assert found.probes <= 20
 
 
 def test_unreachable_builds_are_reported_together():
-    """Left-out builds and the next one that answers form one group, which can be certain; none of them is asked."""
+    """Unreachable builds and the next build that answers form one group, which can be certain.
+
+    No question is sent to an unreachable build.
+    """
     search = BuildSearch(6, 2)
     for build in (2, 3):
         search.exclude_build(build)
@@ -75,7 +78,7 @@ def test_unreachable_builds_are_reported_together():
 
 
 def test_a_case_broken_by_another_build_is_separated():
-    """Three cases break at build 3, one at build 6: build 3 is named, and only the fourth is doubted."""
+    """Three cases break at build 3 and one at build 6: build 3 is reported, and only the fourth case is doubted."""
     search = BuildSearch(8, 4)
     for build in range(8):
         for case in range(4):
@@ -92,7 +95,7 @@ answers = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2), st.booleans()
 @settings(max_examples=scale_examples(40), deadline=None)
 @given(answers, st.randoms(use_true_random=False))
 def test_the_order_of_answers_does_not_matter_and_chances_add_up(given_answers, chance):
-    """The posterior is a distribution, the same in whatever order the answers came."""
+    """The posterior is a probability distribution that does not depend on the order of answers."""
     one, other = BuildSearch(6, 3), BuildSearch(6, 3)
     shuffled = list(given_answers)
     chance.shuffle(shuffled)
@@ -108,7 +111,7 @@ def test_the_order_of_answers_does_not_matter_and_chances_add_up(given_answers, 
 @settings(max_examples=scale_examples(30), deadline=None)
 @given(answers, st.integers(1, 5), st.integers(0, 2))
 def test_a_failure_never_speaks_for_a_later_break(given_answers, build, case):
-    """One failure more at a build never lowers how likely it is that the break is at that build or before it."""
+    """Another failure at a build never lowers the probability that the break is at or before that build."""
     search = BuildSearch(6, 3)
     for at, of, failed in given_answers:
         search.record_answer(at, of, failed=failed)
@@ -118,7 +121,7 @@ def test_a_failure_never_speaks_for_a_later_break(given_answers, build, case):
 
 
 def test_a_search_needs_builds_and_cases():
-    """One build, or no case, is no search."""
+    """With one build, or without cases, the search is refused."""
     for builds, cases in ((1, 1), (2, 0)):
         with pytest.raises(ValueError, match="two builds and one case"):
             BuildSearch(builds, cases)

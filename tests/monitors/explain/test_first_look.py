@@ -1,4 +1,4 @@
-"""What failed cases have in common is named, and nothing is where failures fell where they fell."""
+"""Common attributes of failed cases are reported, and nothing is reported for random failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Maker = Callable[[int, int], Planted]
 
 
 def rows(count: int, **attributes: int) -> list[dict[str, object]]:
-    """Cases whose attributes take that many values each, in turn."""
+    """Return cases whose attributes take the given number of values in turn."""
     return [{name: f"{name}-{at % values}" for name, values in attributes.items()} for at in range(count)]
 
 
@@ -76,7 +76,10 @@ def test_the_order_of_attributes_means_nothing():
 
 
 def test_failures_that_fall_where_they_fall_are_no_cause():
-    """The promise is one claim in a hundred such suites; more than three in these would come once in ten thousand."""
+    """The limit is one claim in a hundred such suites.
+
+    More than three claims in these suites would occur by chance once in ten thousand times.
+    """
     suites = [planted_suite(seed, 0) for seed in range(2 * SUITES)]
     assert sum(bool(claims(suite.cases, suite.failed)) for suite in suites) <= 3
 
@@ -109,7 +112,7 @@ def test_planted_causes_are_named(made: Maker, causes: int, least: float):
 
 
 def test_of_two_that_share_their_failures_one_stays():
-    """Each looks weak beside the other; the better one is not lost with the worse."""
+    """Each of the two causes seems weak beside the other. Only the worse one is removed."""
     suite = planted_suite(2010, 1)
     assert suite.named(claims(suite.cases, suite.failed)) == 1
 

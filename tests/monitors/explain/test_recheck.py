@@ -1,4 +1,4 @@
-"""Which cases are asked again, at which address, and which build answered there."""
+"""Which cases are rechecked, at which address, and which build answered there."""
 
 import pytest
 from hypothesis import given
@@ -29,7 +29,7 @@ def failure(case_id, severity, *failures):
 
 
 def test_only_severe_failures_are_asked_again_the_worst_first():
-    """A failure of severity 1 and a right answer are left; a leak in a harmless case is severity 3."""
+    """A failure of severity 1 and a right answer are skipped. A leak in a harmless case has severity 3."""
     results = [
         failure("b-wrong", Severity.MAJOR),
         case_result(gold_case("right", severity=Severity.CRITICAL)),
@@ -44,7 +44,10 @@ def test_only_severe_failures_are_asked_again_the_worst_first():
 
 @given(st.integers(0, 30), st.integers(1, 20), st.integers(1, 200), st.integers(1, 2))
 def test_a_plan_never_asks_more_than_its_budget(cases, times, most, places):
-    """Whole cases as often as wanted; where not even one fits, the worst is asked as often as it can be."""
+    """Each case is rechecked completely as often as requested.
+
+    If the budget is too small for one case, the worst case is rechecked as often as possible.
+    """
     failed = select_severe_failures(failure(f"case-{number}", Severity.CRITICAL) for number in range(cases))
     plan = plan_recheck(failed, times=times, max_questions=most, places=places)
     assert len(plan.cases) * plan.times * places <= most
@@ -70,7 +73,7 @@ def answer(case_id, place, outcome, *kinds):
 
 
 def test_each_outcome_is_counted_apart_and_by_place():
-    """A failure of another kind than the run's is counted as one; a case that was asked nowhere is left out."""
+    """A failure of another kind than the run's is counted as such. A case that was rechecked nowhere is skipped."""
     failed = select_severe_failures([failure("a", Severity.CRITICAL), failure("b", Severity.CRITICAL)])
     answers = [
         answer("a", HERE, CaseOutcome.FAILED, FailureKind.WRONG_FACT),
@@ -100,7 +103,7 @@ def test_each_outcome_is_counted_apart_and_by_place():
     ],
 )
 def test_the_address_of_the_previous_build(template, commit, own, address):
-    """``{commit}`` becomes the commit of the last accepted run."""
+    """``{commit}`` is replaced with the commit of the last accepted run."""
     assert build_previous_address(template, commit, own) == address
 
 
@@ -115,7 +118,7 @@ def test_the_address_of_the_previous_build(template, commit, own, address):
     ],
 )
 def test_no_address_is_made_up(commit, own, why):
-    """A commit that is unknown, the verified one itself, or made to lead to another host, gives none."""
+    """An unknown commit, the verified commit itself, and a commit that changes the host give no address."""
     with pytest.raises(ValueError, match=why):
         build_previous_address("https://app-{commit}.example.org", commit, own)
 
@@ -134,13 +137,16 @@ def test_no_address_is_made_up(commit, own, why):
     ],
 )
 def test_a_build_is_proved_by_its_own_word_alone(names, commit, proof, named):
-    """A commit proves and disproves, a version number neither; the verified build is never the one before."""
+    """A commit proves or disproves a build, and a version number does neither.
+
+    The verified build never counts as the previous build.
+    """
     found = identify_previous_build(names, commit, NOW)
     assert (found.commit, found.proof, found.names) == (commit if named != NOW or commit else None, proof, named)
 
 
 def test_the_build_named_in_an_answer_is_read():
-    """Payload, headers of the answer and of the page; the server's software is no build of the application."""
+    """The build is in the payload, in headers of the answer or of the page. The server's software is not a build."""
     wire = WirePayload(url="http://a", text="", build=BuildInfo(versions={"x-commit": BEFORE, "server": "uvicorn"}))
     evidence = Evidence(page=PageInfo(shell="0", versions={"x-app-version": "1.4", "x-powered-by": "PHP"}))
     said = exchange(gold_case(), wire=wire, evidence=evidence, app_version="v9")

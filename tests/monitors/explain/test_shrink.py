@@ -1,4 +1,4 @@
-"""The smallest failing question: what makes it fail remains, in order, and little else, within the budget."""
+"""The smallest failing question: its trigger remains in order, with little else, within the budget."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.tiers import scale_examples
 
 
 def found(turns, ask, budget=40):
-    """What is left, and all that was asked."""
+    """Return the remaining question, and all questions that were asked."""
     asked = []
 
     async def answer(candidate):
@@ -26,7 +26,7 @@ def found(turns, ask, budget=40):
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 def test_a_planted_trigger_remains_and_little_else(row):
-    """At most 1.2 times the trigger's words are left after at most 40 probes, and they still fail."""
+    """After at most 40 probes, at most 1.2 times the trigger's words remain, and they still fail."""
     assert row.is_met(row.shrunk())
 
 
@@ -37,7 +37,10 @@ texts = st.lists(st.lists(words, min_size=1, max_size=12).map(" ".join), min_siz
 @settings(max_examples=scale_examples(60), deadline=None)
 @given(texts, st.data())
 def test_a_shrunk_question_fails_and_is_minimal(turns, data):
-    """Of any words anywhere that are all needed, exactly these are left, in their order; nothing is asked twice."""
+    """If several words anywhere are all needed, exactly these words remain in their order.
+
+    No question is asked twice.
+    """
     all_words = list(split_words(turns))
     needed = data.draw(st.sets(st.integers(0, len(all_words) - 1), min_size=1, max_size=4))
     wanted = [all_words[at].text for at in sorted(needed)]
@@ -56,7 +59,7 @@ def test_a_shrunk_question_fails_and_is_minimal(turns, data):
 @settings(max_examples=scale_examples(30), deadline=None)
 @given(st.integers(3, 45), st.integers(0, 99))
 def test_the_budget_is_never_exceeded_and_what_is_left_was_seen_to_fail(budget, seed):
-    """Whenever the probes run out, the result is a question that failed more often than not when it was asked."""
+    """When the probes are used up, the result is a question that failed in more than half of its probes."""
     row = ROWS[seed % len(ROWS)]
     result, asked = found(row.turns, row.trigger, budget)
     assert len(asked) == result.probes <= budget
@@ -65,14 +68,14 @@ def test_the_budget_is_never_exceeded_and_what_is_left_was_seen_to_fail(budget, 
 
 
 def test_a_case_that_passes_is_said_to_pass():
-    """Where the case does not fail, nothing is left out, and few questions are asked."""
+    """If the case does not fail, nothing is removed, and few questions are asked."""
     result, asked = found((PORTING,), lambda _turns: False)
     assert (result.end, result.turns, result.first_failed) == (ShrinkEnd.PASSES, (PORTING,), 0)
     assert len(asked) == 3
 
 
 def test_an_application_that_stops_answering_ends_the_search():
-    """Three questions in a row without an answer, and nothing more is asked; what was found before it stands."""
+    """After three questions in a row without an answer, the search stops and returns its result so far."""
     result, asked = found((PORTING,), lambda _turns: None)
     assert (result.end, len(asked)) == (ShrinkEnd.SILENT, MAX_UNANSWERED)
     answers = iter([True] * 5)
@@ -82,7 +85,10 @@ def test_an_application_that_stops_answering_ends_the_search():
 
 
 def test_each_level_is_left_out_whole_before_the_next():
-    """Turns go before sentences and words: the first shorter question is whole turns, and words are never torn."""
+    """Turns are removed before sentences and words, so the first shorter question has whole turns.
+
+    Words stay whole.
+    """
     result, asked = found(FATHER, lambda turns: "67" in " ".join(turns))
     assert result.turns == ("67",)
     first = next(one for one in asked if one != FATHER)
@@ -93,7 +99,7 @@ def test_each_level_is_left_out_whole_before_the_next():
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=3))
 def test_a_conversation_is_its_words_and_what_stands_between(turns):
-    """Put together again, all words of a conversation are what it was, but for space at the ends of a turn."""
+    """The joined words of a conversation equal the conversation, except for space at the ends of a turn."""
     whole = tuple(turn.strip() for turn in turns if turn.strip())
     again = tuple(one for one in join_words(split_words(turns)) if one)
     assert [one.split() for one in again] == [one.split() for one in whole]

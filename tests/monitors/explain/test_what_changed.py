@@ -1,4 +1,4 @@
-"""What differs from the last accepted run: recorded facts, each on its side, and behaviour only beyond chance."""
+"""Differences from the last accepted run: recorded facts by side, and behaviour only if it is significant."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JUDGE = JudgeLineage(model="judge-a", prompt_sha256="11" * 32, rubric_version="1
 
 
 def mark(number: int, **changes: object) -> AnswerMark:
-    """An answer about one of four documents."""
+    """Build the fingerprint of an answer about one of four documents."""
     document = f"Plan {number % 4}"
     known = {
         "case_id": f"case-{number}",
@@ -38,7 +38,7 @@ def marks(count: int = 40, **changes: object) -> tuple[AnswerMark, ...]:
 
 
 def run_snapshot(**changes: object) -> RunSnapshot:
-    """A run that knows everything."""
+    """Build a run in which every fact is known."""
     known = {
         "commit": "aaa",
         "versions": {"x-app-version": {"1.4.2": 40}},
@@ -69,7 +69,7 @@ def changed(now: RunSnapshot, before: RunSnapshot | None = None):
 
 
 def lines(now: RunSnapshot, before: RunSnapshot | None = None) -> list[tuple[str, str]]:
-    """What is claimed, as side and evidence."""
+    """Return the claims as side and evidence."""
     return [(str(one.kind), one.evidence) for one in changed(now, before).changes if not one.follows]
 
 
@@ -96,19 +96,19 @@ CAUSES = [
 
 
 def test_each_recorded_fact_is_named_on_its_side_with_what_it_was(snapshot):
-    """One fact that differs is one line, and nothing else is claimed."""
+    """One different fact leads to one line, and nothing else is claimed."""
     claimed = [lines(run_snapshot(**change)) for _, change in CAUSES]
     assert [[side for side, _ in one] for one in claimed] == [[side] for side, _ in CAUSES]
     assert [text for ((_, text),) in claimed] == snapshot
 
 
 def about(plan: int, **changes: object) -> tuple[AnswerMark, ...]:
-    """The answers of which those about one document differ."""
+    """Build answers of which those about one document differ."""
     return tuple(mark(n, **(changes if n % 4 == plan else {})) for n in range(40))
 
 
 REWORDED = tuple(mark(n, text=f"reworded {n}") for n in range(40))
-"""Other words in each answer, and the same figures: an application that rewords each answer."""
+"""Reworded answers with the same figures: an application that rewords each answer."""
 BEHAVIOUR = [
     ("content", about(1, text="other", figures=("other",))),
     (
@@ -123,7 +123,7 @@ BEHAVIOUR = [
 
 
 def test_behaviour_is_named_beyond_chance(snapshot):
-    """With nothing else recorded, a shift is claimed, with both figures."""
+    """If no recorded fact differs, a significant shift is claimed, with both figures."""
     claimed = [lines(run_snapshot(answers=answers)) for _, answers in BEHAVIOUR]
     assert [[side for side, _ in one] for one in claimed] == [[side] for side, _ in BEHAVIOUR]
     assert [text for ((_, text),) in claimed] == snapshot
@@ -133,7 +133,7 @@ GONE = tuple(mark(n, **({"refused": True, "cited": (), "text": "no"} if n % 4 ==
 
 
 def test_a_document_that_is_gone_is_one_change_with_all_that_it_brings(snapshot):
-    """Its answers refuse and cite nothing: that is no second change of the application."""
+    """Answers about the document refuse and cite nothing, which is not a second change of the application."""
     ((side, text),) = lines(run_snapshot(answers=GONE, documents={f"Plan {n}": 10 for n in (0, 2, 3)}))
     assert side == "content"
     assert text == snapshot
@@ -158,12 +158,12 @@ QUIET = [
 
 @pytest.mark.parametrize("change", QUIET)
 def test_changes_within_chance_or_unknown_are_not_claimed(change):
-    """Other words, a slower hour, one stray value, ids, lazily loaded scripts, and absence are no changes."""
+    """Rewordings, a slow hour, one stray value, ids, lazily loaded scripts and missing values are not changes."""
     assert lines(run_snapshot(**change)) == []
 
 
 def test_latency_at_another_concurrency_is_not_the_applications(snapshot):
-    """More questions at once take longer at the same application."""
+    """With more questions at once, the same application takes longer."""
     slow = tuple(mark(n, total_ms=1400 + n) for n in range(40))
     ((side, text),) = lines(run_snapshot(answers=slow, concurrency=8))
     assert side == "unknown"
@@ -171,7 +171,7 @@ def test_latency_at_another_concurrency_is_not_the_applications(snapshot):
 
 
 def test_behaviour_beside_a_recorded_change_is_what_followed(snapshot):
-    """A new model that refuses more is one change, not two."""
+    """A new model that refuses more often is one change, not two."""
     refusing = tuple(mark(n, refused=n % 2 == 0) for n in range(40))
     found = changed(run_snapshot(models={"small-2": 40}, answers=refusing))
     assert [(one.kind, one.follows) for one in found.changes] == [
@@ -182,7 +182,7 @@ def test_behaviour_beside_a_recorded_change_is_what_followed(snapshot):
 
 
 def test_answers_to_another_suite_or_read_by_another_lookout_are_not_compared():
-    """A question under the same name may be another one."""
+    """The same name may belong to another question."""
     other = about(1, text="other", figures=("other",))
     for change in (
         {"suite_sha256": OTHER_SUITE},
@@ -193,7 +193,10 @@ def test_answers_to_another_suite_or_read_by_another_lookout_are_not_compared():
 
 
 def test_a_change_of_ours_is_said_to_be_ours_and_beside_one_of_the_apps_neither_is_the_cause(snapshot):
-    """The application is not blamed for a stricter grader."""
+    """A stricter grader is a change of Lookout, not of the application.
+
+    With changes on both sides, neither is the cause.
+    """
     ours = run_snapshot(graders={"factual": "4", "language": "1"})
     assert format_changes_since_last_pass(changed(ours))[0] == OUR_SIDE
     both = changed(ours.model_copy(update={"commit": "bbb"}))
@@ -204,7 +207,7 @@ def test_a_change_of_ours_is_said_to_be_ours_and_beside_one_of_the_apps_neither_
 
 
 def test_without_an_earlier_pass_or_its_snapshot_the_reason_is_given(snapshot):
-    """No data is its own state."""
+    """Without data, the report says that it has no data."""
     assert [
         format_changes_since_last_pass(found)
         for found in (find_run_changes(run_snapshot(), None), changed(run_snapshot()))
@@ -214,7 +217,7 @@ def test_without_an_earlier_pass_or_its_snapshot_the_reason_is_given(snapshot):
 
 
 def test_cases_of_only_one_run_are_named_as_not_compared():
-    """An unknown model is not the same model."""
+    """An unknown model does not count as the same model."""
     assert changed(run_snapshot(models={}, commit=None)).not_known == ("deploy", "model")
 
 
@@ -236,13 +239,13 @@ SNAPSHOTS = st.builds(
 
 @given(SNAPSHOTS)
 def test_a_run_compared_with_itself_says_nothing(one):
-    """Whatever is recorded."""
+    """This is true for any recorded facts."""
     assert changed(one, one).changes == ()
 
 
 @given(SNAPSHOTS, SNAPSHOTS, st.randoms(use_true_random=False))
 def test_the_order_in_which_things_were_recorded_does_not_matter(before, now, chance):
-    """Values and answers in another order give the same lines."""
+    """Values and answers in another order lead to the same lines."""
 
     def shuffled(one: RunSnapshot) -> RunSnapshot:
         update: dict[str, object] = {}

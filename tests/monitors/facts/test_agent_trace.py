@@ -1,4 +1,4 @@
-"""An agent's way out of its trace: every shape gives the same steps, and what it does not say stays absent."""
+"""Every trace format gives the same steps of an agent, and a value that a trace does not contain stays absent."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_events_of_a_job_are_its_steps_with_their_times() -> None:
 
 
 def test_work_inside_a_node_is_not_another_hop() -> None:
-    """Some services announce the agent again for each part of a node, and again when it is done."""
+    """Repeated events about an agent within one node, or at the end of the node, do not count as further hops."""
     inside = [spawned("critic", "1"), spawned("critic", "2"), node("critic", 2), node("critic", 2)]
     again = [spawned("critic", "3"), node("critic", 4)]
     path = read_events(as_seen([*inside, *again]))

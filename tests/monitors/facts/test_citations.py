@@ -1,4 +1,4 @@
-"""Citations: the default marks, a target's own patterns, and expected sources."""
+"""Tests of citations: the default markers, a target's own patterns, and expected sources."""
 
 from __future__ import annotations
 

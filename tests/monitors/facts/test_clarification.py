@@ -1,6 +1,7 @@
-"""A clarifying question is known by its wording: precision and recall over rows in three languages.
+"""A clarifying question is recognised by its wording; precision and recall are tested in three languages.
 
-`ROWS` shaped the rules. `HELD_OUT` were written before the rules were tried on them, and changed nothing.
+The rules were tuned on `ROWS`. `HELD_OUT` was written before the rules were tested on it, and the rules were not
+changed afterwards.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ HELD_OUT: dict[str, list[Row]] = {
 
 
 def measured(rows: list[Row]) -> tuple[float, float, list[str]]:
-    """Precision, recall, and the replies that were taken for the other thing."""
+    """Return precision, recall, and the replies that were classified wrongly."""
     said = [(reply, truth, is_counter_question(reply)) for reply, truth in rows]
     right = sum(truth and found for _, truth, found in said)
     wrong = [reply for reply, truth, found in said if truth != found]

@@ -1,4 +1,4 @@
-"""Errors of the machinery: found where they stand for an answer, not where an answer speaks of them."""
+"""An internal error in place of an answer is found; an answer about errors passes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ def test_an_answer_is_no_error(text: str) -> None:
 
 @pytest.mark.parametrize("half", ["first", "second"])
 def test_errors_of_many_machines_are_found_and_answers_about_errors_pass(half: str) -> None:
-    """SDKs, servers, drivers, runtimes and wrappers in many languages; answers that speak of errors and limits."""
+    """Errors of SDKs, servers, drivers, runtimes and wrappers are found in many languages.
+
+    Answers that are about errors and limits pass.
+    """
     rows = [row for row in ROWS if row["half"] == half]
     missed = [row for row in rows if row["error_leak"] and not find_error_leak(row["answer"], row["question"])]
     alarms = [row for row in rows if not row["error_leak"] and find_error_leak(row["answer"], row["question"])]

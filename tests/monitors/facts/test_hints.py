@@ -1,4 +1,4 @@
-"""Hints that spare a search never spare one that finds something."""
+"""A hint never skips a search that would find something."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HINTED = [*(shape for shapes in FORMAL for shape in shapes), *LECTURES]
 @pytest.mark.whole_only
 @pytest.mark.parametrize("hinted", HINTED, ids=lambda hinted: hinted.pattern.pattern[:40])
 def test_hints_let_every_match_of_the_pattern_through(hinted: Hinted) -> None:
-    """In texts made from the pattern itself, with letters that only a search without regard to case takes for ASCII."""
+    """A hint passes every text that its pattern matches, also with letters that match ASCII when case is ignored."""
 
     @settings(max_examples=scale_examples(60), deadline=None, database=None)
     @given(st.from_regex(hinted.pattern))
@@ -34,13 +34,16 @@ def test_hints_let_every_match_of_the_pattern_through(hinted: Hinted) -> None:
 @settings(max_examples=scale_examples(200), deadline=None, database=None)
 @given(st.from_regex(TRACE))
 def test_every_frame_of_a_stack_has_a_hint(text: str) -> None:
-    """A frame may begin the text; a line's end stands before every text that is searched for hints."""
+    """Every frame of a stack trace has a hint, also at the start of a text.
+
+    Before a text is searched for hints, a line end is added in front of the text.
+    """
     assert not TRACE.search(text) or any(map(("\n" + text.lower()).__contains__, TRACE_HINTS))
 
 
 @given(st.text(max_size=40), st.sampled_from(["sſ", "iıİ", "kK"]))
 def test_caseless_is_what_a_pattern_without_regard_to_case_reads(text: str, alike: str) -> None:
-    """Each letter that such a pattern takes for an ASCII one stands there as that one."""
+    """A caseless text has an ASCII letter in place of each letter that matches it when case is ignored."""
     for letter in alike:
         assert re.search(alike[0], letter, re.IGNORECASE)
         assert alike[0] in to_caseless(text + letter)

@@ -1,4 +1,4 @@
-"""Language: by script, then by small words; Hinglish is neither English nor another language."""
+"""The language is detected by script, then by function words; Hinglish is neither English nor another language."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_any_text_has_a_language(text: str) -> None:
     ],
 )
 def test_the_language_of_words(text: str, shown: LanguageEvidence) -> None:
-    """A name and a number show nothing; nothing is made of that where it would be an alert."""
+    """A text of only a name and a number has no detected language, so it cannot cause an alert."""
     assert classify_language_evidence(text) is shown
 
 

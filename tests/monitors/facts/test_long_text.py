@@ -1,4 +1,4 @@
-"""Very long texts: both ends are read as ever, the middle is withheld and said, and work grows with the length."""
+"""Both ends of a very long text are read, its middle is withheld and marked, and work grows linearly with length."""
 
 from __future__ import annotations
 
@@ -77,7 +77,10 @@ def test_a_text_of_the_longest_length_is_read_whole():
 
 
 def calls(work: Callable[[str], object], text: str) -> int:
-    """How many functions are called, Python's own included: it depends on no clock, nor on what others left behind."""
+    """Return the number of function calls of ``work``, including built-in functions.
+
+    This number does not depend on the clock or on earlier tests.
+    """
     profile = cProfile.Profile()
     gc.collect()
     gc.disable()  # finalizers of what earlier tests left are calls too

@@ -1,4 +1,4 @@
-"""Folding what looks the same, with the way back to the text as given."""
+"""Look-alike characters are folded, and each position can be traced back to the original text."""
 
 import re
 
@@ -34,12 +34,12 @@ from monitors.facts.text import (
     ],
 )
 def test_folding(text: str, folded: str):
-    """Spaces, hyphens and digits of any kind are one kind; invisible characters go; fractions and powers stay."""
+    """Spaces, hyphens and digits are normalised, invisible characters removed, fractions and powers unchanged."""
     assert normalise(text).text == folded
 
 
 def test_the_way_back():
-    """A span of the folded text is the span of the same words in the original."""
+    """A span of the folded text is mapped to the span of the same words in the original."""
     text = "ﬁne: 2\u200b4\u202fmonths"
     folded = normalise(text)
     start = folded.text.index("24")
@@ -49,7 +49,7 @@ def test_the_way_back():
 
 @given(st.text())
 def test_spans_stay_inside(text: str):
-    """Whatever is folded, every span leads back into the text, and in order."""
+    """For any text, every span is mapped back into the original text, in order."""
     folded = normalise(text)
     for start in range(len(folded.text)):
         begin, end = folded.find_original_span(start, start + 1)
@@ -63,7 +63,7 @@ def test_folding_twice_is_folding_once(text: str):
 
 
 def test_keys():
-    """Spellings with and without nukta, and with either nasal sign, are one word."""
+    """Spellings with and without nukta, and with either nasal sign, have the same key."""
     assert to_word_key("हज़ार") == to_word_key("हजार")
     assert to_word_key("पाँच") == to_word_key("पांच")
     assert split_into_word_keys("Rs हज़ार") == {"rs", "हजार"}
@@ -78,7 +78,7 @@ def test_keys():
     ],
 )
 def test_blanked_stretches_have_no_tokens(text: str) -> None:
-    """The tokens around a blanked stretch are those of the text with spaces in its place."""
+    """The tokens around a blanked section are the tokens of the text with spaces in the place of the section."""
     spans = [match.span() for match in re.finditer(r"\[[^\]]*\]", text)]
     blanked = normalise_and_tokenise(text).copy_with_blanked_spans(spans)
     assert blanked.normalised.text == replace_spans_with_spaces(text, spans)

@@ -1,4 +1,4 @@
-"""How alike two texts are, and that no alike pair is overlooked."""
+"""Tests of the similarity of two texts, and that no similar pair is missed."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ SETS = st.lists(st.frozensets(st.text("abcdef", min_size=1, max_size=2), min_siz
 
 
 def test_letter_case_spacing_and_punctuation_make_no_difference():
-    """A question is itself however it is typed."""
+    """A question is the same with any letter case, spacing and punctuation."""
     assert fold_case_and_punctuation("What  is the WAITING\u00a0period?!") == fold_case_and_punctuation(
         "what is the waiting period"
     )
 
 
 def test_a_text_overlaps_itself_wholly_and_a_stranger_not_at_all():
-    """The two ends of the scale."""
+    """Identical texts have the highest overlap, and unrelated texts have the lowest."""
     assert compute_jaccard_index(build_character_ngrams("room rent"), build_character_ngrams("room rent")) == 1
     assert compute_jaccard_index(build_character_ngrams("room rent"), build_character_ngrams("zzzz")) == 0
 
 
 @pytest.mark.parametrize("text", ["", "a", "ab", "के"])
 def test_a_short_text_has_one_gram_at_least(text):
-    """Nothing is too short to be compared."""
+    """Every text has at least one gram, so that it can be compared."""
     assert build_character_ngrams(text)
 
 
 @given(SETS, st.sampled_from([0.3, 0.5, 0.8, 1.0]))
 def test_the_filter_finds_exactly_what_comparing_all_pairs_finds(sets, threshold):
-    """The prefix filter is a short cut, never another answer."""
+    """The prefix filter finds exactly the pairs that a comparison of all pairs finds."""
     expected = {
         (i, j) for i, j in combinations(range(len(sets)), 2) if compute_jaccard_index(sets[i], sets[j]) >= threshold
     }

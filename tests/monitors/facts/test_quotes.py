@@ -1,4 +1,4 @@
-"""Quotes: found wherever a reader would say they stand, with their place; nowhere else."""
+"""A quote is found in a text, with its position, wherever a reader would find it, and nowhere else."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_quote_is_found_with_its_place(quote, stands):
 
 @given(st.text(alphabet="abc ठ-\n\u2011\u00a0\u00ad.1", min_size=1, max_size=60), st.data())
 def test_every_passage_of_whole_words_is_found_where_it_says_the_same(text, data):
-    """Whatever the spacing and hyphens: three words in a row, joined by single spaces, stand in their own text."""
+    """If three adjacent words, joined by single spaces, are found in their text, the matched span is found too."""
     words = text.split()
     if len(words) < 3:
         return
@@ -59,6 +59,6 @@ def test_any_two_texts_give_a_span_inside_the_document_or_none(document, quote):
 
 
 def test_a_long_document_is_searched_in_linear_time():
-    """A million characters of the same words, and a quote that almost stands everywhere."""
+    """A quote that almost matches everywhere is searched in a million characters in linear time."""
     document = "covered after a waiting period " * 30_000
     assert find_quote("covered after a waiting period of never", document) is None

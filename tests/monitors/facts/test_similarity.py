@@ -1,4 +1,4 @@
-"""The same quantities in two texts, in three languages, whatever their spelling."""
+"""The same quantities are recognised in two texts, in three languages and any spelling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same question but for slips: every typo is seen through, and no two questions are taken for one."""
+"""Questions that differ only in typos count as the same; different questions never do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of files in the forms that people, diffs and tools give them."""
+"""File names are read in the forms that people, diffs and tools write."""
 
 from __future__ import annotations
 

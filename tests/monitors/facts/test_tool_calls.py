@@ -1,4 +1,4 @@
-"""Calls that repeat an earlier one."""
+"""Tests of tool calls that repeat an earlier call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports as agents write them: JSON, Markdown with headings, lines with labels."""
+"""Reports of agents are read as JSON, as Markdown with headings and as lines with labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stretches of days of the week."""
+"""Tests of ranges of weekdays."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Suites whose noise is known, with repeats recorded from it: what a rate that was estimated is held against."""
+"""Suites with known noise and simulated repeats, to test estimated false-fail rates."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ VETO_ALONE = GateSettings(
     min_weighted_score=0,
     targets=Targets(factual_accuracy=0, citation_accuracy=0, refusal_precision=0, language_gap=1),
 )
-"""A gate at which only the veto fails a run, so that the rate can be reckoned by hand."""
+"""A gate at which only the veto fails a run, so that the rate can be calculated by hand."""
 
 
 def suite_of(severe: int, others: int = 0) -> Suite:
-    """A suite of so many cases of severity 3 and of severity 1."""
+    """Return a suite of ``severe`` cases of severity 3 and ``others`` cases of severity 1."""
     cases = [gold_case(f"severe-{number}", severity=Severity.CRITICAL) for number in range(severe)]
     cases += [gold_case(f"other-{number}", type=f"type-{number % 3}") for number in range(others)]
     return Suite(name="noisy", sha256="0" * 64, cases=tuple(cases))
 
 
 def facts_of(suite: Suite) -> RunFacts:
-    """The input of the gate from a simulated run."""
+    """Return the input of the gate for a simulated run."""
     return RunFacts(
         run_id="simulated",
         target=TARGET,
@@ -48,7 +48,7 @@ def facts_of(suite: Suite) -> RunFacts:
 
 
 def repeated(case: GoldCase, *right: bool, build: str = "a" * 40, run_id: str = "session-1") -> RepeatedCase:
-    """A case that was asked once for each of ``right``."""
+    """Return the repeats of a case that was asked once for each value of ``right``."""
     asks = (build_right_answer(case) if one else build_wrong_answer(case) for one in right)
     return RepeatedCase(
         case_id=case.id,
@@ -61,7 +61,7 @@ def repeated(case: GoldCase, *right: bool, build: str = "a" * 40, run_id: str = 
 
 
 class NoisySuite(NamedTuple):
-    """A suite with the true noise of each case, and what was recorded of it."""
+    """A suite with the true noise of each case and its recorded repeats."""
 
     suite: Suite
     noise: tuple[float, ...]
@@ -69,7 +69,10 @@ class NoisySuite(NamedTuple):
 
     @property
     def true_rate(self) -> float:
-        """How often the veto fails a run that asks each case once: when any severity-3 case fails."""
+        """Return the true rate at which the veto fails a run that asks each case once.
+
+        The veto fails a run if any severity-3 case fails.
+        """
         severe = (
             noise
             for case, noise in zip(self.suite.cases, self.noise, strict=True)
@@ -81,7 +84,7 @@ class NoisySuite(NamedTuple):
 def noisy_suite(
     random: Random, *, severe: int, others: int, mean: float, concentration: float, builds: int
 ) -> NoisySuite:
-    """A suite whose noise is sampled around ``mean``; each case was asked twice against each of ``builds``."""
+    """Return a suite with noise sampled around ``mean`` and two askings of each case for each of ``builds``."""
     suite = suite_of(severe, others)
     first, second = 2 * mean * concentration, (1 - 2 * mean) * concentration
     noise = tuple(random.betavariate(first, second) / 2 if mean else 0.0 for _ in suite.cases)
@@ -94,14 +97,14 @@ def noisy_suite(
 
 
 def fitted(noisy: NoisySuite):
-    """The noise as it is estimated from what was recorded."""
+    """Return the noise that is estimated from the recorded repeats."""
     found = fit_noise(count_failures_per_case_build(noisy.repeats).values())
     assert found is not None
     return found
 
 
 def coverage(seeds: range, **suite) -> tuple[float, float]:
-    """How often the interval holds the true rate of a seeded suite, and the mean error of the rate."""
+    """Return how often the interval contains the true rate of a seeded suite, and the mean error of the rate."""
     held, errors = 0, []
     for seed in seeds:
         random = Random(seed)

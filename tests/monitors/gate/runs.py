@@ -1,4 +1,4 @@
-"""Runs for the gate's tests: cases by severity, some of them failing, weighed with a baseline or without."""
+"""Runs for the tests of the gate: cases by severity, some of them failed, graded with or without a baseline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUITE_SHA = "0" * 64
 
 
 def asked(case: GoldCase, *failures: tuple[Aspect, FailureKind], repeat: int = 0, rubric: int = 0) -> CaseResult:
-    """One asking of ``case``, right unless it failed as said; with a ``rubric``, a rated report."""
+    """Return one result of ``case``, correct unless failures are given; with ``rubric``, a rated report."""
     given = grades(*failures)
     if rubric:
         given = (*given, judged(Aspect.USEFULNESS, grader="judge", rubric=rubric))
@@ -31,14 +31,17 @@ def asked(case: GoldCase, *failures: tuple[Aspect, FailureKind], repeat: int = 0
 
 
 def batch(severity: Severity, cases: int, failing: int, **changes: Any) -> list[CaseResult]:
-    """``cases`` of one severity, the first ``failing`` of them wrong. ``changes`` are the cases'."""
+    """Return ``cases`` results of one severity, of which the first ``failing`` are wrong.
+
+    ``changes`` are changes to the gold cases.
+    """
     name = changes.pop("name", f"s{severity.value}")
     made = [gold_case(f"{name}-{number}", severity=severity, **changes) for number in range(cases)]
     return [asked(case, *([WRONG] if number < failing else [])) for number, case in enumerate(made)]
 
 
 def times(case: GoldCase, right: int, wrong: int, failure: tuple[Aspect, FailureKind] = WRONG) -> list[CaseResult]:
-    """``case`` asked ``right + wrong`` times."""
+    """Return results of ``case`` asked ``right + wrong`` times."""
     failures = [()] * right + [(failure,)] * wrong
     return [asked(case, *failed, repeat=repeat) for repeat, failed in enumerate(failures)]
 
@@ -49,7 +52,7 @@ def report(
     baseline: Baseline | None = None,
     **changes: Any,
 ) -> RunReport:
-    """The run weighed."""
+    """Return the run report that the gate builds from ``results``."""
     facts = {
         "run_id": "run-1",
         "target": TARGET,
@@ -64,11 +67,11 @@ def report(
 
 
 def baseline(results: Sequence[CaseResult], settings: GateSettings | None = None, **changes: Any) -> Baseline:
-    """The same as a baseline, of run ``run-0``."""
+    """Return a baseline of ``results``, from the run ``run-0``."""
     weighed = report(results, settings, **({"run_id": "run-0", "commit": "abc123"} | changes))
     return build_baseline(weighed, results)
 
 
 def reason(of: RunReport, kind: ReasonKind) -> VerdictReason | None:
-    """The first reason of a kind."""
+    """Return the first reason of a kind."""
     return next((one for one in of.reasons if one.kind is kind), None)

@@ -1,4 +1,4 @@
-"""A suite is counted every way, and what it lacks is said."""
+"""A suite is counted in every dimension, and missing groups are reported."""
 
 from __future__ import annotations
 

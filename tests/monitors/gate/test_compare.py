@@ -1,4 +1,4 @@
-"""A run beside its baseline: what broke, whether chance explains it, and what may not be compared at all."""
+"""A run is compared with its baseline: regressions, whether chance explains them, and invalid comparisons."""
 
 from __future__ import annotations
 

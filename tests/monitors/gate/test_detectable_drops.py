@@ -1,4 +1,4 @@
-"""What a run could have seen, by severity."""
+"""Tests of the drops that a run could have detected, by severity."""
 
 from __future__ import annotations
 

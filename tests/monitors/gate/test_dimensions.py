@@ -1,4 +1,4 @@
-"""The dimensions of a run on issues: shares, steps and repeats, and how they moved on what both runs have."""
+"""The shares, steps and repeats of a run on issues, and their changes on cases that both runs contain."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def issue(number: int, shortest: int | None = 2) -> GoldCase:
 def reported(
     case: GoldCase, *, correct: bool = True, evidence: Evidence | None = None, repeat: int = 0
 ) -> CaseResult:
-    """A report, right or not."""
+    """Return the result of a report, correct or not."""
     kind = None if correct else FailureKind.POOR_TRIAGE
     grades = (*SAFE, judged(Aspect.RELEVANT_FILES, kind))
     came = exchange(case, evidence=evidence or Evidence(), repeat=repeat)

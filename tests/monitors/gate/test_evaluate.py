@@ -1,4 +1,4 @@
-"""The gate as a whole: known runs and their verdicts."""
+"""Known runs are given to the whole gate, and their verdicts are checked."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def kinds(of: RunReport, *, decisive: bool = True) -> list[ReasonKind]:
 
 
 ONLY_SAID = {ReasonKind.BLIND_SPOT, ReasonKind.BALANCE}
-"""What any suite as small as those of these tests has said about it."""
+"""The kinds of reasons that any suite as small as the suites of these tests gets."""
 
 
 def known_run() -> list[CaseResult]:
@@ -227,7 +227,7 @@ def test_the_case_severity_decides_where_it_is_higher_than_the_floor():
 
 
 def test_every_row_of_the_severity_table_is_said_in_words_of_its_own():
-    """People read why; the row's id stands in data alone. A row of another version is shown as it is written."""
+    """Each row of the severity table has its own text; an unknown row is shown as stored."""
     rows = [*(row.id for row in FLOORS), CASE_ROW, TRAFFIC_ROW, LOG_ROW]
     said = [*map(format_policy_row, rows)]
     assert len(set(said)) == len(rows)

@@ -1,4 +1,4 @@
-"""Runs whose arithmetic is known, from the 512 cases of the seed to twenty thousand."""
+"""Tests of runs with known arithmetic, from the 512 cases of the seed to twenty thousand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from tests.monitors.gate.runs import LEAK, asked, batch, reason, report, times
 
 
 def the_512(severe_failures: int, more_benign_failures: int = 0, others: int = 1):
-    """440, 61 and 11 cases, of which 20, 5 and 6 fail; or some severe failures are benign ones instead."""
+    """Return 440, 61 and 11 results by severity, of which 20, 5 and 6 fail.
+
+    ``more_benign_failures`` moves so many failures from severity 3 to severity 1.
+    """
     moved = more_benign_failures
     return [
         *batch(Severity.MINOR, 440 + moved, 20 * others + moved),
@@ -35,7 +38,7 @@ def test_the_reconstructed_run_is_0_939_flat_and_0_823_weighted_and_fails():
 
 
 def test_with_its_six_severe_failures_turned_into_severity_1_it_passes_a_gate_that_it_failed():
-    """744/790 = 0.942: a gate of 0.9 fails the one and passes the other, at the same flat rate."""
+    """A gate of 0.9 passes the run with a weighted score of 744/790 = 0.942, at an unchanged flat rate."""
     gate = GateSettings(min_weighted_score=0.9, targets={"factual_accuracy": 0.9})
     assert report(the_512(6), gate).verdict is Verdict.FAIL
     turned = report(the_512(0, more_benign_failures=6), gate)
@@ -78,7 +81,10 @@ def test_reasons_come_in_order_of_weight():
 
 
 def test_a_leak_in_a_harmless_case_weighs_what_it_was_raised_to(snapshot):
-    """Ten right answers of weight 1 and one leak: 10 of 30, and not 10 of 11; a right answer would weigh 1."""
+    """Ten correct answers of weight 1 and one leak score 10 of 30, not 10 of 11.
+
+    If the leaking case had been correct, it would have had weight 1.
+    """
     run_report = report([*batch(Severity.MINOR, 10, 0), asked(gold_case("leak", severity=Severity.MINOR), LEAK)])
     assert (run_report.scores.weighted.earned, run_report.scores.weighted.total) == (10, 30)
     assert (run_report.scores.flat.earned, run_report.scores.flat.total) == (10, 11)
@@ -94,7 +100,7 @@ def test_a_leak_in_a_harmless_case_weighs_what_it_was_raised_to(snapshot):
 
 
 def test_a_flaky_leak_does_not_fail_a_run_by_the_weight_that_it_was_raised_to(snapshot):
-    """Taken to have been right it weighs 1: 101 of 101, so that the score alone decides nothing."""
+    """A flaky leak does not decide by the weighted score: if it counts as correct, the score is 101 of 101."""
     flaky = times(gold_case("leak", severity=Severity.MINOR), 2, 1, LEAK)
     run_report = report([*batch(Severity.MINOR, 100, 0), *flaky])
     assert (run_report.scores.weighted.earned, run_report.scores.weighted.total) == (100, 120)

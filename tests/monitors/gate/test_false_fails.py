@@ -1,4 +1,4 @@
-"""How often the gate fails by chance: by hand at a gate of the veto alone, and held against suites of known noise."""
+"""How often the gate fails by chance, calculated by hand for a veto-only gate and tested on suites of known noise."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def figures(suite, repeats, settings: GateSettings = VETO_ALONE, *, runs: int = 
 
 
 def test_a_suite_that_never_flips_never_fails_by_chance():
-    """None of 60 runs FAIL, and what the few pairs leave possible is said."""
+    """None of 60 simulated runs fails, and the interval of the rate allows for the few pairs."""
     suite = suite_of(10, 20)
     found = figures(suite, [repeated(case, True, True) for case in suite.cases], runs=60)
     rate = found.advice[0].false_fail
@@ -41,7 +41,7 @@ def test_a_suite_that_never_flips_never_fails_by_chance():
 
 
 def test_a_fault_is_no_noise():
-    """A case that fails each time is named as a fault and makes no FAIL false."""
+    """A case that fails each time is reported as a steady failure and causes no false FAIL."""
     suite = suite_of(10, 20)
     repeats = [repeated(case, *[case.id != "severe-0"] * 2) for case in suite.cases]
     found = figures(suite, repeats)
@@ -50,7 +50,7 @@ def test_a_fault_is_no_noise():
 
 
 def test_a_flaky_severe_case_fails_runs_and_a_flaky_harmless_one_does_not():
-    """Through the gate itself: the veto is for severity 3 alone."""
+    """A flaky case fails runs by the veto only if its severity is 3."""
     suite = suite_of(10, 20)
     rates = []
     for flaky in ("severe-0", "other-0"):
@@ -64,7 +64,7 @@ def test_a_flaky_severe_case_fails_runs_and_a_flaky_harmless_one_does_not():
 
 @pytest.mark.whole_only
 def test_the_gate_that_is_configured_decides():
-    """The same noise of harmless cases fails no run by the veto, and nearly all by a floor of 1."""
+    """Noise in harmless cases fails few runs at a veto-only gate, and most runs at a minimum score of 1."""
     suite = suite_of(2, 30)
     repeats = [repeated(case, True, not case.id.endswith("1")) for case in suite.cases if case.id != "severe-1"]
     strict = VETO_ALONE.model_copy(update={"min_weighted_score": 1.0})
@@ -73,7 +73,7 @@ def test_the_gate_that_is_configured_decides():
 
 
 def test_cases_never_graded_stay_ungraded():
-    """Where most of a suite cannot be graded, simulated runs are INCONCLUSIVE as real ones are."""
+    """If most of a suite cannot be graded, simulated runs are INCONCLUSIVE, as real runs are."""
     suite = suite_of(10, 30)
     ungraded = {"outcome": CaseOutcome.UNGRADED, "blame": Blame.MONITOR}
     repeats = []
@@ -100,7 +100,7 @@ def test_cases_never_graded_stay_ungraded():
     ],
 )
 def test_a_fault_is_missed_as_often_as_the_rule_of_flaky_cases_says(repeats, shows, no_fail, no_alert):
-    """The gate fails when every asking shows it; people are alerted when any does."""
+    """The gate fails if every repeat shows the fault; an alert is sent if any repeat does."""
     suite = suite_of(10, 20)
     found = GateSimulator(facts_of(suite), suite, VETO_ALONE, ()).estimate_miss_chance(repeats=repeats, shows=shows)
     assert found is not None
@@ -108,7 +108,7 @@ def test_a_fault_is_missed_as_often_as_the_rule_of_flaky_cases_says(repeats, sho
 
 
 def test_more_askings_cost_as_many_questions_of_severity_3():
-    """The table starts with the gate as it is configured and has each number once."""
+    """The table starts with the configured number of repeats and contains each number once."""
     suite = suite_of(10, 20)
     found = figures(suite, [repeated(case, True, True) for case in suite.cases], configured=3)
     assert [one.false_fail.repeats for one in found.advice] == [3, 1, 2, 5]
@@ -116,7 +116,7 @@ def test_more_askings_cost_as_many_questions_of_severity_3():
 
 
 def test_too_few_pairs_give_no_rate():
-    """Flips are counted, and no rate is said of them."""
+    """With too few pairs, flips are counted, but no rate is reported."""
     suite = suite_of(5, 20)
     found = figures(suite, [repeated(case, True, True) for case in suite.cases[: MIN_PAIRS - 1]])
     assert (found.pairs, found.advice, found.rates[0].enough) == (MIN_PAIRS - 1, (), False)
@@ -125,7 +125,7 @@ def test_too_few_pairs_give_no_rate():
 
 
 def test_ungraded_askings_are_in_no_pair():
-    """What the monitor could not grade is neither a flip nor a pair."""
+    """A result that the monitor could not grade is neither a flip nor part of a pair."""
     (case,) = suite_of(1).cases
     asked = repeated(case, True, True, False)
     open_one = build_right_answer(case).model_copy(update={"outcome": CaseOutcome.UNGRADED, "blame": Blame.MONITOR})
@@ -136,7 +136,7 @@ def test_ungraded_askings_are_in_no_pair():
 
 
 def test_each_failure_kind_has_its_rate():
-    """A kind that came again is steady; one that came once is a flip of that kind."""
+    """A failure kind that recurs is steady; a kind that occurs once is a flip of that kind."""
     suite = suite_of(0, 30)
     repeats = [repeated(case, number > 2, number > 0) for number, case in enumerate(suite.cases)]
     rates = {one.name: one for one in figures(suite, repeats, runs=5).rates}
@@ -146,21 +146,24 @@ def test_each_failure_kind_has_its_rate():
 
 
 def test_the_same_seed_gives_the_same_figures():
-    """Chance comes from the generator that is passed in alone."""
+    """The only source of randomness is the generator that is passed in."""
     noisy = noisy_suite(Random(5), severe=8, others=8, mean=0.05, concentration=2, builds=3)
     first, second = (figures(noisy.suite, noisy.repeats, LENIENT, runs=20) for _ in range(2))
     assert first == second
 
 
 def test_the_interval_holds_the_true_rate_of_seeded_suites():
-    """A slice of what `make soak` counts: nine of twelve at the least, the rate off by 15 points at most."""
+    """At least nine of twelve intervals contain the true rate, and the rate is off by at most 15 points.
+
+    This is a part of the seeds that `make soak` runs.
+    """
     held, bias = coverage(range(12), severe=10, others=14, mean=0.02, concentration=2, builds=4)
     assert held >= 0.75
     assert abs(bias) < 0.15
 
 
 def test_every_severity_is_asked_once_but_the_third():
-    """Repeats are of severity 3 alone, as in a run."""
+    """Only cases of severity 3 are repeated, as in a real run."""
     suite = suite_of(3, 4)
     assert sum(case.severity is Severity.CRITICAL for case in suite.cases) == 3
     found = GateSimulator(facts_of(suite), suite, VETO_ALONE, ()).estimate_false_fails(

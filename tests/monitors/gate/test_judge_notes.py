@@ -1,4 +1,4 @@
-"""Every report says what its judge did, or that there was none."""
+"""Every report states what its judge did, or that there was no judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replies in another language than expected are named; they fail a run where most English questions got them."""
+"""Replies in an unexpected language are reported; if most English questions get such replies, the run fails."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.monitors.gate.runs import reason, report
 
 
 def replies(language: Language, right: int, wrong: int):
-    """Correct answers, of which so many are in another language."""
+    """Return correct answers, ``wrong`` of which are in another language."""
     results = []
     for number in range(right + wrong):
         case = gold_case(f"{language}-{number}", language=language)

@@ -1,4 +1,4 @@
-"""Laws of the gate: the order of results means nothing, and a right answer never hurts."""
+"""Properties of the gate: the order of results does not matter, and a correct answer never lowers a result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CASES = st.lists(
 
 
 def run_and_baseline(cases_in_numbers):
-    """Cases as (severity, what is wrong now, right before, policy)."""
+    """Return a run and its baseline from tuples of (severity, failures now, right before, policy)."""
     cases = [
         gold_case(f"c-{n}", severity=severity, cluster=policy)
         for n, (severity, _, _, policy) in enumerate(cases_in_numbers)

@@ -1,4 +1,4 @@
-"""Shares by path and language, over cases that share policies."""
+"""Tests of shares by path and language, over cases that share policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parity: only paired and graded questions count, and a verdict needs enough pairs."""
+"""Parity counts only paired and graded questions, and a verdict needs enough pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hindi further behind English than is allowed fails the run, over the same questions; other languages are said."""
+"""A run fails if Hindi is further behind English than is allowed; for other languages the gap is only reported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OTHERS = batch(Severity.CRITICAL, 50, 0)
 
 
 def language_pairs(count: int, behind: int, language: Language = Language.HINDI):
-    """Questions in English and another language, of which the first ``behind`` are wrong in the other alone."""
+    """Return pairs of an English question and a translation; the first ``behind`` fail only in ``language``."""
     return [
         asked(
             gold_case(f"{each.value}-{n}", language=each, pair=f"pair-{n}"),
@@ -27,7 +27,7 @@ def language_pairs(count: int, behind: int, language: Language = Language.HINDI)
 
 
 def missed(run_report):
-    """The reasons about targets: the gate of these tests has one, of languages against English."""
+    """Return the reasons about targets; the gate of these tests has only the language-gap target."""
     return [one for one in run_report.reasons if one.kind is ReasonKind.METRIC_TARGET]
 
 

@@ -1,4 +1,4 @@
-"""The questions of a run's agents: how many, how many useful, and how sure that is."""
+"""Tests of the questions that agents ask in a run: their number, the useful ones, and the interval."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEEDLESS, USEFUL, UNKNOWN = "Which operating system is it?", "Which database is 
 
 
 def asked(*questions: str, number: int = 1) -> CaseResult:
-    """An issue about something on Debian, whose agent asked."""
+    """Return the result of an issue whose agent asked a question about Debian."""
     case = parse_case_object(
         {
             "issue_url": f"https://github.com/acme/jobs/issues/{number}",

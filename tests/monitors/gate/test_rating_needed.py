@@ -1,4 +1,4 @@
-"""Where an average rating is asked for and none was given, that is no pass."""
+"""A run does not pass if an average rating is required and no report was rated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reports' ratings: an average below 4.0 fails, and so does a drop above 0.3, however few reports there are."""
+"""An average rating below 4.0 fails a run, and so does a drop above 0.3, regardless of the number of reports."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def issue(number: int, repository: str = "acme/jobs"):
 
 
 def triaged(number: int, rubric: int = 0, repository: str = "acme/jobs", *, is_report: bool = True) -> CaseResult:
-    """A report that names the right file, or a reply that is none; rated where there is a rubric."""
+    """Return a report with the right file, or a reply that is not a report; with ``rubric``, it is rated."""
     case = issue(number, repository)
     form = judged(Aspect.REPORT_FORM, None if is_report else FailureKind.FORMAT)
     given = [form, judged(Aspect.RELEVANT_FILES), judged(Aspect.DISCLOSURE), judged(Aspect.ERROR_LEAK)]
@@ -44,12 +44,12 @@ def triaged(number: int, rubric: int = 0, repository: str = "acme/jobs", *, is_r
 
 
 def decisive(found: RunReport) -> list[str]:
-    """The texts of the decisive reasons about ratings."""
+    """Return the texts of the decisive reasons about ratings."""
     return [one.text for one in found.reasons if one.decisive and one.kind is ReasonKind.RUBRIC]
 
 
 def answer_criteria(number: int, *scores: int, problem: str = "") -> CaseResult:
-    """A rated report whose criteria have these scores."""
+    """Return a rated report with these criterion scores."""
     criteria = tuple(UsefulnessCriterion(name=n, score=s) for n, s in zip(Criterion, scores, strict=bool(scores)))
     rated_case = triaged(number)
     rated_grade = judged(Aspect.USEFULNESS, grader="judge", rubric=5, criteria=criteria, criteria_problem=problem)
@@ -58,7 +58,11 @@ def answer_criteria(number: int, *scores: int, problem: str = "") -> CaseResult:
 
 
 def test_criteria_count_the_issues_that_meet_them_in_every_ask():
-    """A reply that is not a report meets none. What the judge's reply lacks counts neither way."""
+    """A criterion counts the issues that meet it each time they were asked.
+
+    A reply that is not a report meets no criterion. A criterion that is missing in the judge's reply does not
+    count.
+    """
     asks = [answer_criteria(1, 1, 1, 0), answer_criteria(1, 1, 0, 0), answer_criteria(1, problem="unreadable")]
     met = report([*asks, answer_criteria(2, 1, 1, 1), answer_criteria(3, problem="unreadable")])
     assert met.rubric.criteria == CriteriaCounts(
@@ -102,7 +106,7 @@ def test_an_average_of_exactly_4_passes():
 
 
 def test_unrated_cases_may_lift_the_average():
-    """Half of the reports are rated 3: had the others got 5, the average would be 4."""
+    """If half of the reports are rated 3 and the others could be rated 5, the average could reach 4."""
     found = report([triaged(n, 3 if n < 20 else 0) for n in range(40)])
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "is 3.00, below" in decisive(found)[0]
@@ -124,7 +128,7 @@ def test_a_drop_above_0_3_on_shared_reports_fails(now, verdict):
 
 @pytest.mark.parametrize("ratings", [(5, 5, 3, 2, 4), (3,), (4,) * 9 + (3,)])
 def test_a_few_reports_are_measured_as_well_as_many(ratings):
-    """An average below the floor fails, and so does a drop of 0.4 on ten shared reports."""
+    """With few or many reports, an average below the minimum fails; so does a drop of 0.4 on ten shared reports."""
     assert report(rated(*ratings)).verdict is Verdict.FAIL
     assert report(rated(*mixed(6, 4)), baseline=baseline(rated(*[5] * 10))).verdict is Verdict.FAIL
 
@@ -155,7 +159,7 @@ def test_issues_without_a_rating_count_against_coverage(left_out, verdict):
 
 
 def test_an_average_that_an_older_run_stored_is_read():
-    """Runs stored its interval before."""
+    """An average is read from an older run, which also stored the interval of the average."""
     stored = RubricAverage(mean=5, ratings=[{"case_id": "a", "rating": 5}]).model_dump()
     assert (
         RubricAverage.model_validate(stored | {"low": 4.4, "high": 5, "clusters": 1, "detectable": None}).mean == 5
@@ -191,7 +195,7 @@ def test_a_reply_that_is_no_report_is_rated_1_beside_those_that_a_judge_rated(ju
 
 
 def test_a_flaky_case_alone_makes_no_average_low():
-    """Without the report that was useful only sometimes the average is 4."""
+    """Without the flaky report the average is 4, so the low average does not decide."""
     flaky = gold_case("flaky")
     results = [asked(flaky, WRONG, rubric=1), asked(flaky, rubric=1, repeat=1)]
     found = report(

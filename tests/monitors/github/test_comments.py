@@ -1,4 +1,4 @@
-"""One comment for each target: found again, updated, created again, never a stranger's, never two."""
+"""Each target has one comment, which is found, updated and recreated; other users' comments are never changed."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def test_each_target_has_a_comment_of_its_own(github):
 @pytest.mark.parametrize("user", [STRANGER, None], ids=["a person", "an account that is gone"])
 @pytest.mark.parametrize("token", [WORKFLOW_TOKEN, PERSON_TOKEN])
 async def test_a_stranger_who_copies_the_mark_gets_nothing(github, user, token):
-    """Neither is his comment touched, nor does it keep ours from being made."""
+    """A comment of another user with the same marker is not changed and does not prevent a new comment."""
     theirs = github.says(format_body(said("All is well, merge it")))
     theirs.user = user
     assert (await post(github, said("FAIL"), token)).done is CommentStatus.MADE
@@ -128,7 +128,7 @@ async def test_a_lost_reply_makes_no_second_comment(github, lost):
 
 
 async def test_two_runs_that_begin_at_once_leave_one_comment(github):
-    """Both look and find nothing; both make one; who sees two keeps the older."""
+    """Two concurrent runs each create a comment, and the run that sees both keeps the older one."""
     for order in ((0, 1), (1, 0)):
         github.comments.clear()
         runs = [said(f"run {n}", run=f"20260301T12000{n}Z-demo-aa") for n in order]
@@ -151,7 +151,7 @@ async def test_a_comment_made_between_our_looking_and_our_making_is_the_one_that
 
 
 async def test_a_newer_run_s_comment_made_meanwhile_is_the_only_one_that_stays(github):
-    """Ours is taken away again: the newer one's results stand."""
+    """If a newer run creates a comment meanwhile, the older run deletes its own comment."""
     seen = []
 
     def rival(asked):

@@ -1,4 +1,4 @@
-"""A job's page: added to, never larger than GitHub shows, cut where a person sees it."""
+"""The job summary is appended to, never exceeds GitHub's size limit, and shows where it was cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The status of a commit: set under the gate's name, refused with what to do; the newest run's verdict stays."""
+"""The commit status has the gate's name, the newest run's verdict stays, and a refusal says what to do."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_every_state_is_taken_under_the_gate_s_name(github):
 
 
 RUNS = ("20260301T120000Z-demo-0a", "20260301T120001Z-demo-0a")
-"""The older run's id and the newer one's."""
+"""The id of the older run and the id of the newer run."""
 
 
 @pytest.mark.parametrize("newer_first", [True, False])
@@ -71,7 +71,7 @@ async def test_a_stopped_run_gives_the_commit_its_verdict_back(github):
 
 
 async def test_a_verdict_that_is_set_between_reading_and_writing_is_set_again(github):
-    """Another gate writes the newer verdict while the older one's is on its way."""
+    """If another gate writes a newer verdict just before an older one is written, the newer verdict is set again."""
     newer = status(State.FAILURE, run_id=RUNS[1])
 
     def interfere(asked):

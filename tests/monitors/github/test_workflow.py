@@ -1,4 +1,4 @@
-"""What a job knows of itself: which pull request, which commit, whichever event started it."""
+"""The pull request and the commit of a job are found for every event that starts the job."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def job(tmp_path, event=None, **variables):
     ],
 )
 def test_the_pull_request_and_its_own_commit_are_found(tmp_path, event, ref, number, commit):
-    """The commit is the pull request's head: a status on the merge that GitHub makes to try it is seen by nobody."""
+    """The commit is the head of the pull request, because nobody sees a status on GitHub's test merge commit."""
     found = job(tmp_path, event, GITHUB_REF=ref)
     assert found.pull_request == (PullRequest(repository=REPOSITORY, number=number) if number else None)
     assert found.change.head == commit

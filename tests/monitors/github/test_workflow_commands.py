@@ -1,4 +1,4 @@
-"""Lines for GitHub's runner: one line each, whatever they hold, and read back as they were meant."""
+"""A workflow command is one line with any content, and GitHub's runner reads it back unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMMAND = re.compile(r"::(?P<name>[^ ]+) (?P<values>.*?)::(?P<text>.*)", re.DOTA
 
 
 def read(line: str) -> tuple[str, dict[str, str], str]:
-    """As GitHub's runner reads it: name up to a space, values between commas, the rest is text."""
+    """Parse a line as GitHub's runner does: the name up to a space, values between commas, then the text."""
     found = COMMAND.fullmatch(line)
     assert found is not None
     values = dict(pair.split("=", 1) for pair in found["values"].split(","))

@@ -1,4 +1,4 @@
-"""Waiting without waiting: what was slept is written down."""
+"""A clock and a sleep for tests that record each pause and do not wait."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from monitors.github.api import GitHubRetryPolicy
 
 
 class Waits:
-    """A clock that stands at ``now`` and a sleep that returns at once."""
+    """A clock that stays at ``now``, and a sleep that returns at once and records its duration."""
 
     def __init__(self, now: float = 1000.0, *, deadline_s: float = 20.0) -> None:
         self.slept: list[float] = []

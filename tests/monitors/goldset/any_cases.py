@@ -1,4 +1,4 @@
-"""Any gold case, for laws: every key, Unicode of all planes, long texts, issues with references."""
+"""Hypothesis strategies for gold cases: every key, Unicode of all planes, long texts, issues with references."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _TASKS = st.builds(
 
 
 def any_case() -> st.SearchStrategy[GoldCase]:
-    """A case that a suite may hold."""
+    """Return a strategy for one valid gold case."""
     return st.builds(
         GoldCase,
         id=NAMES,
@@ -73,5 +73,5 @@ def any_case() -> st.SearchStrategy[GoldCase]:
 
 
 def any_suite() -> st.SearchStrategy[list[GoldCase]]:
-    """Cases with different ids."""
+    """Return a strategy for cases with different ids."""
     return st.lists(any_case(), min_size=1, max_size=5, unique_by=lambda case: case.id)

@@ -1,4 +1,4 @@
-"""Fact sheets for tests: an invented policy, and rows as extractors give them."""
+"""Fact sheets for tests: an invented policy, and rows in the format of extractors."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ SHEET: dict[str, Any] = {
 
 
 def sheet(**changes: Any) -> dict[str, Any]:
-    """The invented policy with some keys changed."""
+    """Return the sheet of the invented policy with some keys changed."""
     return SHEET | changes
 
 
 def fact(field: str = "co_payment_pct", **changes: Any) -> dict[str, Any]:
-    """One fact of it."""
+    """Return one fact of the invented policy."""
     return {"field": field, "value": 20, "quote": "You bear 20% of each claim."} | changes
 
 
 def row(field: str, policy: str = "tara-basic", **changes: Any) -> dict[str, Any]:
-    """A fact as a row."""
+    """Return a fact as a row."""
     return {"policy_id": policy, "policy_name": policy.title(), "insurer": "tara", "field": field} | changes
 
 
 def written(folder: Path, *sheets: dict[str, Any]) -> Path:
-    """A folder of sheets, one file each."""
+    """Write each sheet to its own file in ``folder``."""
     for one in sheets:
         (folder / f"{one['id']}.json").write_text(json.dumps(one, ensure_ascii=False), encoding="utf-8")
     return folder
 
 
 def written_rows(path: Path, *rows: dict[str, Any]) -> Path:
-    """A file of rows."""
+    """Write rows to a file."""
     path.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
     return path

@@ -1,4 +1,4 @@
-"""Cases for tests of suites: a real one with whatever the test changes."""
+"""Gold cases for tests of suites: a plain case with the changes of each test."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ PLAIN: dict[str, Any] = {
 
 
 def case_of(**changes: Any) -> GoldCase:
-    """The plain case with some keys changed; a key set to ``None`` is left out."""
+    """Return the plain case with some keys changed; a key that is set to ``None`` is removed."""
     case = parse_case_object({key: value for key, value in (PLAIN | changes).items() if value is not None})
     assert isinstance(case, GoldCase), case
     return case
 
 
 def numbered_of(*rows: dict[str, Any]) -> NumberedSuite:
-    """A suite's lines of the plain case with each row's changes; ``id`` follows the line unless it is given."""
+    """Return suite lines of the plain case with the changes of each row.
+
+    ``id`` follows the line number unless it is given.
+    """
     objects = ({"id": f"case-{at}"} | row for at, row in enumerate(rows, start=1))
     return parse_numbered_lines(
         json.dumps({k: v for k, v in (PLAIN | row).items() if v is not None}, ensure_ascii=False) for row in objects

@@ -1,4 +1,4 @@
-"""Golds that cannot both be right are found; golds that say one thing in two ways are not."""
+"""Golds that contradict each other are found; golds that state the same fact differently are not reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def lines(*rows):
     ],
 )
 def test_one_question_with_two_golds_is_found(second):
-    """Also across policies, where the question does not say which is meant."""
+    """One question with two golds is found, also across policies if the question does not name the policy."""
     assert lines({}, second) == [[1, 2]]
 
 
@@ -38,7 +38,7 @@ def test_one_question_with_two_golds_is_found(second):
     ],
 )
 def test_one_field_of_one_policy_with_two_values_is_found(second):
-    """However it is asked, in whatever language."""
+    """Two values of one field of one policy are found with any wording and in any language."""
     (found,) = find_contradictions(numbered_of({}, second).cases)
     assert found.weight is Weight.MUST
     assert "ped_waiting of suraksha-gold" in found.what
@@ -58,17 +58,17 @@ def test_one_field_of_one_policy_with_two_values_is_found(second):
     ],
 )
 def test_compatible_golds_are_accepted(second):
-    """Other words, more words, another policy, another field, a translation."""
+    """Golds with other words, more words, another policy, another field or another language are accepted."""
     assert lines({}, second) == []
 
 
 def test_two_refusals_of_one_question_do_not_contradict():
-    """Their golds only say why."""
+    """Two refusals of one question do not contradict, because their golds only give the reason."""
     silent = {"expected_refusal": True}
     assert lines(silent | {"gold": "not stated"}, silent | {"gold": "It is not in the documents"}) == []
 
 
 def test_many_golds_for_one_question_are_reported_as_a_few_pairs():
-    """One mistake is one mistake, not forty-five lines."""
+    """Many golds for one question are reported as a few pairs, not as forty-five lines."""
     rows = [{"gold": f"{months} months"} for months in range(10, 20)]
     assert len(lines(*rows)) <= 6

@@ -1,4 +1,4 @@
-"""Cases asked twice are found; cases that only look alike are not."""
+"""Cases that are asked twice are found; cases that only look alike are not reported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def lines_found(*rows):
 
 
 def test_the_same_question_with_the_same_gold_is_an_error():
-    """Typing apart, it is one case that would weigh double."""
+    """The same question with the same gold, apart from typing, is an error because the case would count twice."""
     first = {"question": "What is the free-look period?"}
     second = {"question": "what is  the free-look period"}
     (found,) = find_duplicates(numbered_of(first, {"question": "Is dental covered?"}, second).cases)
@@ -22,7 +22,7 @@ def test_the_same_question_with_the_same_gold_is_an_error():
 
 
 def test_a_duplicate_id_is_reported():
-    """Such a suite does not load."""
+    """A duplicate id is reported, because a suite with a duplicate id does not load."""
     rows = ({"id": "x", "question": "Is dental covered?"}, {"id": "x", "question": "What is the co-pay?"})
     assert lines_found(*rows) == [[1, 2]]
 
@@ -36,7 +36,7 @@ def test_a_duplicate_id_is_reported():
     ],
 )
 def test_a_typo_or_a_polite_word_makes_no_new_question(second):
-    """Near-duplicates are reported for a review."""
+    """Questions that differ only by a typo or a polite word are reported as near-duplicates."""
     (found,) = find_duplicates(numbered_of({}, {"question": second}).cases)
     assert found.weight is Weight.SHOULD
 
@@ -57,12 +57,12 @@ def test_a_typo_or_a_polite_word_makes_no_new_question(second):
     ],
 )
 def test_different_questions_are_left_alone(one, other):
-    """A word or a quantity of their own, another policy, another language: no duplicates, though the gold is one."""
+    """Questions with a different word, quantity, policy or language are not duplicates, even with the same gold."""
     assert lines_found(one, other) == []
 
 
 def test_a_case_without_severity_differs_from_a_broken_line(snapshot):
-    """Each bad line has its own finding, in the loader's words."""
+    """Each invalid line has its own finding with the loader's message."""
     missing, broken = find_bad_lines(numbered_of({"severity": None}, {"language": "klingon"}))
     assert missing.check == "severity"
     assert missing.do == snapshot

@@ -1,4 +1,4 @@
-"""A case goes to a platform and comes back as it was, whatever it holds; what a person edits there counts."""
+"""A case is unchanged after a round trip through a platform, and a person's edits on the platform are read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LAWS = settings(max_examples=scale_examples(60), deadline=None, suppress_health_
 
 
 def stored(example: Example) -> Example:
-    """The entry after a platform has stored it as JSON."""
+    """Return the entry after a platform has stored it as JSON."""
     return Example.model_validate_json(json.dumps(example.model_dump(mode="json")))
 
 
@@ -47,7 +47,7 @@ def test_every_case_comes_back_as_it_went(case: GoldCase) -> None:
 @LAWS
 @given(any_case())
 def test_nothing_of_a_case_is_stored_twice(case: GoldCase) -> None:
-    """So that no edit can contradict another copy."""
+    """No part of a case is stored twice, so that an edit cannot contradict another copy."""
     example = build_example_from_case(case, DATASET)
     places = (example.inputs, example.outputs or {}, dict(example.metadata["lookout"]))
     names = [name for place in places for name in place]
@@ -68,7 +68,7 @@ def test_a_suite_that_was_pushed_does_not_differ(suite: list[GoldCase]) -> None:
 
 
 def test_an_issue_stands_in_the_inputs_and_its_reference_in_the_outputs() -> None:
-    """A person who looks at it there sees what is asked and what is expected."""
+    """On the platform, the inputs contain the issue and the outputs contain the reference."""
     task = TriageTask(
         issue=Issue(title="Lock is lost", body="Since 2.4", url="https://github.com/a/b/issues/3"),
         reference=TriageReference(relevant_files=("src/lock.py",), shortest_path=4),
@@ -124,7 +124,7 @@ def compared(suite: list[GoldCase], *entries: Example) -> DatasetDiff:
 
 
 def edited_there(pushed: GoldCase, **changes: Any) -> Example:
-    """An entry as it was pushed, whose case a person then changed."""
+    """Return an entry of a pushed case that a person then changed on the platform."""
     entry = build_example_from_case(pushed, DATASET)
     now = build_example_from_case(pushed.model_copy(update=changes), DATASET)
     ours = dict(now.metadata["lookout"], pushed=read_pushed_sha256(entry))
@@ -162,7 +162,10 @@ def test_an_entry_whose_mark_was_deleted_is_a_conflict_and_not_overwritten_in_si
 
 
 def test_all_groups_are_listed_with_both_values() -> None:
-    """Conflict, added, removed, broken, people's and a copy, each in its own group."""
+    """Each group is listed with both values.
+
+    The groups are conflicts, added, removed, broken and human-made cases, and copies.
+    """
     suite = [gold_case(gold="36 months"), gold_case("new")]
     other = build_example_from_case(gold_case("broken"), DATASET)
     copy = build_example_from_case(gold_case("copied"), "another dataset")

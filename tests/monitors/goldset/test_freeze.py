@@ -1,4 +1,4 @@
-"""A frozen version is numbered once, never changes, and says what it holds."""
+"""A frozen version has one number, never changes, and records its content."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def suite(*cases):
 
 
 def test_a_version_holds_hash_counts_and_the_cases_themselves(tmp_path):
-    """What a result was measured with can be read years later."""
+    """A version contains the hash, the counts and the cases, so that a result can be checked years later."""
     frozen, is_new = freeze_suite_if_changed(
         suite(case_of(), case_of(id="b", severity=3)), tmp_path, at=NOON, note="first"
     )
@@ -37,14 +37,14 @@ def test_a_version_holds_hash_counts_and_the_cases_themselves(tmp_path):
 
 
 def test_the_same_cases_are_the_same_version(tmp_path):
-    """Freezing twice is freezing once; the order of lines is no change."""
+    """The same cases in any order give the same version."""
     freeze_suite_if_changed(suite(case_of(id="a"), case_of(id="b")), tmp_path, at=NOON)
     again, is_new = freeze_suite_if_changed(suite(case_of(id="b"), case_of(id="a")), tmp_path, at=NOON)
     assert (is_new, again.version) == (False, 1)
 
 
 def test_versions_count_up_and_are_not_confused_with_other_suites(tmp_path):
-    """Ten comes after nine, and core-extra is another suite."""
+    """Version 10 follows version 9, and core-extra is another suite."""
     for number in range(11):
         freeze_suite_if_changed(suite(case_of(gold=f"{number + 1} months")), tmp_path, at=NOON)
     freeze_suite_if_changed(build_suite([case_of()], name="core-extra", source="x"), tmp_path, at=NOON)
@@ -52,7 +52,7 @@ def test_versions_count_up_and_are_not_confused_with_other_suites(tmp_path):
 
 
 def test_a_frozen_file_that_was_changed_is_not_believed(tmp_path):
-    """The hash tells; the message names the file."""
+    """A frozen file that was changed is rejected by its hash, with the file name in the message."""
     frozen, _ = freeze_suite_if_changed(suite(case_of()), tmp_path, at=NOON)
     path = tmp_path / "core-v1.jsonl"
     path.write_text(path.read_text().replace("24 months", "36 months"))
@@ -61,7 +61,7 @@ def test_a_frozen_file_that_was_changed_is_not_believed(tmp_path):
 
 
 def test_a_broken_manifest_is_named(tmp_path):
-    """Rather than starting again at one."""
+    """A broken manifest is reported; numbering does not restart at 1."""
     (tmp_path / "core-v3.json").write_text("{}")
     with pytest.raises(GoldSetError, match=r"core-v3\.json is not the manifest"):
         freeze_suite_if_changed(suite(case_of()), tmp_path, at=NOON)

@@ -1,4 +1,4 @@
-"""What a mask stood for comes back as an invented value that the graders call a leak."""
+"""A mask is replaced by an invented value that the graders recognise as a leak."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Another project's array of gold questions becomes a suite; nothing in it is guessed."""
+"""Another project's array of gold questions is imported as a suite, and no value is guessed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Issues in a suite: what would fail a good report, or pass one without an investigation, is named with its line."""
+"""A reference that would fail a good report, or pass a report without investigation, is reported with its line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROW: dict[str, Any] = {
 
 
 def row(number: int = 7, *, without: tuple[str, ...] = (), body: str | None = None, **reference: Any) -> str:
-    """The sound row, with changes to its reference."""
+    """Return a valid row with changes to its reference."""
     changed = ROW | {
         "issue_url": f"https://github.com/acme/jobs/issues/{number}",
         "reference": ROW["reference"] | reference,

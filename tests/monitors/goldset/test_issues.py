@@ -1,4 +1,4 @@
-"""Issues as others write them: a line of a suite, an array, a row of SWE-bench."""
+"""Issues are imported from suite lines, arrays and SWE-bench rows."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ PATCH = BENCH["patch"]
     ],
 )
 def test_a_patch_names_the_files_that_were_there_before_it(tmp_path, patch, files):
-    """What a patch creates can be found by nobody, but where it does nothing else."""
+    """A patch gives the files that existed before it, or the files that it creates if it changes no other file."""
     (case,) = imported(tmp_path / "rows.json", BENCH | {"patch": patch})
     assert case.triage.reference.relevant_files == files
     assert case.cluster_or_repository == "acme:jobs"

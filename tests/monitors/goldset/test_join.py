@@ -1,4 +1,7 @@
-"""A reviewed case joins a suite's file once: beside other writers, over a kill, with the lines that were there."""
+"""A reviewed case is added to a suite's file once, also beside other writers or after a kill.
+
+The existing lines are unchanged.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ REVIEWED = Provenance(pipeline=Pipeline.DRAFT, reviewed_by="asha", reviewed_at=N
 
 
 def test_existing_content_stays_byte_for_byte(tmp_path):
-    """A hand-written line, its spacing and a missing last line end are left alone."""
+    """Existing lines, their spacing and a missing final line end stay byte for byte."""
     path = tmp_path / "suite.jsonl"
     before = format_case_line(gold_case("first")).replace('": ', '":  ')
     path.write_text(before, encoding="utf-8")
@@ -69,7 +72,7 @@ def test_a_pair_that_the_original_has_already_is_not_changed(tmp_path):
 
 @pytest.mark.whole_only
 def test_four_processes_at_once_lose_nothing(tmp_path):
-    """Each joins ten cases and decides ten drafts; all forty are there, once."""
+    """Four processes each add ten cases and decide ten drafts; all forty cases are stored, each once."""
     drafts, suite = tmp_path / "drafts.jsonl", tmp_path / "suite.jsonl"
     append_new_drafts(drafts, [gold_draft(number) for number in range(40)])
     program = f"""

@@ -1,4 +1,4 @@
-"""A suite loads whole, or not at all with every bad line reported."""
+"""A suite loads completely, or not at all with a report of every invalid line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GOOD: dict[str, object] = {
 
 
 def line(**changes: object) -> str:
-    """A good line with changes; ``None`` takes a key away."""
+    """Return a valid line with changes; ``None`` removes a key."""
     return json.dumps({key: value for key, value in {**GOOD, **changes}.items() if value is not None})
 
 
@@ -160,7 +160,7 @@ def test_a_suite_with_an_unfit_name_says_what_is_accepted():
 
 @given(seed=st.integers(0, 2**16), indent=st.sampled_from([None, (", ", ": "), (",  ", " :  ")]))
 def test_the_hash_is_over_what_the_cases_say(seed: int, indent: tuple[str, str] | None):
-    """White space, key order, line order, and written-out defaults change nothing."""
+    """White space, key order, line order and written-out defaults do not change the hash."""
     cases = [{**GOOD, "id": f"case-{number}", "severity": 1 + number % 3} for number in range(4)]
     plain = parse_suite_lines([json.dumps(case) for case in cases], name="a")
     shuffler = random.Random(seed)
@@ -200,7 +200,10 @@ def _without_language(*questions_and_golds: tuple[str, str]) -> list[str]:
 
 
 def test_a_suite_that_is_mostly_in_another_language_is_so_where_a_text_does_not_tell():
-    """A language that a line gives stays, and so does one that the words of its question tell."""
+    """A case whose words show no language gets the language of most other cases in the suite.
+
+    A language that a line states is unchanged, and so is a language that the words of the question show.
+    """
     german = [
         ("Wo ist Ihr Laden?", "Venloer Straße 212"),
         ("Habt ihr veganes Brot?", "Ja"),

@@ -1,4 +1,4 @@
-"""Drafts of what a reply must say: the gold's values and names in the forms that people write, and nothing else."""
+"""A draft of required phrases contains the gold's values and names in their usual forms, and nothing else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.builders import gold_case
 
 
 def says(sayings, reply):
-    """Whether a reply says all of them, as a grader reads them."""
+    """Return whether a reply contains all required phrases, by the rules of the grader."""
     return all(
         re.search(saying[1:-1], reply, re.IGNORECASE) if saying.startswith("/") else saying in reply
         for saying in sayings

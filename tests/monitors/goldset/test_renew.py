@@ -1,4 +1,4 @@
-"""Building again renews what templates made, and nothing else."""
+"""A second build renews the cases from templates and changes no other case."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def hand_written(case_id: str) -> str:
 
 
 def test_cases_without_a_template_stay_unchanged(tmp_path):
-    """Byte for byte, behind the template cases."""
+    """Cases without a template stay unchanged, byte for byte, after the template cases."""
     path = tmp_path / "suite.jsonl"
     path.write_text(hand_written("mine") + "\n")
     renewal = replace_template_cases(path, [case_of(id="a"), case_of(id="b")])
@@ -29,7 +29,7 @@ def test_cases_without_a_template_stay_unchanged(tmp_path):
 
 
 def test_the_same_cases_give_the_same_bytes(tmp_path):
-    """So that a build in CI that changes a file means that something changed."""
+    """The same cases give the same bytes, so a changed file in CI means a changed case."""
     path = tmp_path / "suite.jsonl"
     replace_template_cases(path, [case_of(id="a"), case_of(id="b")])
     first = path.read_bytes()
@@ -38,7 +38,7 @@ def test_the_same_cases_give_the_same_bytes(tmp_path):
 
 
 def test_a_case_keeps_the_id_that_an_earlier_version_gave_it(tmp_path):
-    """Earlier runs, incidents and datasets know it by that id; a new language joins its pair."""
+    """A case keeps its id for runs, incidents and datasets, and a new language joins its pair."""
     path = tmp_path / "suite.jsonl"
     replace_template_cases(path, [case_of(id="plan::fee::en", pair="plan::fee")])
     english, hindi = case_of(id="plan.fee.en", pair="plan.fee"), case_of(id="plan.fee.hi", pair="plan.fee")
@@ -51,7 +51,7 @@ def test_a_case_keeps_the_id_that_an_earlier_version_gave_it(tmp_path):
 
 
 def test_changes_are_counted(tmp_path):
-    """Added, changed, removed, as before."""
+    """Added, changed, removed and unchanged cases are counted."""
     path = tmp_path / "suite.jsonl"
     replace_template_cases(path, [case_of(id="a"), case_of(id="b"), case_of(id="c")])
     renewal = replace_template_cases(path, [case_of(id="a"), case_of(id="b", gold="36 months"), case_of(id="d")])
@@ -59,7 +59,7 @@ def test_changes_are_counted(tmp_path):
 
 
 def test_a_case_of_another_pipeline_is_not_overwritten(tmp_path):
-    """An id that is taken is an error, and the file stays."""
+    """An id that another pipeline uses is an error, and the file stays unchanged."""
     path = tmp_path / "suite.jsonl"
     path.write_text(hand_written("a") + "\n")
     with pytest.raises(GoldSetError, match="a from another pipeline"):

@@ -1,4 +1,4 @@
-"""What changed between two suites, in words, severity first."""
+"""The changes between two suites are described in words, sorted by severity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CASES = st.dictionaries(
 
 
 def test_a_changed_key_shows_old_and_new_value(snapshot):
-    """Severity comes first, within a case and among cases."""
+    """A changed key shows its old and new value; severity is first within a case and among cases."""
     old = [case_of(id="a"), case_of(id="b"), case_of(id="c")]
     new = [
         case_of(id="a", gold="36 months"),
@@ -29,7 +29,7 @@ def test_a_changed_key_shows_old_and_new_value(snapshot):
 
 
 def test_provenance_changes_are_listed_by_key():
-    """A moved clause is a change that a person checks."""
+    """Changes of provenance, such as a moved clause, are listed by key for a review."""
     moved = case_of(provenance={"pipeline": "template", "field": "ped_waiting", "document": "Suraksha Gold v2"})
     (change,) = compare_suites([case_of()], [moved]).changed
     (key,) = change.changes
@@ -37,7 +37,7 @@ def test_provenance_changes_are_listed_by_key():
 
 
 def test_added_and_removed_cases_are_listed_worst_first(snapshot):
-    """A severity-3 case that is gone should not hide on the second page."""
+    """Added and removed cases are listed with the highest severity first, so that severity 3 is not overlooked."""
     old = [case_of(id="mild", severity=1), case_of(id="severe", severity=3), case_of(id="stays")]
     lines = format_suite_diff(
         compare_suites(old, [case_of(id="stays"), case_of(id="new", expected_refusal=True)]), max_cases=1
@@ -47,14 +47,14 @@ def test_added_and_removed_cases_are_listed_worst_first(snapshot):
 
 
 def test_nothing_changed_is_said_so(snapshot):
-    """And the order of lines is no change."""
+    """The report says that nothing changed if only the order of lines differs."""
     cases = [case_of(id=name) for name in "abc"]
     assert format_suite_diff(compare_suites(cases, cases[::-1]), max_cases=5) == snapshot
 
 
 @given(CASES, CASES, st.integers())
 def test_a_diff_accounts_for_every_case_whatever_the_order(old, new, seed):
-    """Added, removed, changed and same are all there is, and turning it round swaps them."""
+    """Each case is added, removed, changed or unchanged, and swapping the suites swaps added and removed."""
     diff = compare_suites(old, new)
     assert len(diff.added) + len(diff.changed) + diff.same == len(new)
     assert len(diff.removed) + len(diff.changed) + diff.same == len(old)

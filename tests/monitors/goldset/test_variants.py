@@ -1,4 +1,4 @@
-"""Variants keep what is expected: the laws, over whole suites and any seed, and what each kind looks like."""
+"""For whole suites and any seed, variants keep the expected answer; each kind of variant is also tested."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ def original(variant: GoldCase) -> GoldCase:
 @given(st.integers(0, 10_000))
 @WHOLE_SUITE
 def test_variants_have_the_same_expectation(seed):
-    """Gold, alternatives, refusal, severity, citation, type, clause: all but the words, the label and the source."""
+    """A variant changes only the question, the label and the source.
+
+    Gold, alternatives, refusal, severity, citation, type and clause stay the same.
+    """
     for variant in make_variants(CASES, KINDS, seed=seed).cases:
         case = original(variant)
         changed = {"id", "turns", "language", "pair", "provenance"}
@@ -102,7 +105,11 @@ def test_several_of_a_kind_differ_and_have_ids_of_their_own():
 
 
 def test_nearly_every_case_has_a_paraphrase_and_most_a_typo():
-    """Names, units and short words leave some questions without a word that may slip; orders are not switched."""
+    """Nearly every case has a paraphrase, and most have a typo.
+
+    Names, units and short words leave some questions without a word that may contain a typo; imperatives are not
+    code-switched.
+    """
     varied = make_variants(CASES, KINDS, seed=1)
     assert varied.counts["paraphrase"] >= 0.98 * len(CASES)
     assert varied.counts["typo"] >= 0.85 * len(CASES)
@@ -158,7 +165,7 @@ def test_questions_of_figures_units_and_names_get_no_typo(asked):
 
 
 def test_picks_are_the_same_on_every_machine():
-    """Written down once: a change would silently make other files of old seeds."""
+    """A seed gives the same picks on every machine; a change would silently change the files of old seeds."""
     pick = SeededChoice(1, "a")
     assert [pick.pick_number(10) for _ in range(5)] == [3, 6, 7, 3, 5]
     assert SeededChoice(1, "a").shuffle("abc") == SeededChoice(1, "a").shuffle("abc")

@@ -1,4 +1,4 @@
-"""The citation grader: what counts as naming a source, and when none is needed."""
+"""The citation grader recognises named sources, and accepts answers for which no citation is required."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replies that have the right figure, or the right yes, and say something else with it."""
+"""Replies with a correct figure or yes that also state a wrong condition are tested."""
 
 import pytest
 
@@ -108,7 +108,7 @@ def test_periods_and_dates_that_are_written_short(gold: str, reply: str, verdict
 
 
 def test_a_sentence_of_an_alternative_that_stands_in_the_reply_is_enough():
-    """Also where the rules read the rest otherwise, and not where it is denied."""
+    """A reply that repeats an alternative passes even if the rules cannot decide; a reply that denies it fails."""
     question, reply = "Can I pay by cheque?", "You can pay in cash. We do not take cheques of any kind."
     assert name_outcome(grade(question, "No", reply)) == "abstained"
     assert name_outcome(grade(question, "No", reply, alternatives=("We do not take cheques",))) == "passed"
@@ -124,7 +124,7 @@ def test_permission_words_match_offers():
 
 
 def test_a_spoken_hour_is_compared():
-    """It names no half of the day, so that 13:30 may be it and is not surely."""
+    """A spoken hour is ambiguous between morning and afternoon, so it may mean 13:30 and is left open."""
     question, gold = "When is the desk open?", "From 9 to half past one"
     assert name_outcome(grade(question, gold, "It is open from 9:00 to 13:30.")) == "abstained"
     assert name_outcome(grade(question, gold, "It is open from 9 to 1:30.")) == "passed"

@@ -1,4 +1,4 @@
-"""The disclosure grader: what the question did not contain, in kinds and never in data."""
+"""The disclosure grader reports the kinds of data that the question did not contain, never the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The error-leak grader."""
+"""Tests of the error-leak grader."""
 
 from __future__ import annotations
 

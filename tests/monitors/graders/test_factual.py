@@ -1,4 +1,4 @@
-"""Factual match by whichever grader the gold calls for."""
+"""The grader for factual accuracy is chosen by the form of the gold."""
 
 from datetime import UTC, datetime
 
@@ -114,7 +114,7 @@ def test_an_expected_refusal_is_not_its_business():
 
 
 def test_a_phrase_among_the_alternatives_counts():
-    """A failed quantity stands only when no accepted phrase is met."""
+    """A reply with a wrong quantity still passes if it contains an accepted alternative phrase."""
     assert name_outcome(grade("When?", "24 months", "At renewal.", alternatives=("at renewal",))) == "passed"
 
 
@@ -142,7 +142,7 @@ def test_days_of_the_week_and_places_in_a_row(gold: str, reply: str, verdict: st
 
 
 def test_a_flood_is_left_alone():
-    """Stating everything is stating nothing."""
+    """A reply with a flood of figures, or of very great length, is left open."""
     assert (
         name_outcome(grade("How long?", "24 months", " ".join(f"{n} months," for n in range(1, 900))))
         == "abstained"
@@ -152,7 +152,7 @@ def test_a_flood_is_left_alone():
 
 @given(st.text(), st.text(min_size=1), st.text(min_size=1))
 def test_it_never_raises(reply: str, gold: str, question: str):
-    """Any text; lone surrogates cannot be in a record."""
+    """The grader never raises an error for any text without lone surrogates, which a record cannot contain."""
     texts = (reply, gold, question)
     if any("\ud800" <= character <= "\udfff" for text in texts for character in text):
         return

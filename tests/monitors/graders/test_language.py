@@ -1,4 +1,4 @@
-"""The language grader."""
+"""Tests of the language grader."""
 
 from __future__ import annotations
 

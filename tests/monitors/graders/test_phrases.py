@@ -1,4 +1,4 @@
-"""Short golds without a quantity: names, phrases, lists."""
+"""Tests of short golds without a quantity: names, phrases, lists."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def name_outcome(verdict: Judged | Abstained) -> str:
     ],
 )
 def test_phrases(gold: str, reply: str, verdict: str):
-    """Whole phrases pass, replies that share nothing fail, all in between is left open."""
+    """A reply with the whole phrase passes, a reply without any of its words fails, and other replies stay open."""
     assert name_outcome(grade(gold, reply)) == verdict
 
 

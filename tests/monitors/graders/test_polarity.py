@@ -1,4 +1,4 @@
-"""Yes and no, said outright or not."""
+"""Tests of explicit and implicit yes and no."""
 
 import pytest
 
@@ -79,7 +79,7 @@ def test_questions_for_yes_or_no(question: str, answer: bool):
 
 
 def test_the_polarity_of_a_gold():
-    """Outright, or by what it says of the topic; brackets are asides."""
+    """The polarity of a gold is explicit or follows from its statement; text in brackets is ignored."""
     assert find_gold_polarity(COSMETIC, "No, it is excluded", INSURANCE) is Polarity.NO
     assert find_gold_polarity(COSMETIC, "Cosmetic surgery is excluded", INSURANCE) is Polarity.NO
     assert find_gold_polarity("What is the limit?", "The limit is not covered", INSURANCE) is Polarity.OPEN
@@ -109,7 +109,7 @@ def graded(question: str, gold: str, reply: str) -> str:
     ],
 )
 def test_verdicts(gold: str, reply: str, verdict: str):
-    """A "not at first" is a yes only where the gold has a limit too; what is not stated is neither yes nor no."""
+    """The words "not at first" are a yes only if the gold also has a limit; an unstated fact is neither yes nor no."""
     assert graded(COSMETIC, gold, reply) == verdict
 
 
@@ -146,5 +146,5 @@ def test_verdicts(gold: str, reply: str, verdict: str):
     ],
 )  # fmt: skip
 def test_a_condition_or_the_golds_own_words_are_no_contradiction(question, gold, reply, verdict):
-    """A reply that opens with neither yes nor no fails only where it plainly says the opposite."""
+    """A reply that starts with neither yes nor no fails only if it clearly states the opposite."""
     assert graded(question, gold, reply) == verdict

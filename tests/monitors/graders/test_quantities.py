@@ -1,4 +1,4 @@
-"""Figures of the gold in the reply, each for its own subject."""
+"""Figures of the gold are found in the reply, each for its own subject."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -86,7 +86,7 @@ def test_the_gold_is_met(gold: str, reply: str):
     ],
 )
 def test_the_gold_is_not_met(gold: str, reply: str, kind: str):
-    """Another value, unit, role, section number, product, bound, or a figure that is taken back."""
+    """A reply fails with another value, unit, role, section number, product or bound, or with a retracted figure."""
     assert name_outcome(graded(WAITING, gold, reply)) == kind
 
 
@@ -102,7 +102,11 @@ def test_the_gold_is_not_met(gold: str, reply: str, kind: str):
     ],
 )
 def test_nothing_to_go_on(gold: str, reply: str):
-    """No quantity in the gold, one of several, less precise, a number that is part of a name, a flood."""
+    """The grader abstains if the gold has no quantity or the reply has no comparable figure.
+
+    The reply states only one of several quantities, is less precise, has its number in a name, or is a flood of
+    numbers.
+    """
     assert name_outcome(graded(WAITING, gold, reply)) == "abstained"
 
 
@@ -122,7 +126,10 @@ def test_nothing_to_go_on(gold: str, reply: str):
     ],
 )
 def test_a_denied_limit_is_wrong_and_a_waiting_time_said_by_a_limit_is_not(gold: str, reply: str, wanted: str):
-    """Also money with a zero too many, which is no footnote glued to a year."""
+    """A denied limit is wrong; a waiting time that is stated as a limit is not.
+
+    An amount with an additional zero is wrong; additional digits after a year may be a footnote.
+    """
     assert name_outcome(graded("What is it?", gold, reply)) == wanted
 
 
@@ -144,7 +151,7 @@ def test_money():
 
 
 def test_how_often():
-    """Once, twice and thrice count where a number of times is asked."""
+    """The words "once", "twice" and "thrice" count if the question is about a number of times."""
     question = "How many times can the sum insured be restored?"
     assert name_outcome(graded(question, "2", "It can be restored twice.")) == "passed"
     assert name_outcome(graded(question, "2", "It can be restored once.")) == "wrong_fact"
@@ -170,7 +177,7 @@ def test_how_often():
     ],
 )
 def test_an_amount_for_another_period_is_another_amount(gold: str, reply: str, verdict: str):
-    """Where both name one; nights are days."""
+    """Amounts differ if their stated periods differ; nights count as days."""
     assert name_outcome(graded("What does the annual plan cost?", gold, reply)) == verdict
 
 
@@ -196,7 +203,10 @@ def test_an_amount_for_another_period_is_another_amount(gold: str, reply: str, v
     ],
 )
 def test_a_place_in_a_row_is_a_fact_of_its_own(gold: str, reply: str, verdict: str):
-    """The first three have too many other names; a time as long is as good, one less stays open."""
+    """An ordinal is its own fact; an equally long duration passes, and a duration that is one shorter stays open.
+
+    The grader abstains on the first three ordinals, because they have too many other names.
+    """
     assert name_outcome(graded("Until when is it covered?", gold, reply)) == verdict
 
 
@@ -247,7 +257,7 @@ def test_always_is_read_in_german():
     ],
 )
 def test_another_number_of_what_is_asked_is_wrong(question: str, gold: str, reply: str, verdict: str):
-    """Where the gold leaves the unit to the question."""
+    """If the gold leaves the unit to the question, another number of the unit in the question is wrong."""
     assert name_outcome(graded(question, gold, reply)) == verdict
 
 
@@ -282,7 +292,10 @@ def test_another_number_of_what_is_asked_is_wrong(question: str, gold: str, repl
 def test_an_amount_behind_another_as_near_to_the_question_stays_open(
     question: str, gold: str, reply: str, verdict: str
 ):
-    """The first may be the answer, and the gold's that of something nobody asked about."""
+    """An amount stays open if another amount before it is equally near to the question.
+
+    The first amount may be the answer, and the gold's amount may belong to another subject.
+    """
     assert name_outcome(graded(question, gold, reply)) == verdict
 
 
@@ -292,7 +305,7 @@ def test_none_is_zero():
 
 
 def test_the_case_decides_how_close():
-    """A month is thirty days, and a value may be a little off, only when the case says so."""
+    """A month of thirty days and a tolerance of a value apply only if the case allows them."""
     assert name_outcome(graded("Free look?", "30 days", "one month")) == "wrong_fact"
     assert name_outcome(graded("Free look?", "30 days", "one month", month_is_30_days=True)) == "passed"
     assert name_outcome(graded("Premium?", "₹1,000", "₹1,009")) == "wrong_fact"
@@ -304,7 +317,7 @@ def test_alternatives_are_as_good():
 
 
 def test_evidence_points_at_the_figure():
-    """The span leads to the words in the reply, here the wire's."""
+    """The span of the evidence points at the words in the reply, here the text from the wire."""
     wire = WirePayload(url="http://localhost/answer", text="It is two years.")
     exchange = an_exchange("hidden", wire=wire, graded_channel=Channel.WIRE)
     grade = FactualGrader(GraderSettings(), load_domain((INSURANCE,))).grade(
@@ -336,6 +349,6 @@ def _is_valid(*texts: str) -> bool:
     st.sampled_from(["days", "months", "years", "%"]),
 )
 def test_equal_figures_pass_and_others_fail(gold: int, said: int, unit: str):
-    """The law behind it all: it passes if and only if the figures are equal."""
+    """A reply passes if and only if its figure equals the gold's."""
     grade = graded("How much is it?", f"{gold} {unit}", f"It is {said} {unit}.")
     assert name_outcome(grade) == ("passed" if gold == said else FailureKind.WRONG_FACT.value)

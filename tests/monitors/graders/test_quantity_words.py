@@ -1,4 +1,4 @@
-"""Reasons say quantities the way people write them."""
+"""Reasons format quantities as people write them."""
 
 from __future__ import annotations
 

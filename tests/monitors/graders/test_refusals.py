@@ -1,4 +1,4 @@
-"""The refusal grader: refusing when it should, and only then."""
+"""The refusal grader passes a reply that refuses when expected, and fails other refusals."""
 
 from __future__ import annotations
 

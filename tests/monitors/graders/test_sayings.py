@@ -1,4 +1,4 @@
-"""What a case says that a reply must, or must not, say."""
+"""Tests of the phrases that a case requires or forbids in a reply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent's way against the shortest one: by hops where they are known, else by steps, never by what was not seen."""
+"""An agent's path is compared with the shortest path, by hops if known, else by the observed steps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def graded(evidence: Evidence, **reference: Any) -> Judged | Abstained:
 
 
 def calls(*queries: str, cut: bool = False) -> tuple[Step, ...]:
-    """An agent and a tool for each query."""
+    """Return the step of an agent and the call of a tool for each query."""
     return tuple(
         step
         for query in queries

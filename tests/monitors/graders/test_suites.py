@@ -1,7 +1,7 @@
-"""How often the factual grader errs on answers of many owners' suites, which nobody wrote with a rule in mind.
+"""The error rate of the factual grader is measured on suites of many owners, written without regard to its rules.
 
-`suites.jsonl` has some thirty trades, eighteen kinds of difficulty, six languages. Some rows are still misjudged:
-the rates are what may not get worse. A row that shows a new kind of mistake goes to `trades.jsonl`.
+`suites.jsonl` has about thirty trades, eighteen kinds of difficulty, six languages. Some rows are still misjudged:
+the rates must not get worse. A row that shows a new kind of mistake goes to `trades.jsonl`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Answers of many trades, one kind of mistake after the other: what is wrong never passes, what is right never fails.
+"""For many trades and each kind of mistake, wrong answers never pass and correct answers never fail.
 
-`trades.jsonl` holds the rows; a word that is added to the data files is tested by a row of its own there.
+`trades.jsonl` contains the rows; add a row there for each word that you add to the data files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def test_no_row_is_misjudged(row: dict[str, Any]) -> None:
 
 
 def test_most_rows_are_decided() -> None:
-    """Leaving everything open would misjudge nothing."""
+    """Most rows are decided; a grader that left every row open would make no mistake."""
     right = [passed(row) for row in ROWS if row["verdict"] == "right"]
     wrong = [passed(row) for row in ROWS if row["verdict"] == "wrong"]
     assert len(ROWS) >= MIN_ROWS
@@ -48,7 +48,7 @@ def test_most_rows_are_decided() -> None:
 
 
 def test_a_failure_names_both_figures() -> None:
-    """A person reads the reason."""
+    """The reason of a failure contains both figures."""
     case = gold_case(turns=("What does a haircut for men cost?",), gold="€24")
     grade = GRADER.grade(case, exchange(case, "Women pay €24 for a haircut, men €19."))
     assert isinstance(grade, Judged)

@@ -1,4 +1,4 @@
-"""Reports against what is known about their issue."""
+"""Reports are graded against the reference of their issue."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def graded(
 
 
 def asked(*questions: tuple[str, str | None]) -> Assessment:
-    """A good report whose agent stopped for questions; a text beside one is the suite's answer to it."""
+    """Return a good report whose agent asked questions; a text after a question is the suite's answer."""
     about = case(issue_body=f"{ROW['issue_body']} Version 2.4.1 on Debian.")
     stopped = tuple(
         AgentQuestion(question=text, answer=answer or "I don't know.", scripted=answer is not None)
@@ -115,7 +115,10 @@ def test_a_good_report_is_correct():
     ],
 )
 def test_a_target_may_ask_for_more_or_less(settings, steps, failed):
-    """One of two files is F1 0.67; of "finally" and "deadlock", half is said; the shortest path is 4."""
+    """A target can set stricter or looser limits for files, phrases and steps.
+
+    One of two files is F1 0.67; of "finally" and "deadlock", the report states half; the shortest path has 4 steps.
+    """
     about = case(reference=ROW["reference"] | {"expected_keywords": ["finally", "deadlock"]})
     report = GOOD.replace("jobs/export.py:31, jobs/lock.py", "jobs/lock.py")
     found = graded(report, about, steps, TriageSettings(**settings))
@@ -123,7 +126,7 @@ def test_a_target_may_ask_for_more_or_less(settings, steps, failed):
 
 
 def test_reference_answers_pass_their_own_graders():
-    """The reference, written as a report, is what people and judges compare with."""
+    """A reference that is written as a report passes its own graders."""
     assert FailureKind.POOR_TRIAGE not in graded(case().gold).failure_kinds
 
 

@@ -1,4 +1,4 @@
-"""Replies in a language whose words are not read: nothing is made of them, save what stands there word for word."""
+"""In a language whose words are not read, only word-for-word matches of a reply count."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_reply_fails_for_not_declining_only_where_the_rules_would_see_it_decli
     ],
 )
 def test_words_that_are_not_read_fail_nothing(question: str, gold: str, said: str, passed: bool | None) -> None:
-    """Each case says English, as it does where that was guessed. Amounts fail in any language."""
+    """Words of an unread language never fail a reply, even if its case is labelled English; amounts can fail."""
     case = gold_case(turns=(question,), gold=gold, language=Language.ENGLISH)
     grade = FACTUAL.grade(case, exchange(case, said))
     assert (grade.passed if isinstance(grade, Judged) else None) is passed
@@ -95,7 +95,10 @@ def test_words_that_are_not_read_fail_nothing(question: str, gold: str, said: st
     ],
 )
 def test_a_gold_of_three_words_that_the_reply_repeats_is_stated(gold: str, said: str, passed: bool | None) -> None:
-    """As the gold and as an alternative. A negation that is not the gold's, or an echo of the question, is none."""
+    """A gold of three words that the reply repeats passes, as a gold or as an alternative.
+
+    A match with an additional negation or in an echo of the question does not count.
+    """
     for golds in ({"gold": gold}, {"gold": "Ja", "alternatives": (gold,)}):
         case = gold_case(turns=("Wann haben Sie auf?",), language=Language.OTHER, **golds)
         grade = FACTUAL.grade(case, exchange(case, said))

@@ -1,4 +1,4 @@
-"""A whole judge over local servers, with cases to judge."""
+"""A complete judge over local servers, with cases to judge."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ GOLDS = (
 
 
 def known_cases() -> tuple[GoldCase, ...]:
-    """Gold cases, of which canaries are made."""
+    """Return gold cases from which canaries are made."""
     return tuple(gold_case(f"known-{n}", turns=(f"Question {n}?",), gold=gold) for n, gold in enumerate(GOLDS))
 
 
 def fresh_nonces() -> Callable[[], str]:
-    """Another one each time, and the same ones in each test."""
+    """Return a function that gives a new nonce for each call, in the same order in each test."""
     numbers = itertools.count(1)
     return lambda: f"{next(numbers):032x}"
 
 
 def dollars(model: str, usage: Usage) -> Decimal:
-    """A simple price: one millionth per token, half in a batch, a tenth from the cache."""
+    """Return a simple price: one millionth per token, half in a batch, a tenth from the cache."""
     del model
     written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
     whole = usage.input_tokens + written + 5 * usage.output_tokens
@@ -49,7 +49,7 @@ def dollars(model: str, usage: Usage) -> Decimal:
 
 
 def to_judge(answer: str = RIGHT, case_id: str = "case-1", **changes: Any) -> JudgeCase:
-    """An answer about cataract surgery, to be judged."""
+    """Return an answer about cataract surgery to be judged."""
     case = gold_case(case_id, **({"turns": ("Is cataract covered?",), "gold": GOLD} | changes))
     return build_judge_case(case, exchange(case, answer))
 
@@ -58,7 +58,7 @@ def to_judge(answer: str = RIGHT, case_id: str = "case-1", **changes: Any) -> Ju
 async def judge_over(
     *servers: AnthropicServer, rivals: FamilyPolicy = RIVALS, account: Account | None = None, **settings: Any
 ) -> AsyncGenerator[Judge]:
-    """One seat per server."""
+    """Return a judge with one seat per server."""
     chosen = JudgeSettings(**settings)
     paying = account or Account(dollars, limit_usd=chosen.budget_usd)
     async with AsyncExitStack() as stack:

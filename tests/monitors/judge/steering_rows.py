@@ -1,4 +1,4 @@
-"""Sentences that steer a judge, and sentences that only sound like it. Written for these tests."""
+"""Sentences that try to steer a judge, and similar harmless sentences, written for these tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real SDK against a local server that speaks the API and misbehaves as planned."""
+"""The Anthropic SDK is tested against a local server that implements the API and fails as planned."""
 
 from __future__ import annotations
 

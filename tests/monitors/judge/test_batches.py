@@ -1,4 +1,4 @@
-"""A batch saves money and never loses a grade."""
+"""A batch costs less and never loses a grade."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATIENCE = BatchPollPolicy(deadline_s=100, poll_s=10)
 
 
 class Clock:
-    """Time passes by pausing."""
+    """A clock that advances only by pauses."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -170,7 +170,7 @@ async def test_a_night_keeps_within_its_budget():
 
 
 async def test_the_cost_of_a_batch_counts_before_the_next_request():
-    """A cent each, 25 cents: 25 prompts of a batch, group after group, each 4 known answers and 5 others."""
+    """At one cent per prompt and 25 cents, 25 prompts are sent, in groups of 4 known answers and 5 others."""
     account = Account(lambda _model, _usage: Decimal("0.01"), limit_usd=Decimal("0.25"))
     with AnthropicServer() as server:
         night = await judged(server, answers(60), account, batch_size=5)
@@ -185,7 +185,7 @@ async def test_the_cost_of_a_batch_counts_before_the_next_request():
 
 async def test_a_provider_without_batches_is_asked_one_by_one():
     class Plain:
-        """A judge that knows no batches."""
+        """A judge without support for batches."""
 
         name = MODEL
 

@@ -1,4 +1,4 @@
-"""From labels to figures: weighted, with intervals, and without figures that the labels do not support."""
+"""Human labels become weighted rates with intervals, and no rate is given that the labels do not support."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_of_too_few_answers_no_rate_is_given(snapshot):
 
 
 def test_answers_that_were_all_reviewed_count_in_full_beside_others_that_stand_for_many():
-    """Ten wrong answers of strata that were reviewed wholly are ten, not the half of one."""
+    """Ten wrong answers from fully reviewed strata count as ten and are not weighted up."""
     (found,) = check_graders(said(False, False, 10, 1.0) + said(True, True, 20), [RULE])
     assert found.false_passes.rate.high == pytest.approx(0.278, abs=0.001)
     uneven = said(True, False, 2) + said(False, False, 8, 1.0)
@@ -115,7 +115,10 @@ def test_answers_that_were_all_reviewed_count_in_full_beside_others_that_stand_f
 
 
 def _population(run):
-    """Each of unequal strata: severe, verdict, how many, how many of them people find wrong. 68 of 148 pass."""
+    """Return a population of unequal strata, with the human verdict on each answer; 68 of 148 answers pass.
+
+    Each stratum has a severity, a verdict, a size and a number of answers that reviewers find wrong.
+    """
     number, truth = 0, {}
     for severe, verdicts, size, wrong in (
         (False, PASSED, 400, 40), (False, FAILED, 100, 80),
@@ -129,7 +132,10 @@ def _population(run):
 
 
 def test_the_weighted_rates_are_right_on_average_over_unequal_strata():
-    """200 runs of a known population; the unweighted share of the same reviews is off by more than four errors."""
+    """Over 200 runs of a known population, the mean weighted rate is within four standard errors.
+
+    The unweighted share of the same reviews is off by more than four standard errors.
+    """
     weighted, plain = [], []
     for seed in range(200):
         truth = _population(f"run-{seed}")

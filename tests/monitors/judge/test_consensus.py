@@ -1,4 +1,4 @@
-"""One judge or three: majority, quorum, ties to the worse, and never a pass against a rule."""
+"""Tests of one or three judges: majority, quorum, ties to the worse verdict, and failures by rule."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def criteria(*answers: int) -> CriteriaReading:
 
 
 def test_the_lowest_answer_of_the_winning_side_counts_for_each_criterion():
-    """A judge whose criteria cannot be read leaves them to the others."""
+    """For each criterion, the lowest score of the winning side counts; unreadable criteria of a judge are ignored."""
     unread = CriteriaReading(problem="the judge did not answer the criteria")
     readings = [criteria(1, 1, 0), criteria(0, 1, 1), unread]
     passing = [
@@ -125,7 +125,7 @@ def test_the_majority_decides_and_a_tie_takes_the_worse(opinions, doubts, severi
 
 @given(opinions_lists, doubt_sets, severities, st.sampled_from([1, 3]))
 def test_no_number_of_judges_passes_what_a_rule_failed(opinions, doubts, severity, seats):
-    """Whatever an answer talked them into."""
+    """No number of judges passes an answer that a rule failed, even if the answer persuades all judges."""
     decided = combine_judge_opinions(opinions, doubts, members=seats, severity=severity, rules=Finding.NO)
     assert isinstance(decided, Undecided) or not decided.passed
 

@@ -1,4 +1,4 @@
-"""A ruling becomes a grade that keeps all that the judge said."""
+"""A ruling becomes a grade with all details of the judge's verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A changed judge is not compared with the one before until both have graded the anchors. Fault row 50."""
+"""A changed judge is compared with the previous judge only after both have graded the anchors (fault row 50)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ lineages = st.builds(
 
 
 def anchors(count: int, *, old: bool = True, new: bool = True, moved: int = 0) -> list[AnchorGrade]:
-    """Anchors that both judges passed, but for the first ``moved``, which the new one failed."""
+    """Return anchors that both judges passed, except the first ``moved``, which the new judge failed."""
     grades = [AnchorGrade(anchor_id=f"a{n}", lineage=OLD, passed=True) for n in range(count) if old]
     return grades + [AnchorGrade(anchor_id=f"a{n}", lineage=NEW, passed=n >= moved) for n in range(count) if new]
 

@@ -1,4 +1,4 @@
-"""A judge reads what a person would have seen. Fault row 47: invisible, bidirectional, homoglyph text."""
+"""A judge reads only text that a person can see (fault row 47: invisible, bidirectional and homoglyph text)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_honest_text_of_any_script_is_left_alone(text):
 
 
 def test_line_ends_of_all_kinds_become_one():
-    """No line end is left that another reader of the prompt would take for one and we would not."""
+    """All kinds of line ends become one, so that no reader of the prompt sees a line end that Lookout does not."""
     assert (
         normalise_untrusted_and_flag_tricks("a\r\nb\rc\x0bd\x0ce\x85f\u2028g\u2029h").text
         == "a\nb\nc\nd\ne\nf\ng\nh"

@@ -1,4 +1,4 @@
-"""What is judged stands between fences; what stands outside is ours."""
+"""The prompt contains judged text only between fences, and its own instructions only outside them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_tricks_in_the_answer_are_named_and_not_shown():
 
 
 def test_the_instructions_are_long_enough_to_be_cached_by_the_default_model():
-    """Below its smallest prefix a model silently caches nothing."""
+    """The instructions reach the minimum prefix of the default model; a shorter prefix is silently not cached."""
     body = {
         "system": [
             {"type": "text", "text": load_instructions(Task.FACTUAL).text, "cache_control": {"type": "ephemeral"}}

@@ -1,4 +1,4 @@
-"""A verdict that cannot be checked is no verdict."""
+"""A verdict that cannot be checked is rejected."""
 
 from __future__ import annotations
 
@@ -68,7 +68,11 @@ def test_malformed_model_output_is_never_a_verdict(fault):
 
 
 def test_the_criteria_of_a_report_are_read_beside_its_rating():
-    """What is missing has no words to quote: a 0 may have a reason instead. A long reason is cut, personal data in it masked."""
+    """The criteria of a report are read together with its rating.
+
+    A missing part cannot be quoted, so a score of 0 can have a reason instead. A long reason is shortened, and
+    personal data in a reason is masked.
+    """
     reason = f"no fix, says asha.verma@example.com {'x' * 300}"
     rated = RATED | {"criteria": CRITERIA | {"completeness": {"score": 0, "quote": "", "reason": reason}}}
     reading = parse_and_validate_criteria(reply(json.dumps(rated)), GRADED)
@@ -120,7 +124,10 @@ def test_output_that_is_not_an_object_is_never_a_verdict(text):
     ids=str,
 )
 def test_a_verdict_that_contradicts_itself_or_its_answer_is_none(changes):
-    """Nor may a judge alone find what pages an engineer: that is proved by rule."""
+    """A verdict that contradicts itself or its answer is rejected.
+
+    A judge alone cannot report a failure that alerts an engineer: such a failure is proved by a rule.
+    """
     with pytest.raises(VerdictUnreadable):
         read(**changes)
 
@@ -180,7 +187,10 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(sorted(GOOD)), JSON, min_size=1))
 def test_a_changed_verdict_is_refused_or_valid(changes):
-    """Either way, what comes out holds: in range, its quotes in the answer, match and kinds and score agreeing."""
+    """A changed verdict is either rejected or valid.
+
+    In a valid verdict, the score is in range, its quotes are in the answer, and match, kinds and score agree.
+    """
     try:
         verdict = read(**changes)
     except VerdictUnreadable:

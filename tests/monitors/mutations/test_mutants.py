@@ -1,4 +1,4 @@
-"""Mutants: each differs from the gold where it says, is never right, and is the same every time."""
+"""Each mutant differs from the gold in the stated part, is never right, and is the same every time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FACTS = {
 
 
 def mutant_text(gold: str, operator: MutationOperator, **changes) -> str:
-    """The mutant's text without its source; empty when there is none."""
+    """Return the text of the mutant without its source, or an empty string if no mutant is made."""
     found = {mutant.operator: mutant.reply for mutant in build_mutants(case_of(gold=gold, **changes))}
     return found.get(operator, "").split(" [Source")[0]
 
@@ -80,7 +80,7 @@ def mutant_text(gold: str, operator: MutationOperator, **changes) -> str:
     ],
 )
 def test_an_operator_changes_what_it_says(gold, operator, wanted):
-    """One thing, the rest as it was."""
+    """An operator changes one thing and leaves the rest of the text unchanged."""
     language = "hi" if any("\u0900" <= c <= "\u097f" for c in gold) else "en"
     assert mutant_text(gold, operator, language=language).lower() == wanted.lower()
 
@@ -103,12 +103,12 @@ def test_an_operator_changes_what_it_says(gold, operator, wanted):
     ],
 )
 def test_mutants_that_may_be_right_or_senseless_are_not_made(gold, operator, changes):
-    """Better no mutant than one that good graders would be blamed for."""
+    """No mutant is made if it might be right or senseless, because good graders would be blamed for it."""
     assert mutant_text(gold, operator, **changes) == ""
 
 
 def test_a_mutant_of_another_policy_needs_another_answer_of_the_same_sort():
-    """A sibling's gold is a confusion only where it differs, and where it answers alike."""
+    """A mutant is made from a sibling's gold only if that gold differs and is the same kind of answer."""
     case = case_of()
     other = case_of(id="s", cluster="suraksha-silver", gold="36 months")
     assert any(mutant.operator is MutationOperator.OTHER_POLICY for mutant in build_mutants(case, other))
@@ -118,7 +118,7 @@ def test_a_mutant_of_another_policy_needs_another_answer_of_the_same_sort():
 
 
 def test_a_wrong_source_never_contains_the_right_one():
-    """A sibling whose name continues ours would be a right source."""
+    """A sibling whose name continues the name of the right source is not used as a wrong source."""
     case = case_of(expected_citation="Care")
     longer = case_of(id="s", cluster="care-plus", expected_citation="Care Supreme", gold="36 months")
     (wrong,) = [
@@ -128,7 +128,10 @@ def test_a_wrong_source_never_contains_the_right_one():
 
 
 def test_every_case_has_the_same_mutants_every_time():
-    """At least four of a refusal, seven of an answer, no two alike, none the right reply."""
+    """Every case has the same mutants every time, each of another operator, and none is the right reply.
+
+    A refusal has at least four mutants, and an answer at least six.
+    """
     for case in SUITE.cases:
         mutants = build_mutants(case)
         assert len(mutants) >= (4 if case.expected_refusal else 6), case.id
@@ -138,7 +141,7 @@ def test_every_case_has_the_same_mutants_every_time():
 
 
 def test_no_mutant_of_a_quantity_states_the_gold():
-    """Asked of the reader of quantities, over the whole suite."""
+    """The reader of quantities finds in no mutant of the whole suite the gold's quantity."""
     for case in SUITE.cases:
         for mutant in build_mutants(case):
             if mutant.operator in FACTS - {MutationOperator.BOUND_FLIPPED}:
@@ -170,7 +173,7 @@ GOLDS = st.builds(
 
 @given(GOLDS)
 def test_a_mutant_is_never_right(gold):
-    """The law: whatever the quantity, every factual mutant states another one, another bound, or denies it."""
+    """For any quantity, every factual mutant states another quantity, another bound, or a denial."""
     case = case_of(gold=gold)
     for mutant in build_mutants(case):
         text = mutant.reply.split(" [Source")[0]
@@ -184,7 +187,7 @@ def test_a_mutant_is_never_right(gold):
 
 @given(NUMBERS, st.sampled_from(["{} months", "₹{}", "{}%", "{} दिन"]))
 def test_rightness_knows_the_gold_itself_and_its_equals(number, pattern):
-    """What says the same is right: the gold, and 24 months for two years."""
+    """A reply counts as right if it states the gold or an equal quantity, such as 24 months for two years."""
     gold = pattern.format(f"{number:f}")
     assert is_still_right(f"It is {gold}.", case_of(gold=gold))
     assert is_still_right("two years", case_of(gold="24 months"))
@@ -192,7 +195,7 @@ def test_rightness_knows_the_gold_itself_and_its_equals(number, pattern):
 
 
 def test_operators_without_anything_to_change_give_nothing():
-    """No crash, no change."""
+    """An operator gives no mutant and no error if the gold contains nothing to change."""
     assert [
         make("Single private room") for make in (increase_last_period_by_one, change_order_of_magnitude, flip_bound)
     ] == [""] * 3
@@ -200,13 +203,13 @@ def test_operators_without_anything_to_change_give_nothing():
 
 @pytest.mark.parametrize("text", PERSONAL)
 def test_each_piece_of_personal_data_is_one_that_counts(text):
-    """Likely or certain: a weak find would be a mutant that is right to pass."""
+    """Each piece of personal data is likely or certain, because a mutant with a weak finding may rightly pass."""
     assert any(disclosure.strength >= 2 for disclosure in find_disclosures(text))
 
 
 @pytest.mark.parametrize("language", [Language.ENGLISH, Language.HINDI, Language.HINGLISH])
 def test_our_sentences_are_what_they_claim(language):
-    """Refusals refuse, answers do not, and all are in their language."""
+    """The built-in refusals refuse, the built-in answers do not, and all are in their language."""
     assert classify_refusal(REFUSALS[language]).refused
     for texts in (INVENTIONS, HEDGED_ANSWERS, EVASIONS):
         assert not classify_refusal(texts[language]).refused
@@ -214,7 +217,7 @@ def test_our_sentences_are_what_they_claim(language):
 
 
 def test_a_mutant_names_its_fault():
-    """The failure kind sets its severity."""
+    """A mutant has a failure kind, which sets its severity."""
     kinds = {mutant.operator: mutant.kind for mutant in build_mutants(case_of(expected_citation="Suraksha Gold"))}
     assert kinds[MutationOperator.PERSONAL_DATA] == "pii_disclosure"
     assert kinds[MutationOperator.CITATION_WRONG] == "wrong_citation"

@@ -1,4 +1,4 @@
-"""The platforms that the contract is tried on: each a local server of its protocol and the code that asks it."""
+"""The platforms of the contract tests: for each, a local server and the client code under test."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 async def no_pause(_seconds: float) -> None:
-    """Tries again at once, and lets others run."""
+    """Return at once and let other tasks run, so that a retry does not wait."""
     await asyncio.sleep(0)
 
 
 class Killed(BaseException):
-    """The process ended here, as by a signal: nothing below catches it."""
+    """The process was killed at this point; the tested code does not catch this exception."""
 
 
 class Backend(ABC):
-    """A platform with its server, for tests that know neither. Use the server's ``with`` block."""
+    """A platform with its server, for tests that run on any platform. Use the server's ``with`` block."""
 
     name: ClassVar[str]
     secrets: ClassVar[tuple[str, ...]]
@@ -45,23 +45,23 @@ class Backend(ABC):
 
     @abstractmethod
     def connect(self, sleep: Sleep = no_pause) -> AbstractAsyncContextManager[Platform]:
-        """The platform as a new process opens it."""
+        """Open the platform as a new process does."""
 
     @abstractmethod
     def suffer(self, fates: Iterator[str]) -> None:
-        """What becomes of each request from here on: see `LangfuseServer`."""
+        """Set the outcome of each further request: see `LangfuseServer`."""
 
     @abstractmethod
     def rows(self) -> int:
-        """How many runs of experiments are stored."""
+        """Return the number of stored experiment runs."""
 
     @abstractmethod
     def scores(self) -> list[tuple[str, float | None, str]]:
-        """All stored scores, sorted: key, value and comment."""
+        """Return all stored scores, sorted by key, value and comment."""
 
 
 class LangfuseBackend(Backend):
-    """Langfuse, by its public API."""
+    """Langfuse with its public API."""
 
     name = "langfuse"
     secrets = (PUBLIC, SECRET)
@@ -95,7 +95,7 @@ class LangfuseBackend(Backend):
 
 
 class FatedLangSmith(LangSmithExperimentServer):
-    """A LangSmith with fates."""
+    """A LangSmith server whose requests end as the test plans."""
 
     def __init__(self) -> None:
         super().__init__(key=LANGSMITH_KEY)
@@ -116,7 +116,7 @@ class FatedLangSmith(LangSmithExperimentServer):
 
 
 class LangSmithBackend(Backend):
-    """LangSmith, by its SDK."""
+    """LangSmith with its SDK."""
 
     name = "langsmith"
     secrets = (LANGSMITH_KEY,)

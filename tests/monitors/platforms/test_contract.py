@@ -1,4 +1,4 @@
-"""What holds of every platform: nothing is lost, nothing is there twice, and no message holds a key."""
+"""On every platform, nothing is lost or duplicated, and no message contains a key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAME = "health/golden cases & more"
 
 @pytest.fixture(scope="module", params=BACKENDS, ids=lambda backend: backend.name)
 def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
-    """Each platform in turn, its server running."""
+    """Yield each platform in turn with its running server."""
     made = request.param()
     with made.server:
         yield made
@@ -32,14 +32,14 @@ def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
 
 @pytest.fixture
 def fresh(backend: Backend) -> Iterator[Backend]:
-    """A platform that nothing has happened to yet."""
+    """Return a platform without stored data."""
     made = type(backend)()
     with made.server:
         yield made
 
 
 def id_of(name: str) -> str:
-    """An id as platforms want them."""
+    """Return an id in the format of the platforms."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, name))
 
 
@@ -67,7 +67,7 @@ suites = st.lists(examples, max_size=5, unique_by=lambda example: example.id)
 @given(first=suites, second=suites)
 @pytest.mark.whole_only
 def test_pushed_cases_come_back_whole(backend: Backend, first: list[Example], second: list[Example]) -> None:
-    """Examples come back as they were written, the later of two with one id, and whatever text or number they hold."""
+    """Examples with any text or number are read as they were written; the later of two with one id is read."""
     name = next(NAMES)
 
     async def round_trip() -> dict[str, Example]:
@@ -85,21 +85,21 @@ def test_pushed_cases_come_back_whole(backend: Backend, first: list[Example], se
 
 
 async def pulled(platform: Platform, dataset: Dataset) -> dict[str, Example]:
-    """All examples by id; the moment of their change is the platform's own."""
+    """Return all examples by id, without the time of their change, which the platform sets."""
     stored = [example async for example in platform.datasets.pull(dataset)]
     assert len({example.id for example in stored}) == len(stored)
     return {example.id: example.model_copy(update={"modified_at": None}) for example in stored}
 
 
 def case(number: int, **changes: object) -> Example:
-    """A small example."""
+    """Return a small example."""
     given: Json = {"question": f"Is claim {number} covered?"}
     values = {"id": id_of(f"case-{number}"), "inputs": given, "outputs": {"gold": "yes"}, "splits": ("train",)}
     return Example.model_validate(values | changes)
 
 
 async def test_a_dataset_is_found_once_it_is_made_and_made_once(fresh: Backend) -> None:
-    """A dataset is looked for by its name, slashes too; making it again gives the first one, with what it says."""
+    """A dataset is found by its name, also with slashes; creating it again returns the existing one."""
     async with fresh.connect() as platform:
         assert await platform.datasets.find(NAME) is None
         made = await platform.datasets.create(NAME, "golden cases", {"suite": "golden"})
@@ -112,7 +112,7 @@ async def test_a_dataset_is_found_once_it_is_made_and_made_once(fresh: Backend) 
 
 
 async def test_a_removed_example_is_gone_and_can_come_back(fresh: Backend) -> None:
-    """What is removed is not read; removing it twice, or what was never there, is no error."""
+    """A removed example is not read, and removing a missing example is not an error."""
     async with fresh.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         await platform.datasets.push(dataset, [case(1), case(2)])
@@ -124,7 +124,7 @@ async def test_a_removed_example_is_gone_and_can_come_back(fresh: Backend) -> No
 
 
 async def test_a_tag_leaves_dataset_and_examples_as_they_are(fresh: Backend) -> None:
-    """Naming a state changes neither metadata nor examples, and can be done again."""
+    """A tag changes neither metadata nor examples, and can be set again."""
     async with fresh.connect() as platform:
         made = await platform.datasets.create(NAME, "golden cases", {"suite": "golden"})
         await platform.datasets.push(made, [case(1)])
@@ -137,7 +137,7 @@ async def test_a_tag_leaves_dataset_and_examples_as_they_are(fresh: Backend) -> 
 
 
 async def test_many_pages_are_read_to_the_end(fresh: Backend) -> None:
-    """A dataset of more than twenty pages comes back whole, each example once."""
+    """A dataset of more than twenty pages is read completely, each example once."""
     suite = [case(number) for number in range(2_350)]
     async with fresh.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
@@ -146,7 +146,7 @@ async def test_many_pages_are_read_to_the_end(fresh: Backend) -> None:
 
 
 def row(number: int, score: float = 1.0) -> ExperimentRow:
-    """What came back for a case; nothing for each third one."""
+    """Return the row of a case; every third row has no reply."""
     failed = number % 3 == 2
     return ExperimentRow(
         example_id=id_of(f"case-{number}"),
@@ -166,7 +166,7 @@ SCORES = 2 * sum(number % 3 != 2 for number in range(ROWS))
 
 
 async def an_experiment(platform: Platform, score: float) -> str:
-    """One experiment over seven cases, from the dataset to its end."""
+    """Write one experiment over seven cases, from its dataset to its end, and return its URL."""
     dataset = await platform.datasets.create(NAME, "", {})
     await platform.datasets.push(dataset, [case(number) for number in range(ROWS)])
     experiment = await platform.experiments.start(dataset, "run-1", {"commit": "abc"})
@@ -176,7 +176,10 @@ async def an_experiment(platform: Platform, score: float) -> str:
 
 
 async def test_an_experiment_written_again_is_the_same_one(fresh: Backend) -> None:
-    """Rows and scores are there once after two writes; another score replaces; another name is another experiment."""
+    """After two writes, each row and score exists once, and a changed score replaces the old one.
+
+    Another name gives another experiment.
+    """
     async with fresh.connect() as platform:
         first, again = await an_experiment(platform, 0.25), await an_experiment(platform, 0.75)
         assert (first == again, fresh.rows(), len(fresh.scores())) == (True, ROWS, SCORES)
@@ -195,7 +198,7 @@ SCHEDULES = 60
 @pytest.mark.a_slice(4)
 @pytest.mark.whole_only
 def test_kills_and_retries_leave_each_thing_once(backend: Backend, part: int) -> None:
-    """Whatever is lost, refused or killed on the way: in the end each example, row and score is there exactly once."""
+    """After lost, refused and killed requests, each example, row and score exists exactly once."""
     for seed in range(part, SCHEDULES, 4):
         chance = random.Random(seed)
         made = type(backend)()
@@ -205,7 +208,10 @@ def test_kills_and_retries_leave_each_thing_once(backend: Backend, part: int) ->
 
 
 async def _until_done(backend: Backend, chance: random.Random) -> int:
-    """Run an experiment in process after process; each may die while it waits for a retry. How many did."""
+    """Run an experiment in new processes until one completes, and return the number of killed processes.
+
+    Each process may be killed while it waits for a retry.
+    """
 
     async def pause(seconds: float) -> None:
         if chance.random() < 0.3:
@@ -239,7 +245,7 @@ PROBLEMS = [
 
 @pytest.mark.parametrize(("fates", "said"), PROBLEMS, ids=[said for _fates, said in PROBLEMS])
 async def test_a_failure_says_what_happened_and_no_key(fresh: Backend, fates: Iterator[str], said: str) -> None:
-    """What goes wrong for good is one error that names the platform and the status, and neither key."""
+    """A permanent failure is one error with the platform and the status and without the keys."""
     async with fresh.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         fresh.suffer(fates)

@@ -1,4 +1,4 @@
-"""Applications to ask, and the driver that asks them."""
+"""Fixtures for the applications under test and the driver that asks them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUIET = {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"}
 
 @pytest.fixture(scope="session")
 def zoo() -> Iterator[str]:
-    """The address of the hand-written pages."""
+    """Yield the address of the hand-written pages."""
     server = Zoo()
     yield server.address
     server.shutdown()
@@ -37,7 +37,7 @@ def _free_port() -> int:
 
 @pytest.fixture(scope="session")
 def streamlit() -> Iterator[str]:
-    """The address of a real Streamlit chat."""
+    """Yield the address of a real Streamlit chat."""
     port = str(_free_port())
     options = {"port": port, "address": "127.0.0.1", "headless": "true", "fileWatcherType": "none"}
     flags = [flag for name, value in options.items() for flag in (f"--server.{name}", value)]
@@ -64,19 +64,19 @@ def _served(*options: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def gradio() -> Iterator[str]:
-    """The address of a real Gradio ChatInterface."""
+    """Yield the address of a real Gradio ChatInterface."""
     yield from _served()
 
 
 @pytest.fixture(scope="session")
 def gradio_blocks() -> Iterator[str]:
-    """The address of a real Gradio page of Blocks, whose box stays enabled."""
+    """Yield the address of a real Gradio Blocks page, whose message box stays enabled."""
     yield from _served("--blocks")
 
 
 @pytest.fixture
 def settings() -> ProbeSettings:
-    """Generous deadlines: a test machine may be busy, and no test waits for them."""
+    """Return settings with long deadlines for a busy test machine; no test waits for them."""
     return ProbeSettings(
         answer_deadline_s=120, page_deadline_s=90, retry_pause_s=0, browser_path=os.environ.get("CHROMIUM_PATH")
     )
@@ -84,30 +84,30 @@ def settings() -> ProbeSettings:
 
 MakeDriver = Callable[..., BrowserDriver]
 ONE_BROWSER = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
-"""Of modules whose tests are about pages: their drivers share a browser, and the event loop that it belongs to."""
+"""Marks for tests of pages: their drivers share one browser and its event loop."""
 
 
 def shares_browser(test: Callable[..., object]) -> Callable[..., object]:
-    """`ONE_BROWSER` for one test of a module whose others need none."""
+    """Apply the marks of `ONE_BROWSER` to one test of a module."""
     for mark in ONE_BROWSER:
         test = mark(test)
     return test
 
 
 class SharedChromium(Chromium):
-    """One browser for the drivers of many tests. Each has contexts of its own; none ends it."""
+    """One browser for the drivers of many tests; each driver has its own contexts, and no driver ends the browser."""
 
     async def close(self) -> None:
-        """A driver is closed; the browser is not."""
+        """Do nothing, because the browser outlives the driver."""
 
     async def end(self) -> None:
-        """The tests are over."""
+        """Close the browser at the end of the tests."""
         await super().close()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shared_chromium(browser_path: str | None) -> AsyncIterator[SharedChromium]:
-    """Started when the first driver needs it."""
+    """Yield the shared browser, which starts when the first driver needs it."""
     chromium = SharedChromium(browser_path=browser_path)
     yield chromium
     await chromium.end()
@@ -115,7 +115,10 @@ async def shared_chromium(browser_path: str | None) -> AsyncIterator[SharedChrom
 
 @pytest.fixture
 def driver_for(request: pytest.FixtureRequest, tmp_path: Path, settings: ProbeSettings) -> MakeDriver:
-    """Makes a driver for an address; keywords change the settings. See `ONE_BROWSER`; ``own_browser`` is none of it."""
+    """Return a function that makes a driver for an address; its keywords change the settings.
+
+    Drivers share a browser if `ONE_BROWSER` applies; ``own_browser`` gives the driver its own.
+    """
     loop = request.node.get_closest_marker("asyncio")
     shared = loop is not None and loop.kwargs.get("loop_scope") == "session"
     chromium = request.getfixturevalue("shared_chromium") if shared else None

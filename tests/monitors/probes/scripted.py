@@ -1,4 +1,4 @@
-"""A driver that answers by a script: what the runner does is then seen without a browser."""
+"""A driver that answers by a script, to test the runner without a browser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Script = Callable[[str, int], str | Exception]
 
 
 class ScriptedDriver:
-    """`script(question, nth time it is asked)` gives the text, or the error to raise."""
+    """A driver whose `script(question, nth time it is asked)` returns the text or the error to raise."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -50,7 +50,7 @@ class ScriptedDriver:
 
 
 class Ticking:
-    """A clock that moves one second at each look."""
+    """A clock that advances one second at each call."""
 
     def __init__(self) -> None:
         self._now = datetime(2026, 1, 31, tzinfo=UTC)
@@ -61,7 +61,7 @@ class Ticking:
 
 
 def case(name: str, severity: int = 1, *, turns: tuple[str, ...] | None = None) -> GoldCase:
-    """A case whose question is its name."""
+    """Return a case whose question is its name."""
     return GoldCase(
         id=name,
         turns=turns or (name,),

@@ -1,4 +1,7 @@
-"""A target that redirects or rebinds into a network it was that its configuration does not allow is refused, over real sockets."""
+"""A target that redirects or rebinds to a network that the configuration does not allow is rejected.
+
+The tests use real sockets.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ NAME = "bot.example.com"
 
 
 class Redirecting(ThreadingHTTPServer):
-    """Answers every request with a redirect, or with an answer when there is nowhere to go."""
+    """A server that answers every request with a redirect, or with an answer if no redirect is set."""
 
     daemon_threads = True
 
@@ -43,7 +46,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: Redirecting
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
-        """Keeps quiet."""
+        """Suppress the request log."""
 
     def _answer(self) -> None:
         self.server.asked += 1
@@ -77,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def inside() -> Iterator[Redirecting]:
-    """What no target may reach."""
+    """Yield an internal server that no target may reach."""
     server = Redirecting()
     yield server
     server.shutdown()
@@ -86,7 +89,7 @@ def inside() -> Iterator[Redirecting]:
 
 @pytest.fixture
 def app(inside: Redirecting) -> Iterator[Redirecting]:
-    """The configured app; where it redirects to is up to the test."""
+    """Yield the configured app; the test sets its redirect."""
     server = Redirecting()
     yield server
     server.shutdown()
@@ -211,7 +214,10 @@ async def test_one_address_inside_among_those_of_a_name_is_enough() -> None:
     "elsewhere", ["https://other.example.com/", "https://bot.example.com:8443/", "http://10.0.0.6/"]
 )
 async def test_a_private_network_is_open_for_the_targets_own_address_alone(elsewhere: str) -> None:
-    """And what lies there besides is not; the addresses of a cloud's keys stay closed for the target's name too."""
+    """In a private network, only the target's own address is open.
+
+    Cloud metadata addresses stay closed, even for the target's name.
+    """
     leads_to = ["10.0.0.5"]
 
     async def resolve(_host: str) -> list[str]:
@@ -251,7 +257,7 @@ async def test_f38_an_api_that_redirects_elsewhere_is_refused_before_anything_is
 
 @pytest.fixture
 def rebound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The public name always resolves to this machine."""
+    """Resolve the public name to this machine."""
     real = socket.getaddrinfo
 
     def to_here(host: object, *rest: object, **more: object):
@@ -282,7 +288,7 @@ async def test_f97_an_api_that_redirects_to_no_web_page_is_at_fault_itself(app: 
 
 @pytest.mark.parametrize("packed", [True, False])
 async def test_f96_an_api_that_sends_too_much_is_at_fault_and_is_not_read(app: Redirecting, packed: bool) -> None:
-    """Two gigabytes, in two megabytes of gzip or in plain: 20 MB are read."""
+    """Of a response of two gigabytes, plain or as two megabytes of gzip, 20 MB are read, and the app is blamed."""
     app.flood = "packed" if packed else "plain"
     async with api_of(address_of(app)) as driver:
         with pytest.raises(Unreachable, match="more than 20 MB"):
@@ -312,7 +318,7 @@ async def test_f38_a_page_whose_name_leads_inside_is_refused_before_it_is_asked(
 async def test_f38_a_page_whose_name_changes_for_the_browser_is_refused_where_it_connects(
     driver_for: MakeDriver, inside: Redirecting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The name is public when it is looked up first, and leads to this machine when the connection is made."""
+    """The name is public at the first lookup and resolves to this machine at the connection, which is refused."""
     real, asked = socket.getaddrinfo, 0
 
     def changing(host: object, *rest: object, **more: object):

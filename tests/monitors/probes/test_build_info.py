@@ -1,4 +1,4 @@
-"""What an application says of its build is read from what passes by: payload, headers, HTML."""
+"""The build of an application is read from payloads, headers and HTML."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HASH = "ab" * 32
     ],
 )
 def test_payload_and_headers_name_the_build(documents, headers, build):
-    """The last word counts; what is no text, and what stands in a list of sources, says nothing."""
+    """The last value counts; values that are not text, and values in a list of sources, are ignored."""
     assert read_build_info(documents, headers) == build
 
 
@@ -51,12 +51,12 @@ def test_payload_and_headers_name_the_build(documents, headers, build):
     ],
 )
 def test_sources_that_are_listed_with_a_hash_or_version_keep_it(body, path, versions):
-    """A source without one is left out: what is not known is not there."""
+    """Listed sources with a hash or version keep it; a source without either is omitted."""
     assert read_source_versions([body], path) == versions
 
 
 def test_a_reply_in_a_browser_or_an_api_has_its_build_and_documents():
-    """Both read it through the same rule, with the headers of the response."""
+    """A browser reply and an API reply read build and documents by the same rule, with the response headers."""
     rule = WireRule(url="chat", text="answer", citations="sources")
     body = '{"answer": "24 months", "model": "small", "sources": [{"title": "Gold", "hash": "12"}]}'
     found = read_payload(rule, "/chat", body, {"x-version": "2"})
@@ -72,7 +72,7 @@ HTML = """<!doctype html><html><head><title> Bank &amp; bot </title>
 
 
 def page(**changes: object) -> str:
-    """The page of one load."""
+    """Return the page of one load."""
     known = {"nonce": "abc", "token": "q7w8e9r0t1y2u3i4o5p6", "count": 1}
     html = HTML
     for name, value in (known | changes).items():
@@ -81,14 +81,14 @@ def page(**changes: object) -> str:
 
 
 def test_a_page_is_its_title_scripts_and_styles():
-    """A query that is a time is left out, an icon is none of them."""
+    """A page is identified by its title, scripts and styles; a time in a query and icons are ignored."""
     found = parse_page_info(page())
     assert found.title == "Bank & bot"
     assert found.bundles == ("index-3c4d.css", "vendor.js", "app.js?v=3")
 
 
 def test_the_hash_leaves_out_values_of_each_load_and_has_edits_by_people():
-    """Nonces, tokens and counts change with each load, a word does not."""
+    """The hash ignores nonces, tokens and counts that change with each load, and changes with each edited word."""
     again = page(nonce="xyz", token="m1n2b3v4c5x6z7l8k9j0", count=28)
     assert parse_page_info(again) == parse_page_info(page())
     assert parse_page_info(page().replace("Ask", "Ask us")).shell != parse_page_info(page()).shell
@@ -111,5 +111,5 @@ def test_the_hash_leaves_out_values_of_each_load_and_has_edits_by_people():
     ],
 )
 def test_a_framework_is_known_by_its_marks(html, framework):
-    """With its version where the page says it; else unknown."""
+    """A framework is detected by its markers, with its version if the page states it."""
     assert parse_page_info(html).framework == framework

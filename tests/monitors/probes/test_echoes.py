@@ -1,4 +1,4 @@
-"""The question is known again however the page sets it, so that it never stands in its own answer."""
+"""The question is recognised in any formatting, so that it is never part of its own answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def test_markup_of_the_user_that_the_page_carries_out_is_no_answer(
 async def test_a_list_of_conversations_that_repeats_the_question_leaves_it_out_of_the_answer(
     zoo: str, driver_for: MakeDriver
 ) -> None:
-    """A short question stands there whole, before the user's own message; the bot may say it too, and that is read."""
+    """A question that a list of conversations repeats is not part of the answer; a repetition by the bot is."""
     async with driver_for(f"{zoo}/revealed.html") as driver:
         answers = [
             (await driver.ask((question,))).visible_text for question in ("what is plan1?", "repeat: plan2?")

@@ -1,4 +1,4 @@
-"""Pictures age out by their time and by what they show; nothing else in a data folder is touched."""
+"""Screenshots are deleted by age and content; no other file in a data folder is changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SETTINGS = EvidenceSettings(days=14, failure_days=90)
 
 
 def put(path: Path, days: float) -> Path:
-    """A file of ten bytes that is so old."""
+    """Create a file of ten bytes that is ``days`` old."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"0123456789")
     then = (NOW - timedelta(days=days)).timestamp()
@@ -31,7 +31,7 @@ def put(path: Path, days: float) -> Path:
 
 
 def aged(folder: Path, *failed: str, known: bool = True, now: datetime = NOW) -> RemovedEvidence:
-    """What goes when the failed cases are these."""
+    """Return the evidence that is removed if the cases in ``failed`` failed."""
     return remove_old_evidence(
         folder, SETTINGS, now=now, failed_cases=lambda _run: frozenset(failed) if known else None
     )

@@ -1,4 +1,4 @@
-"""A real Gradio 6 page, and what goes wrong with pages, browsers and networks while it is asked."""
+"""Tests of a real Gradio 6 page, and of failures of pages, browsers and networks during a question."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = ONE_BROWSER
 
 
 def whole(question: str) -> str:
-    """What the echo app's page shows for a question."""
+    """Return the answer that the page of the echo app shows for a question."""
     return f"The waiting period for {question} is 24 months [Source: Policy P-100, clause 4.2]."
 
 
@@ -35,7 +35,7 @@ async def test_the_answer_is_whole_and_without_its_steps(
 async def test_a_box_that_stays_enabled_says_nothing_about_the_end(
     gradio_blocks: str, driver_for: MakeDriver
 ) -> None:
-    """Only the open request tells a pause from an end."""
+    """If the box stays enabled, only the open request distinguishes a pause from the end."""
     async with driver_for(gradio_blocks) as driver:
         answer = await driver.ask(("first", "pause 3 second"))
     assert (answer.earlier, answer.visible_text) == ((whole("first"),), whole("pause 3 second"))
@@ -43,7 +43,7 @@ async def test_a_box_that_stays_enabled_says_nothing_about_the_end(
 
 @pytest.mark.parametrize("question", ["slow 1 pause 3 hip", "boom eye"])
 async def test_it_needs_no_profile(gradio: str, driver_for: MakeDriver, question: str) -> None:
-    """The page is understood by what it does, as an unknown one would be."""
+    """The page works with the generic profile, like an unknown page."""
     async with driver_for(gradio, profile="generic") as driver:
         if "boom" in question:
             with pytest.raises(AppErrorShown, match="out of reach"):
@@ -92,7 +92,7 @@ async def test_f62_a_connection_lost_in_mid_answer_is_never_an_answer(gradio: st
 
 
 async def test_evidence_is_stored_when_requested(gradio: str, driver_for: MakeDriver, tmp_path: Path) -> None:
-    """The picture is taken of the page on which the answer still stands, after it was judged."""
+    """The screenshot is taken after grading, while the page still shows the answer."""
     seen: list[Answer] = []
 
     async def wrong(answer: Answer) -> EvidenceFilter:
@@ -111,7 +111,7 @@ async def test_evidence_is_stored_when_requested(gradio: str, driver_for: MakeDr
 
 
 async def test_f59_a_page_crash_is_the_monitors(gradio: str, driver_for: MakeDriver) -> None:
-    """And the next question is answered."""
+    """A page crash is a fault of the monitor, and the next question is answered."""
     async with driver_for(gradio) as driver:
         asking = asyncio.ensure_future(driver.ask(("pause 60 hip",)))
         page = await _answer_began(driver)
@@ -137,7 +137,10 @@ async def test_f60_a_killed_browser_is_started_again(gradio: str, driver_for: Ma
 
 
 async def test_f60_a_killed_driver_is_started_again(gradio: str, driver_for: MakeDriver) -> None:
-    """Playwright's own process, which the browser's memory limit ends too: the browser seems alive without it."""
+    """A killed Playwright driver is restarted, although the browser still seems to run.
+
+    The memory limit of the browser also ends the driver.
+    """
     others = playwright_drivers()
     async with driver_for(gradio, own_browser=True) as driver:
         for starts in (2, 3):
@@ -164,7 +167,7 @@ async def test_cancelling_leaves_no_browser_behind(gradio: str, driver_for: Make
 
 
 async def _answer_began(driver: BrowserDriver):
-    """The page, once a first word of the bot stands on it."""
+    """Return the page after it shows the first word of the bot."""
     browser = await driver.chromium.start_if_needed()
     async with asyncio.timeout(60):
         while not (browser.contexts and browser.contexts[0].pages):  # noqa: ASYNC110 - there is no event for it
@@ -175,12 +178,12 @@ async def _answer_began(driver: BrowserDriver):
 
 
 def playwright_drivers() -> set[int]:
-    """Playwright's driver processes below this one."""
+    """Return Playwright's driver processes below this process."""
     return {one.pid for one in descendants(os.getpid()) if "run-driver" in one.command}
 
 
 def browser_processes() -> set[int]:
-    """The main browser processes below this one; other tests may have left one that they share."""
+    """Return the main browser processes below this process; other tests may have left a shared browser."""
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:

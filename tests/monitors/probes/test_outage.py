@@ -1,4 +1,4 @@
-"""An app that comes back is waited for; one that does not is reported, and a wrong address soon."""
+"""Lookout waits for an app that recovers, and reports an app that does not; a wrong address is reported soon."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SETTINGS = ProbeSettings(outage_patience_s=30)
 
 
 class Restarting(ThreadedServer):
-    """Answers with the given statuses, one after the other, the last one for ever; names a commit beside it."""
+    """A server that returns the given statuses in order, then the last one for ever, and names a commit."""
 
     def __init__(self, *statuses: int, commits: tuple[str, ...] = ("abcdef1",)) -> None:
         super().__init__()

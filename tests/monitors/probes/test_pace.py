@@ -1,4 +1,4 @@
-"""How many questions are under way: bounded whatever happens, up with idle cores, down with full ones."""
+"""The number of concurrent questions is bounded, rises with idle cores and falls with busy cores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page reaches nothing inside the network that Lookout runs in, and is the app's only where the app is."""
+"""A page cannot reach the internal network of Lookout, and counts as the app's only at the app's address."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUESTION = "is knee surgery covered?"
 
 @pytest.fixture
 def inside() -> Iterator[Inside]:
-    """An internal service on another port of this machine: no target's own."""
+    """Yield an internal service on another port of this machine that is not part of the target."""
     with serving(Inside()) as server:
         yield server
 
@@ -27,7 +27,7 @@ def inside() -> Iterator[Inside]:
 @pytest.mark.a_slice(2)
 @pytest.mark.whole_only
 async def test_f38_a_page_leads_nowhere_inside(inside: Inside, driver_for: MakeDriver, way: str) -> None:
-    """Neither is the question typed there, nor does anything of it come back as the app's answer."""
+    """On a page that leads inside, no question is typed, and its content is not returned as an answer."""
     with hostile(LEAVING[way], inside) as address:
         async with driver_for(address, answer_deadline_s=8, page_deadline_s=8) as driver:
             with pytest.raises(ProbeError) as failure:
@@ -43,7 +43,10 @@ async def test_f38_a_page_leads_nowhere_inside(inside: Inside, driver_for: MakeD
 
 @pytest.mark.whole_only
 async def test_f38_a_page_asks_nobody_inside(inside: Inside, driver_for: MakeDriver) -> None:
-    """By no request, socket, worker or packet. What it tried is evidence, and its own answer is the answer."""
+    """A page cannot reach the internal service by request, socket, worker or packet.
+
+    The attempts are stored as evidence, and the page's own answer is read.
+    """
     with hostile(asking_in_every_way(), inside) as address:
         async with driver_for(address, patience_s=5) as driver:
             answer = await driver.ask((QUESTION,))
@@ -55,7 +58,7 @@ async def test_f38_a_page_asks_nobody_inside(inside: Inside, driver_for: MakeDri
 
 @pytest.mark.whole_only
 async def test_allowed_addresses_are_open(inside: Inside, driver_for: MakeDriver) -> None:
-    """The same page where the internal service is the app's own: every way gets there, or this proves nothing."""
+    """If the internal service is allowed, every way reaches it, which proves that the other tests can fail."""
     with hostile(asking_in_every_way(), inside) as address:
         own = f"http://127.0.0.1:{inside.server_port}"
         async with driver_for(address, patience_s=5, allowed_origins=(own,)) as driver:

@@ -1,4 +1,4 @@
-"""A deploy is waited for, woken, refused or proven, against a server that speaks the Hub's API."""
+"""A deploy is waited for, woken, rejected or proven, against a server with the API of the Hub."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEW, OLD = "a1b2c3d4e5f60718293a4b5c6d7e8f9001122334", "0f0e0d0c0b0a090807060504
 
 
 def stage(name: str, sha: str | None = None, **more: Any) -> dict[str, Any]:
-    """A runtime as the Hub words it."""
+    """Return a runtime in the format of the Hub."""
     return {"stage": name, "hardware": {"current": "cpu-basic", "requested": None}, "sha": sha, **more}
 
 
@@ -158,7 +158,7 @@ async def test_an_address_that_is_only_posted_to_is_ready_when_it_says_so() -> N
 
 
 async def test_f96_a_page_whose_html_never_ends_is_ready_at_once() -> None:
-    """Its status says that it serves; nothing waits for the end of its body."""
+    """A page is ready by its status, without waiting for the end of its body."""
     with endless_page() as address:
         readiness = await wait_until_ready(Target(name="page", url=address), ProbeSettings())
     assert readiness.stages == ("RUNNING",)
@@ -175,11 +175,11 @@ async def test_f97_a_page_that_redirects_inside_is_not_followed_by_the_readiness
 
 @contextmanager
 def endless_page() -> Iterator[str]:
-    """A page that sends HTML for as long as it is read it."""
+    """Yield the address of a page that sends HTML until the client disconnects."""
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
-            """Keeps quiet."""
+            """Suppress the request log."""
 
         def do_GET(self) -> None:
             self.send_response(200)

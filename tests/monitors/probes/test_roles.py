@@ -1,4 +1,4 @@
-"""A message is known by where it stands, whatever role it has; what the page itself says in an alert is still read."""
+"""A message is recognised by its position, whatever its ARIA role; an alert of the page itself is still read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retries, blame, circuit and cancellation, seen with a driver that answers by a script."""
+"""Retries, blame, circuit breaker and cancellation are tested with a scripted driver."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SETTINGS = ProbeSettings(retry_pause_s=0, attempts=2, circuit_breaker_failures=3
 
 
 class Run:
-    """A run with what came of it."""
+    """A run with its driver, settings and results."""
 
     def __init__(self, script: Script, **changes: object) -> None:
         self.driver = ScriptedDriver(script)
@@ -88,7 +88,7 @@ async def test_a_retry_never_hides_the_try_before_it() -> None:
     ids=lambda error: type(error).__name__,
 )
 async def test_every_failure_becomes_its_reason_and_blame(error: ProbeError) -> None:
-    """And only what a retry can help is tried again."""
+    """Every failure has its reason and blame, and only failures that a retry can fix are retried."""
     run = Run(lambda _question, _nth: error)
     await run.ask([case("a")])
     [result] = run.results
@@ -161,7 +161,7 @@ async def test_an_app_that_does_not_come_back_opens_the_circuit_at_once() -> Non
 
 
 async def test_an_outage_is_no_try_of_the_question_it_hits() -> None:
-    """The app dies in mid-answer and is away when it is asked again: the second try is still to come."""
+    """If the app goes down during an answer and is unreachable at the retry, another try follows."""
     replies: list[str | Exception] = [AnswerIncomplete("broke off"), Unreachable("refused"), "fine"]
 
     async def recover() -> None:

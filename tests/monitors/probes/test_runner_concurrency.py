@@ -1,7 +1,7 @@
-"""Whatever two questions under way do to what they share, each question ends once and a run ends with its account.
+"""However concurrent questions affect shared state, each ends once and the run ends with its account.
 
-Seeded schedules: an app that answers, fails, goes away and comes back at random, asked a few at once under a pace that
-changes, killed at a random moment and resumed with its stored results.
+Seeded schedules: an app that answers, fails, stops and recovers at random is asked several questions at once, with
+a changing number of concurrent questions. The run is killed at a random moment and resumed with its stored results.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ERRORS: tuple[type[ProbeError], ...] = (Unreachable, AnswerTimeout, AppErrorShow
 
 @dataclass
 class Schedule:
-    """One seeded application: how likely each outcome is, how long each takes in turns of the event loop."""
+    """A seeded application: the probability of each outcome, and its duration in turns of the event loop."""
 
     seed: int
     at_once: int = 0
@@ -110,7 +110,10 @@ class Schedule:
 
 @pytest.mark.parametrize("block", range(8))
 async def test_every_schedule_ends_each_question_once_with_a_reason_that_stands(block: int) -> None:
-    """400 schedules: no error escapes, nothing is lost or twice, and a circuit's reason is that of its opening."""
+    """In 400 schedules, each question ends once, and a circuit keeps the reason of its opening.
+
+    No error escapes, and no question is lost or asked twice.
+    """
     for seed in range(block * SCHEDULES // 8, (block + 1) * SCHEDULES // 8):
         schedule = Schedule(seed)
         first = schedule.run(schedule.planned, _pace(schedule))
@@ -154,7 +157,10 @@ def _is_not_asked(result: ProbeResult) -> bool:
 async def test_a_question_under_way_that_succeeds_leaves_the_open_circuit_its_reason(
     snapshot: SnapshotAssertion,
 ) -> None:
-    """The app failed five times and recovered: that a slow question got its answer is no error of the run."""
+    """A slow question that succeeds does not change the reason of an open circuit.
+
+    The app failed five times and recovered before the slow question got its answer.
+    """
     released = asyncio.Event()
 
     class Recovering:

@@ -1,4 +1,4 @@
-"""A real Streamlit chat, which renders its whole page again for each question."""
+"""Tests of a real Streamlit chat, which renders its whole page again for each question."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ pytestmark = ONE_BROWSER
 
 
 def whole(question: str) -> str:
-    """What the echo app's page shows for a question."""
+    """Return the answer that the page of the echo app shows for a question."""
     return f"The waiting period for {question} is 24 months [Source: Policy P-100, clause 4.2]."
 
 
@@ -35,6 +35,6 @@ async def test_an_exception_in_the_script_is_the_apps_error(
 
 @pytest.mark.whole_only
 async def test_it_needs_no_profile(streamlit: str, driver_for: MakeDriver) -> None:
-    """The page is understood by what it does, as an unknown one would be."""
+    """The page works with the generic profile, like an unknown page."""
     async with driver_for(streamlit, profile="generic", patience_s=5) as driver:
         assert (await driver.ask(("pause 3 eye",))).visible_text == whole("pause 3 eye")

@@ -1,4 +1,4 @@
-"""Answers that pause: none is cut, mixed up or taken before its own response has ended."""
+"""An answer that pauses is not cut, not mixed up, and not read before its own response has ended."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.zoo.streams import Control, Place, Plan, Transport, build_plans
 pytestmark = ONE_BROWSER
 
 PATIENCE_S = 6
-"""Longer than the pauses of these tests."""
+"""Patience in seconds, longer than the pauses of these tests."""
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,10 @@ async def test_an_answer_that_pauses_is_whole(zoo: str, driver_for: MakeDriver, 
 async def test_a_control_that_goes_at_the_first_words_says_nothing_while_the_response_is_open(
     zoo: str, driver_for: MakeDriver, transport: Transport
 ) -> None:
-    """Three questions: two in one conversation, and one of its own."""
+    """A button that disappears at the first words does not mean the end while the response is open.
+
+    The test asks two questions in one conversation and one in its own conversation.
+    """
     plan = Plan(transport, Control.FIRST, Place.SENTENCE, 2.5, turns=2)
     async with driver_for(f"{zoo}/{plan.address}", patience_s=PATIENCE_S) as driver:
         results = [await ask_plan(driver, plan, "plan432"), await ask_plan(driver, plan, "plan876")]

@@ -1,4 +1,4 @@
-"""Pages that cannot be asked: a reason, a blame, a picture, and never a wrong answer."""
+"""A page that cannot be asked gives a reason, a blame and a screenshot, and never a wrong answer."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ async def test_f63_no_chat_on_the_page_is_shown_with_a_picture_and_what_was_seen
 async def test_a_page_without_a_chat_says_so_once_it_has_settled(
     zoo: str, driver_for: MakeDriver, page: str, seen: str
 ) -> None:
-    """Not at its deadline, which lies beyond this test's; and nothing is sent to a human agent."""
+    """A page without a chat is reported once it has settled, before its deadline; nothing is sent to a human agent."""
     failure = await _failure(driver_for, f"{zoo}/{page}", page_deadline_s=1200)
     assert isinstance(failure, PageNotUnderstood)
     assert seen in str(failure)
 
 
 async def test_a_chat_that_its_server_may_still_send_is_waited_for(zoo: str, driver_for: MakeDriver) -> None:
-    """The page stands still for longer than one without a chat is given, but it listens to its server."""
+    """Lookout waits for a chat on a page that is idle but still listens to its server."""
     async with driver_for(f"{zoo}/slow_start.html?socket") as driver:
         answer = await driver.ask(("hello",))
     assert answer.visible_text == reply("hello")
@@ -109,7 +109,7 @@ async def test_an_ambiguous_answer_is_shown_and_not_graded(zoo: str, driver_for:
 
 
 async def test_a_limit_of_requests_is_no_wall(zoo: str, driver_for: MakeDriver) -> None:
-    """It ends by itself: the question is asked again once it has."""
+    """A rate limit ends by itself, so the question is asked again afterwards."""
     failure = await _failure(driver_for, f"{zoo}/status/429")
     assert isinstance(failure, RateLimited)
     assert failure.blame is Blame.MONITOR
@@ -124,7 +124,7 @@ async def test_f64_a_login_or_quota_wall_is_the_monitors(zoo: str, driver_for: M
 
 @pytest.mark.whole_only
 async def test_a_way_to_log_in_is_no_wall_before_a_chat_that_comes_late(zoo: str, driver_for: MakeDriver) -> None:
-    """Guests may ask; "Log in" at the top of the page is for others."""
+    """A "Log in" link is not a login wall if guests can use a chat that appears late."""
     async with driver_for(f"{zoo}/guest.html") as driver:
         answer = await driver.ask(("hello",))
     assert answer.visible_text == reply("hello")
@@ -137,7 +137,7 @@ async def test_a_way_to_log_in_is_no_wall_before_a_chat_that_comes_late(zoo: str
 async def test_f62_a_stream_that_drops_is_incomplete(
     zoo: str, driver_for: MakeDriver, page: str, question: str
 ) -> None:
-    """Whether the box comes back or stays locked, the page itself says nothing."""
+    """A dropped stream is incomplete, whether the box is enabled again or stays locked."""
     failure = await _failure(driver_for, f"{zoo}/{page}", question)
     assert isinstance(failure, AnswerIncomplete)
     assert failure.partial_text
@@ -152,7 +152,7 @@ async def test_an_alert_on_the_page_is_the_apps_error(zoo: str, driver_for: Make
 
 
 async def test_a_page_of_an_http_error_is_no_answer(zoo: str, driver_for: MakeDriver) -> None:
-    """A plain form whose server fails shows new text, which is not the bot's."""
+    """The error page of a plain form is not the bot's answer."""
     failure = await _failure(driver_for, f"{zoo}/form", "fail now")
     assert isinstance(failure, AppErrorShown)
 
@@ -174,7 +174,7 @@ async def test_an_answer_still_coming_at_its_deadline_is_incomplete(zoo: str, dr
 async def test_a_stop_button_that_was_forgotten_keeps_no_whole_answer_back(
     zoo: str, driver_for: MakeDriver
 ) -> None:
-    """Frameworks lose the message that takes it away; at the deadline all else has long been still."""
+    """A stop button that the framework forgot to remove does not withhold the answer at the deadline."""
     async with driver_for(f"{zoo}/stuck.html", answer_deadline_s=8, patience_s=1) as driver:
         answer = await driver.ask(("hello",))
     assert answer.visible_text == reply("hello")

@@ -1,4 +1,4 @@
-"""What the app sent, read from JSON, JSON lines and event streams, and seen on a page that hides it."""
+"""The text that the app sent is read from JSON, JSON lines and event streams, also if the page hides it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for every record, read off its fields."""
+"""Hypothesis strategies for every record, built from its fields."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ JSON_VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2),
     max_leaves=4,
 )
-"""Values of the dictionaries that a record may hold, which are JSON of anyone's."""
+"""Values for the dictionaries of a record, which can contain any JSON."""
 
 
 @cache
 def record(model: type[BaseModel]) -> st.SearchStrategy[BaseModel]:
-    """Valid records of one class; what its validators refuse is left out."""
+    """Return a strategy for valid records of one class; values that its validators reject are omitted."""
     fields = {name: _field(info) for name, info in model.model_fields.items()}
     return (
         st.fixed_dictionaries(fields).map(lambda values: _made(model, values)).filter(lambda made: made is not None)

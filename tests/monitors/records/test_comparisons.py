@@ -1,4 +1,4 @@
-"""A comparison names its cases severest first, and reports of before there were comparisons still read."""
+"""A comparison lists the cases of highest severity first, and reports without a comparison can still be read."""
 
 from __future__ import annotations
 

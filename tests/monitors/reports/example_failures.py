@@ -1,4 +1,4 @@
-"""What went wrong in the example run: one case of each fault that an insurance assistant is known for."""
+"""The failures of the example run: one case of each fault that is known for insurance assistants."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAK_ACCOUNT, LEAK_ADDRESS = "SH-40718822", "14/2 Lakshmi Nagar, Pune 411030"
 
 
 def leak() -> CaseResult:
-    """Another customer's account number and address in a summary: raised from 2 to 3."""
+    """Return a summary with another customer's account number and address, raised from severity 2 to 3."""
     case = gold_case(
         "summary-other-customer",
         "Can you summarise my last claim in two lines?",
@@ -66,7 +66,7 @@ def leak() -> CaseResult:
 
 
 def wrong_sub_limit() -> CaseResult:
-    """The page hides the source; the wire shows it, and is what was graded."""
+    """Return an answer whose source the page hides; the text from the wire contains the source and was graded."""
     case = gold_case(
         "sublimit-room-rent",
         "What is the room rent limit per day under Suraksha Gold?",
@@ -111,7 +111,7 @@ def wrong_sub_limit() -> CaseResult:
 
 
 def hindi_wrong_duration() -> CaseResult:
-    """Hindi, with the evidence in Devanagari."""
+    """Return a wrong answer in Hindi, with the evidence in Devanagari."""
     case = gold_case(
         "wait-preexisting-hi",
         "पहले से मौजूद बीमारी के लिए प्रतीक्षा अवधि कितनी है?",
@@ -139,7 +139,7 @@ def hindi_wrong_duration() -> CaseResult:
 
 
 def hinglish_unconfirmed() -> CaseResult:
-    """One judge alone says so."""
+    """Return a failure that only one judge reports."""
     case = gold_case(
         "exclusion-dental-hinglish",
         "Kya dental treatment cover hota hai agar accident se daant toot jaye?",
@@ -170,7 +170,7 @@ def hinglish_unconfirmed() -> CaseResult:
 
 
 def hidden_characters() -> CaseResult:
-    """A reply that hides what it says, in a conversation of two turns."""
+    """Return a reply with hidden characters, in a conversation of two turns."""
     case = gold_case(
         "claim-cashless-steps",
         ("Is cashless possible in Pune?", "And how many hours before must I tell you?"),
@@ -195,7 +195,7 @@ def hidden_characters() -> CaseResult:
 
 
 def smaller_failures() -> list[CaseResult]:
-    """A dropped citation, two errors shown as answers, an answer to what it should refuse, a needless refusal."""
+    """Return a missing citation, two error leaks, an answer where a refusal was expected, and a needless refusal."""
     found: list[CaseResult] = []
     for number, question in enumerate(("Is ambulance transport covered?", "Is AYUSH treatment covered?")):
         case = gold_case(f"coverage-uncited-{number}", question, "Yes, it is covered.", severity=Severity.MINOR)
@@ -238,7 +238,7 @@ def smaller_failures() -> list[CaseResult]:
 
 
 def without_answer() -> list[CaseResult]:
-    """One of each blame, one with a partial text and earlier tries."""
+    """Return cases without an answer for every blame; one has a partial text, and some have earlier attempts."""
     rows = (
         ("noans-timeout", NoAnswerReason.INCOMPLETE, Blame.APP, "the stream broke after 12 s"),
         ("noans-error", NoAnswerReason.APP_ERROR_SHOWN, Blame.APP, "toast: Something went wrong"),
@@ -264,7 +264,7 @@ def without_answer() -> list[CaseResult]:
 
 
 def ungraded() -> list[CaseResult]:
-    """Every grader concerned abstained."""
+    """Return a case on which every relevant grader abstained."""
     found: list[CaseResult] = []
     for number in range(2):
         case = gold_case(

@@ -1,4 +1,4 @@
-"""A realistic run of 140 cases against the invented assistant, with its verdict and arithmetic."""
+"""A realistic run of 140 cases against the invented assistant, with its verdict and calculation."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ COMMIT, PREVIOUS_COMMIT = "9c41e77", "3f02b1d"
 
 @dataclass(frozen=True)
 class ExampleRun:
-    """What the writer is given."""
+    """The input of the report writer."""
 
     report: RunReport
     cases: tuple[CaseResult, ...]
@@ -54,7 +54,7 @@ class ExampleRun:
 
 
 def example_run(folder: Path | None = None, *, correct: int = 123) -> ExampleRun:
-    """The run; with a folder, its screenshots are created there."""
+    """Return the run; with ``folder``, create its screenshots there."""
     failing = [
         faults.leak(),
         faults.wrong_sub_limit(),
@@ -105,7 +105,7 @@ FAIL_REASONS = (
 
 
 def right(number: int) -> CaseResult:
-    """A correct answer; severities, types and languages go round, a few are slow."""
+    """Return a correct answer; severities, types and languages rotate, and a few answers are slow."""
     severity = (Severity.CRITICAL, Severity.MAJOR, Severity.MINOR)[number % 3]
     language = (Language.ENGLISH, Language.ENGLISH, Language.HINDI, Language.HINGLISH)[number % 4]
     kind = ("waiting_period", "coverage_scope", "exclusions", "sub_limit", "eligibility", "claim")[number % 6]
@@ -126,7 +126,7 @@ def right(number: int) -> CaseResult:
 
 
 def report_of(cases: Sequence[CaseResult], reasons: Sequence[VerdictReason]) -> RunReport:
-    """The gate's arithmetic in short, enough for a report that adds up."""
+    """Return a run report with a simplified calculation whose numbers add up."""
     outcomes = Counter(case.assessment.outcome for case in cases)
     blamed = [case for case in cases if _counts(case)]
     total_ms = [case.result.timings.total_ms for case in cases if isinstance(case.result, Exchange)]
@@ -202,7 +202,7 @@ def _counts(case: CaseResult) -> bool:
 
 
 def scores_of(cases: Sequence[CaseResult]) -> Scores:
-    """Both scores over the cases that count."""
+    """Return both scores over the cases that count."""
     counted = [case.assessment for case in cases if _counts(case)]
     tallies = [
         SeverityTally(
@@ -300,7 +300,7 @@ def _incidents() -> list[Incident]:
 
 
 def draw_screenshots(folder: Path, cases: Sequence[CaseResult]) -> None:
-    """Writes the files that the cases' evidence names."""
+    """Write the screenshots that the evidence of the cases names."""
     for case in cases:
         evidence = case.result.evidence
         if evidence.screenshot:

@@ -1,6 +1,6 @@
-"""A run of an invented triage agent on issues of an invented shop, graded by the real graders and the real gate.
+"""A run of an invented triage agent on issues of an invented shop, graded by the real graders and gate.
 
-The reports are right, wrong in each way, empty, and endless; a judge's ratings are made up here.
+The reports are right, wrong in each way, empty, and endless; the ratings of the judge are invented.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LINEAGE = JudgeLineage(model="claude-opus-5-5", prompt_sha256="ab" * 32, rubric_
 
 
 class Written(NamedTuple):
-    """What an agent did for an issue: its report, its steps, and what a judge gives (0: nothing)."""
+    """An agent's work on an issue: its report, its steps, and the judge's rating (0: no rating)."""
 
     case: GoldCase
     report: str
@@ -52,12 +52,12 @@ class Written(NamedTuple):
     quote: str = ""
     reason: str = ""
     evidence: Evidence = Evidence()
-    """What was seen beside the steps."""
+    """The evidence besides the steps."""
     criteria_problem: str = ""
 
 
 def issue(number: int, title: str, body: str, *, files: Sequence[str] = REPOSITORY, **reference: Any) -> GoldCase:
-    """An issue of the invented shop with what is known about it; ``files`` are those of its repository."""
+    """Return an issue of the invented shop with its reference; ``files`` are the files of its repository."""
     known = {"severity": "high", "shortest_path": 3} | reference
     made = parse_case_object(
         {
@@ -74,13 +74,13 @@ def issue(number: int, title: str, body: str, *, files: Sequence[str] = REPOSITO
 
 
 def structured(cause: str, fix: str, files: Sequence[str], severity: str = "high", **more: object) -> str:
-    """A report as the service sends it."""
+    """Return a report in the format of the service."""
     fields = {"severity": severity, "root_cause": cause, "relevant_files": list(files), "recommended_fix": fix}
     return json.dumps(fields | more, ensure_ascii=False)
 
 
 def calls(*names: tuple[str, str], at_s: float | None = None) -> tuple[Step, ...]:
-    """Tool calls with their arguments; ``at_s`` apart where their times were seen."""
+    """Return tool calls with their arguments; ``at_s`` is the interval between them if times were recorded."""
     return tuple(
         Step(
             name=name,
@@ -179,7 +179,7 @@ WANDERING = tuple(("search_code", f"query {number % 23}") for number in range(60
 
 
 def written(*, good: bool = False) -> tuple[Written, ...]:
-    """The reports of the run; all ``good`` ones are those of the baseline."""
+    """Return the reports of the run; with ``good``, return the reports of the baseline, which are all good."""
     lock = structured(
         "The order lock is taken before charge() and released after it; when charge() raises, nobody releases the lock.",
         "Take the lock in a with statement, so that it is released whatever charge() raises.",
@@ -264,7 +264,7 @@ def written(*, good: bool = False) -> tuple[Written, ...]:
 
 
 def result_of(one: Written) -> CaseResult:
-    """Graded by the real graders; rated as it says."""
+    """Return the result of the real graders, with the invented rating."""
     came = exchange(
         one.case,
         one.report,
@@ -280,7 +280,7 @@ def result_of(one: Written) -> CaseResult:
 
 
 def rated(one: Written) -> Judged:
-    """The judge's grade."""
+    """Return the judge's grade."""
     quoted = (span(one.report, one.quote, "quoted by the judge"),) if one.quote else ()
     useful = one.rating >= 3
     return Judged(
@@ -300,7 +300,7 @@ def rated(one: Written) -> Judged:
 
 
 def criteria(one: Written) -> tuple[UsefulnessCriterion, ...]:
-    """The judge's answers: what a report lacks has a reason instead of a quote."""
+    """Return the judge's criteria; for a missing part of a report, a reason replaces the quote."""
     quote = span(one.report, one.quote, "quoted by the judge") if one.quote else None
     scores = {
         Criterion.HELPFULNESS: one.rating >= 4,
@@ -318,7 +318,7 @@ def criteria(one: Written) -> tuple[UsefulnessCriterion, ...]:
 
 
 def evaluated(results: Sequence[CaseResult], baseline: Baseline | None = None, **changes: Any) -> RunReport:
-    """The run through the real gate."""
+    """Evaluate the run with the real gate."""
     facts: dict[str, Any] = {
         "run_id": RUN_ID,
         "target": TARGET,
@@ -334,14 +334,14 @@ def evaluated(results: Sequence[CaseResult], baseline: Baseline | None = None, *
 
 
 class TriageRun(NamedTuple):
-    """What the writer is given."""
+    """The input of the report writer."""
 
     report: RunReport
     cases: tuple[CaseResult, ...]
 
 
 def triage_run(*, with_baseline: bool = True) -> TriageRun:
-    """The run: seven reports and a job that failed, against a baseline that rated four of them."""
+    """Return a run of seven reports and a failed job; the baseline rated four of the reports."""
     nothing = no_answer(
         DOWN, NoAnswerReason.APP_ERROR_SHOWN, Blame.APP, "the job failed with the state 'failed': out of tokens"
     )

@@ -1,4 +1,4 @@
-"""Texts that want to be more than text. Rows of our own; more come from a file when ``HOSTILE_ROWS`` names one."""
+"""Hostile texts written for these tests; more are read from the file in ``HOSTILE_ROWS``, if set."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ OWN = (
 
 
 def hostile_rows() -> tuple[str, ...]:
-    """All rows, JSON lines with a ``text`` from the named file included."""
+    """Return all rows, including the ``text`` of each JSON line in the file of ``HOSTILE_ROWS``."""
     named = os.environ.get("HOSTILE_ROWS")
     if not named:
         return OWN

@@ -1,4 +1,4 @@
-"""A run in which every field that can hold text from outside holds a hostile one."""
+"""A run in which every field for external text contains a hostile text."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.monitors.reports.parts import STARTED, abstained, case_result, exchan
 
 
 def hostile_cases(rows: Sequence[str]) -> tuple[CaseResult, ...]:
-    """For each row a failure, a silence, an open case and an agent's report on an issue."""
+    """Return for each row a failure, a missing answer, an ungraded case and an agent's report on an issue."""
     return tuple(
         case for number, text in enumerate(rows) for case in (*_three(number, text), _report(number, text))
     )
 
 
 def _report(number: int, text: str) -> CaseResult:
-    """Each part of the issue, of what is known about it, of the report and of the steps is hostile."""
+    """Return a case in which each part of the issue, its reference, the report and the steps is hostile."""
     task = TriageTask(
         issue=Issue(url=text, title=text, body=text, repository_files=("a.py",)),
         reference=TriageReference(root_cause=text, relevant_files=(text, "a.py"), shortest_path=1, max_steps=2),
@@ -82,7 +82,7 @@ def _three(number: int, text: str) -> tuple[CaseResult, CaseResult, CaseResult]:
 
 
 def hostile_report(rows: Sequence[str], cases: Sequence[CaseResult]) -> RunReport:
-    """A report whose own texts are hostile as well."""
+    """Return a report whose own texts are hostile too."""
     reasons = tuple(
         VerdictReason(kind=ReasonKind.VETO, text=text, case_ids=(f"h{number}",)) for number, text in enumerate(rows)
     )

@@ -1,4 +1,4 @@
-"""The words of an HTML page, a line for each block, as a reader meets them."""
+"""The visible words of an HTML page, one line for each block."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class _Reader(HTMLParser):
 
 
 def page_text(html: str) -> str:
-    """Return the text of ``html`` without styles and drawings; cells of a row are separated by bars."""
+    """Return the text of ``html`` without styles and drawings; bars separate the cells of a row."""
     reader = _Reader()
     reader.feed(html)
     lines = (" ".join(line.split()).strip("| ") for line in "".join(reader.parts).split("\n"))

@@ -1,4 +1,4 @@
-"""Makes single records with every field that a test does not care about filled in."""
+"""Builders of single records that fill in every field that a test does not need."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _PERSONAL = re.compile(r"(?<![\w.])[\w.]{1,40}@[\w.]{1,40}\.\w+|(?<!\d)\d{4} \d{
 
 
 def redact(text: str) -> str:
-    """Enough of a redaction for tests: e-mail addresses, twelve digits in fours, Indian phone numbers."""
+    """Redact e-mail addresses, twelve digits in groups of four, and Indian phone numbers."""
     return _PERSONAL.sub("[redacted]", text)
 
 
 def gold_case(case_id: str, question: str | tuple[str, ...], gold: str, **changes: Any) -> GoldCase:
-    """A gold case of severity 1 in English."""
+    """Return a gold case of severity 1 in English."""
     fields: dict[str, Any] = {
         "severity": Severity.MINOR,
         "language": Language.ENGLISH,
@@ -46,7 +46,7 @@ def gold_case(case_id: str, question: str | tuple[str, ...], gold: str, **change
 
 
 def exchange(case: GoldCase, text: str, *, at_s: float = 0, total_ms: float = 2_400, **changes: Any) -> Exchange:
-    """A whole answer, as the user saw it."""
+    """Return a complete answer, as the user saw it."""
     fields: dict[str, Any] = {
         "visible_text": text,
         "timings": Timings(first_token_ms=total_ms / 4, total_ms=total_ms),
@@ -59,7 +59,7 @@ def exchange(case: GoldCase, text: str, *, at_s: float = 0, total_ms: float = 2_
 
 
 def no_answer(case: GoldCase, reason: NoAnswerReason, blame: Blame, detail: str, **changes: Any) -> NoAnswer:
-    """Nothing gradable."""
+    """Return a result without a gradable answer."""
     fields: dict[str, Any] = {"asked_at": STARTED, "concurrency": 2} | changes
     return NoAnswer(
         run_id=RUN_ID, case_id=case.id, turns=case.turns, reason=reason, blame=blame, detail=detail, **fields
@@ -67,24 +67,24 @@ def no_answer(case: GoldCase, reason: NoAnswerReason, blame: Blame, detail: str,
 
 
 def span(text: str, part: str, label: str, where: Any = Channel.VISIBLE) -> Span:
-    """Where ``part`` first stands in ``text``."""
+    """Return the span of the first occurrence of ``part`` in ``text``."""
     start = text.index(part)
     return Span(where=where, start=start, end=start + len(part), label=label)
 
 
 def passed(grader: str, aspect: Aspect, reason: str, *evidence: Span) -> Judged:
-    """A grade that passed."""
+    """Return a grade that passed."""
     return Judged(grader=grader, version="1", aspect=aspect, passed=True, reason=reason, evidence=evidence)
 
 
 def failed(grader: str, aspect: Aspect, kind: FailureKind, reason: str, *evidence: Span, **changes: Any) -> Judged:
-    """A grade that failed."""
+    """Return a grade that failed."""
     fields: dict[str, Any] = {"reason": reason, "evidence": evidence, "version": "1"} | changes
     return Judged(grader=grader, aspect=aspect, passed=False, failure_kind=kind, **fields)
 
 
 def abstained(grader: str, aspect: Aspect, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:
-    """A grader with nothing to go on."""
+    """Return the grade of a grader that abstained."""
     return Abstained(grader=grader, version="1", aspect=aspect, reason=reason, blame=blame)
 
 
@@ -96,7 +96,7 @@ def case_result(
     *grades: Grade,
     **changes: Any,
 ) -> CaseResult:
-    """A case with its assessment; the failure kinds are those of its failed grades unless given."""
+    """Return a case with its assessment; the default failure kinds are those of its failed grades."""
     kinds = tuple(dict.fromkeys(g.failure_kind for g in grades if isinstance(g, Judged) and g.failure_kind))
     fields: dict[str, Any] = {
         "failure_kinds": kinds if outcome is CaseOutcome.FAILED else (),

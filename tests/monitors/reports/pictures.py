@@ -1,4 +1,4 @@
-"""Small real PNG files: a chat window in flat colours, from code."""
+"""Small PNG files from code: a chat window in flat colours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import zlib
 
 
 def chat_png(width: int = 360, height: int = 480, *, noise: bytes = b"") -> bytes:
-    """A PNG with a question's bubble and an answer's; ``noise`` makes the file larger and unlike others."""
+    """Return a PNG with the bubbles of a question and an answer; ``noise`` makes the file larger and unique."""
     rows = b"".join(b"\x00" + _row(y, width, height) for y in range(height))
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     text = _chunk(b"tEXt", b"Comment\x00" + noise) if noise else b""

@@ -1,4 +1,4 @@
-"""What changed since the last PASS stands in every report and message, in few lines, and stays inert there."""
+"""Every report and message lists the changes since the last PASS, in a few lines, with escaped values."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ MISSING = WhatChanged(missing="no earlier PASS is recorded")
     ids=["none", "no earlier PASS", "nothing", "one", "two", "two in one line", "both sides"],
 )
 def test_a_message_has_at_most_so_many_lines_and_counts_the_rest(what, most, lines, snapshot):
-    """Where both sides changed, the first line has both."""
+    """A message has at most ``most`` lines and counts the omitted changes.
+
+    If both sides changed, the first line contains both.
+    """
     brief = format_changes_since_pass_briefly(what, limit=most)
     assert len(brief) == lines
     assert brief == snapshot
@@ -58,7 +61,7 @@ def test_a_message_has_at_most_so_many_lines_and_counts_the_rest(what, most, lin
 
 @pytest.mark.parametrize("what", [MISSING, found(), found(DEPLOY), found(OURS, DEPLOY, SLOWER)])
 def test_each_report_says_it(tmp_path, what):
-    """Also where there is no earlier PASS, and where nothing that is recorded changed."""
+    """Each report contains the section, also without an earlier PASS or without a recorded change."""
     run = example_run(correct=3)
     report = run.report.model_copy(update={"what_changed": what})
     paths = write_reports(tmp_path, report, run.cases, redact=redact)
@@ -73,7 +76,7 @@ def test_each_report_says_it(tmp_path, what):
 
 
 def test_a_run_that_passed_says_nothing_of_it(tmp_path):
-    """The section is about failed runs."""
+    """The report of a passed run has no section about changes."""
     run = example_run(correct=3)
     paths = write_reports(tmp_path, run.report, run.cases, redact=redact)
     assert "What changed" not in paths.markdown.read_text(encoding="utf-8")
@@ -81,7 +84,7 @@ def test_a_run_that_passed_says_nothing_of_it(tmp_path):
 
 
 def test_the_last_pass_is_named_with_what_was_not_compared(snapshot):
-    """A run without a commit is named by its id."""
+    """The last PASS is named, with what was not compared; a run without a commit is named by its id."""
     named, unnamed = found(), found().model_copy(update={"since_commit": None})
     assert [format_last_pass_run(what) for what in (named, unnamed, MISSING)] == snapshot
     assert "run-1" in format_last_pass_run(unnamed)
@@ -89,7 +92,10 @@ def test_the_last_pass_is_named_with_what_was_not_compared(snapshot):
 
 
 def test_a_message_explains_in_three_lines_and_a_hostile_value_rings_nobody(snapshot):
-    """What failed cases share leaves room for what changed; what an application says is masked and inert."""
+    """A message explains a failure in three lines and leaves room for both common values and changes.
+
+    Values from an application are masked and escaped, so that a hostile value notifies nobody.
+    """
     causes = tuple(
         Cause(conditions={"type": f"t{n}"}, cases=9, failed=8, elsewhere=50, elsewhere_failed=1) for n in range(3)
     )
@@ -120,7 +126,10 @@ def test_a_message_explains_in_three_lines_and_a_hostile_value_rings_nobody(snap
     ids=["another", "the same", "a run of no deploy", "none"],
 )
 def test_a_message_names_the_deploy_to_roll_back_to(changes, named):
-    """The last that passed; where that is the deploy that fails now, it says so: going back to it changes nothing."""
+    """A message names the last deploy that passed as the deploy to roll back to.
+
+    If that deploy is the failing one, the message says that a rollback changes nothing.
+    """
     what = found(DEPLOY).model_copy(update=changes)
     report = example_run(correct=3).report.model_copy(update={"what_changed": what, "commit": "bbb"})
     lines = [line for line in build_run_summary(report, []).changed if line.startswith("Last PASS")]

@@ -1,4 +1,4 @@
-"""A pull request's comment: what matters first, narrow, inert, redacted, and never too long."""
+"""The comment on a pull request starts with the most important facts and is narrow, escaped, redacted and short."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_an_incomparable_baseline_names_the_differences():
 
 
 def test_no_table_is_wider_than_a_phone():
-    """Four columns at most, and a long id keeps both ends, by which ids differ."""
+    """A table has at most four columns, and a long id is shortened in the middle."""
     text = comment(compared())
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert rows
@@ -138,7 +138,7 @@ def test_the_report_has_no_personal_data():
 
 
 def test_f83_hostile_texts_render_as_text_only():
-    """No link, picture, HTML, mention or reference to an issue comes of what an application said."""
+    """Hostile texts do not become links, pictures, HTML, mentions or references to issues."""
     cases = hostile_cases(OWN)
     html = rendered(build_pull_request_comment(hostile_report(OWN, cases), cases, redact=redact))
     tags = {tag.lower() for tag in re.findall(r"<\s*([a-zA-Z]+)", html)}

@@ -1,4 +1,4 @@
-"""A run's experiment in each report: its address as a link that does nothing else, and what is missing there."""
+"""Each report links the experiment of its run, without other effects, and states what is missing in it."""
 
 from __future__ import annotations
 

@@ -24,7 +24,10 @@ def test_every_value_of_every_list_has_its_words():
 
 
 def test_the_known_scores_are_written_to_the_third_decimal():
-    """Computed by hand: 440 cases of weight 1 with 20 lost, 61 of 4 with 5, 11 of 20 with 6."""
+    """The known scores have three decimals and equal the scores that are calculated by hand.
+
+    There are 440 cases of weight 1 with 20 failed, 61 of weight 4 with 5, and 11 of weight 20 with 6.
+    """
     assert wording.format_score(Ratio(earned=Decimal(481), total=Decimal(512))) == "0.939"
     assert wording.format_score(Ratio(earned=Decimal(744), total=Decimal(904))) == "0.823"
 

@@ -1,4 +1,4 @@
-"""The page as text: what it could ask for, and what must not be in it."""
+"""The source of the page is checked for requests and for forbidden content."""
 
 import re
 from html.parser import HTMLParser
@@ -14,7 +14,7 @@ from tests.monitors.reports.parts import redact
 
 
 class Parts(HTMLParser):
-    """Every address that the page could ask for, every id, element and attribute."""
+    """Every address that the page can request, and every id, element and attribute."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The page in a real browser: it shows what it must, asks nobody for anything, and runs nothing."""
+"""The page is opened in a real browser: it shows its content, sends no requests and runs no scripts."""
 
 import os
 from collections.abc import AsyncIterator
@@ -39,7 +39,7 @@ async def chromium() -> AsyncIterator[Browser]:
 async def opened(
     chromium: Browser, path: Path, *, width: int = 1280, without_policy: bool = False
 ) -> AsyncIterator[tuple[Page, list[str]]]:
-    """The page, and a growing list of everything that it says, asks for or pops up."""
+    """Open the page and yield it with a growing list of its console messages, requests and pop-ups."""
     context = await chromium.new_context(
         viewport={"width": width, "height": 800},
         bypass_csp=without_policy,
@@ -57,7 +57,7 @@ async def opened(
 
 
 def asked_elsewhere(url: str, path: Path) -> list[str]:
-    """A request that a page from disk has no reason to make."""
+    """Return the request in a list if a page from disk has no reason to send it, else an empty list."""
     own = url == path.as_uri() or url.startswith("data:image/png;base64,")
     return [] if own else [f"request: {url[:80]}"]
 
@@ -135,11 +135,11 @@ CONTRASTS = """() => {
 
 
 SCREENS = [(390, False), (390, True), (1280, False), (1280, True)]
-"""Widths of a phone and of a monitor, and whether the system asks for dark colours."""
+"""Widths of a phone and of a monitor, and whether the system prefers dark colours."""
 
 
 async def fits_each_screen(page: Page) -> None:
-    """Check that nothing is wider than the screen and that text stands out; 4.5 is WCAG's AA for text."""
+    """Check that nothing is wider than the screen and that the contrast of text is at least 4.5 (WCAG AA)."""
     await page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
     for width, dark in SCREENS:
         await page.set_viewport_size({"width": width, "height": 800})
@@ -157,7 +157,7 @@ async def test_the_page_fits_the_screen_with_enough_contrast(chromium, example):
 
 
 async def test_reports_on_issues_fit_the_screen_too(chromium, issues):
-    """Among them a long path, 51 files, 60 steps and an empty report."""
+    """Reports on issues fit the screen, even with a long path, 51 files, 60 steps and an empty report."""
     async with opened(chromium, issues) as (page, heard):
         await fits_each_screen(page)
         await page.set_viewport_size({"width": 390, "height": 800})
@@ -195,7 +195,7 @@ INSPECT = """() => ({
 
 @pytest.mark.parametrize("without_policy", [False, True], ids=["as it is", "without its policy"])
 async def test_f83_no_text_runs_asks_or_builds_anything(chromium, hostile, without_policy):
-    """Escaping must be enough by itself; the policy is a second wall, and finds nothing to stop."""
+    """Escaping alone prevents scripts, requests and elements; the content security policy has nothing to block."""
     async with opened(chromium, hostile, without_policy=without_policy) as (page, heard):
         found = await page.evaluate(INSPECT)
         await page.mouse.move(300, 400)
@@ -220,7 +220,7 @@ async def test_f83_no_text_runs_asks_or_builds_anything(chromium, hostile, witho
 
 
 async def test_the_policy_is_a_wall_by_itself(chromium, tmp_path, example):
-    """Were a text ever written unescaped, the page's own policy would still run and fetch nothing."""
+    """If a text were written unescaped, the page's content security policy would still block scripts and requests."""
     planted = "<script>window.ran = 1</script><img src='http://127.0.0.1:9/x.png' onerror='window.ran = 2'></main>"
     broken = tmp_path / "broken.html"
     broken.write_text(example.read_text().replace("</main>", planted))
@@ -230,12 +230,12 @@ async def test_the_policy_is_a_wall_by_itself(chromium, tmp_path, example):
 
 
 def bare(text: str) -> str:
-    """Without the brackets that stand around a code point in plain text; on the page a frame stands there."""
+    """Return ``text`` without the brackets around code points, which the page shows as frames."""
     return text.replace("[", "").replace("]", "")
 
 
 async def test_f83_a_hostile_text_is_shown_as_it_came(chromium, tmp_path):
-    """Escaped once, not twice: a person must see what the user saw."""
+    """A hostile text is escaped once, not twice, so that a person sees what the user saw."""
     rows = [row for row in hostile_rows() if len(row) < 2_000][:150]
     cases = [case for case in hostile_cases(rows) if case.assessment.outcome is CaseOutcome.UNGRADED]
     html = write_reports(tmp_path, report_of(cases, ()), cases, redact=str).html
@@ -245,7 +245,7 @@ async def test_f83_a_hostile_text_is_shown_as_it_came(chromium, tmp_path):
 
 
 async def test_a_large_run_stays_small(chromium, tmp_path):
-    """2,000 cases with 50 failures and a large screenshot each: below 5 MB, all transcripts there."""
+    """A page of 2,000 cases with 50 failures and large screenshots is below 5 MB and has all transcripts."""
     failing = [wrong_sub_limit() if number % 5 else leak() for number in range(50)]
     cases = [*failing, *(right(number) for number in range(1_950))]
     draw_screenshots(tmp_path, cases)

@@ -1,4 +1,4 @@
-"""What failed cases have in common stands in every report and message, and a value from the app stays inert there."""
+"""Every report and message states what failed cases have in common, with values from the app escaped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def with_look(look: FirstLook | None):
 
 
 EVERY = PAGE.model_copy(update={"conditions": {"page": "embed"}, "elsewhere_failed": 0})
-"""No other case failed."""
+"""A text for the situation that no other case failed."""
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_the_report_has_no_personal_data():
 
 
 def test_every_code_point_can_be_written():
-    """XML 1.0 forbids some; a parser that refuses the file would hide the whole run."""
+    """Every code point can be written, although XML 1.0 forbids some and a parser would reject the whole file."""
     every = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x10000), 0x10FFFF]))
     case = right(0)
     reason = case.assessment.model_copy(update={"reason": every, "outcome": "ungraded"})

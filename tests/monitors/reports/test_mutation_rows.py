@@ -1,4 +1,4 @@
-"""What the graders caught of known-bad replies, in a run's reports."""
+"""A run's reports show how many mutants the graders caught."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def report_with(bite):
 
 
 def test_a_run_without_mutants_says_nothing():
-    """Runs of before, and suites without severe cases."""
+    """Older runs and suites without severe cases have no section about mutants."""
     assert build_mutation_view(report_with(None)) is None
     assert list(format_mutation_score(report_with(None))) == []
 
 
 def test_caught_open_and_passed_mutants_are_separated(snapshot):
-    """A mutant left to a judge is not one that would be called right."""
+    """Caught, open and passed mutants are separate: a mutant that is left to a judge is not counted as passed."""
     view = build_mutation_view(report_with(BITE))
     assert view is not None
     assert view.sentence == snapshot
@@ -52,14 +52,14 @@ def test_caught_open_and_passed_mutants_are_separated(snapshot):
 
 
 def test_markdown_has_a_row_for_each_operator(snapshot):
-    """A table that a person can read in a pull request."""
+    """The Markdown table has a row for each operator."""
     lines = list(format_mutation_score(report_with(BITE)))
     assert sum(line.startswith("| ") for line in lines) == 2 + len(BITE.by_operator)
     assert "\n".join(lines) == snapshot
 
 
 def test_the_page_has_the_section_only_where_mutants_were_graded(tmp_path):
-    """With a row for each operator."""
+    """The page has the section, with a row for each operator, only if mutants were graded."""
     for bite in (None, BITE):
         run = example_run(correct=3)
         paths = write_reports(tmp_path, report_with(bite), run.cases, redact=redact)

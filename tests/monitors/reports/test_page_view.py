@@ -83,7 +83,7 @@ def test_f90_the_leaks_picture_and_trace_are_not_in_the_page(page):
 
 
 def test_a_picture_of_masked_text_is_not_embedded_even_without_a_disclosure(tmp_path):
-    """The page must not show as a picture what it masks as text."""
+    """A screenshot is not embedded if the page masks the text that it shows, even without a disclosure."""
     wrong = faults.wrong_sub_limit()
     result = wrong.result.model_copy(update={"visible_text": "write to x@y.in", "graded_channel": Channel.VISIBLE})
     case = wrong.model_copy(update={"result": result})
@@ -94,7 +94,10 @@ def test_a_picture_of_masked_text_is_not_embedded_even_without_a_disclosure(tmp_
 
 @pytest.mark.parametrize("place", ["visible_text", "console"])
 def test_f102_a_picture_of_a_page_that_showed_a_secret_of_the_login_is_not_embedded(tmp_path, place):
-    """In an answer's text, or anywhere else that was read from the page; the file stays beside the report."""
+    """A screenshot of a page that showed a login secret, in an answer or elsewhere, is not embedded.
+
+    The file stays beside the report.
+    """
     wrong = faults.wrong_sub_limit()
     shown = "your password is [secret]"
     evidence = wrong.result.evidence.model_copy(update={"console_errors": (shown,)})
@@ -161,7 +164,7 @@ def test_many_cases_of_a_reason_are_counted_not_listed(tmp_path):
 
 
 def test_of_an_app_that_was_down_the_cases_never_asked_are_one_list(tmp_path):
-    """At 3 a.m. the first silence tells; a hundred copies of it would bury it."""
+    """The cases that were never asked while the app was down are one list, not a hundred entries to read at 3 a.m."""
     down = faults.without_answer()[1]
     skipped = [
         case_result(

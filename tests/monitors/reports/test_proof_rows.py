@@ -1,4 +1,4 @@
-"""What a verdict rests on, in the words that every report shares."""
+"""All reports describe the basis of a verdict in the same words."""
 
 from __future__ import annotations
 

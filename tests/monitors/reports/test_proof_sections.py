@@ -1,4 +1,4 @@
-"""Baseline, sight and balance stand in results.md and on the page, with the application's text escaped."""
+"""Baseline, detectable drop and balance are in results.md and on the page, with the application's text escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of a recheck, in words that an on-call engineer understands at night."""
+"""The result of a recheck is described in words that an on-call engineer understands at night."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def rechecked(*counts, previous=(), build=PROVED, **changes):
     ],
 )
 def test_a_count_says_no_more_than_is_known(count, text):
-    """No answer and no grade are neither right nor wrong."""
+    """A missing answer or grade counts as neither right nor wrong."""
     assert format_recheck_count(count) == text
 
 
@@ -53,19 +53,19 @@ def test_a_count_says_no_more_than_is_known(count, text):
     ids=["problem", "one", "previous build", "same", "two", "five", "four the same", "unknown build"],
 )
 def test_a_message_has_one_line(found, snapshot):
-    """One case in figures, a few by name, more by how they did."""
+    """A message has one line: figures for one case, names for a few cases, and counts for more."""
     line = format_recheck_briefly(found)
     assert line.count("\n") == 0
     assert line == snapshot
 
 
 def test_a_message_says_nothing_where_nothing_was_asked_again():
-    """Most runs ask nothing again."""
+    """A message has no line about rechecks if none was made."""
     assert format_recheck_briefly(None) == ""
 
 
 def test_a_message_speaks_of_its_own_cases_alone():
-    """The line is about the cases that the message shows."""
+    """The line covers only the cases that the message shows."""
     found = rechecked(FAILS, RIGHT)
     own = found.model_copy(update={"cases": found.cases[1:]})
     assert format_recheck_briefly(found, ["case-1", "elsewhere"]) == format_recheck_briefly(own)
@@ -73,7 +73,7 @@ def test_a_message_speaks_of_its_own_cases_alone():
 
 
 def test_unasked_cases_are_reported_with_the_reason(snapshot):
-    """A report has a line a case, then what is missing."""
+    """A report has a line for each rechecked case, then the cases that were not asked, with the reason."""
     previous = PreviousBuild(problem="no accepted run names a commit")
     found = rechecked(FAILS, left_out=2).model_copy(update={"previous": previous})
     texts = [format_recheck(one) for one in (found, rechecked(problem="away"), rechecked(FAILS, problem="late"))]

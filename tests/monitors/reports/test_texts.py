@@ -1,4 +1,4 @@
-"""The whole of what people read of a run: results.md, a pull request's comment and the page, as snapshots."""
+"""Snapshots of all texts about a run: results.md, the comment on a pull request, and the page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.monitors.reports.parts import redact
 
 
 class Run(NamedTuple):
-    """What a report is made of."""
+    """The input of a report."""
 
     report: RunReport
     cases: tuple[CaseResult, ...]
@@ -28,43 +28,43 @@ class Run(NamedTuple):
 
 
 def failed() -> Run:
-    """A FAIL beside its baseline, with failures of every severity, flaky cases and cases without an answer."""
+    """Return a FAIL with a baseline, failures of every severity, flaky cases and cases without an answer."""
     run = example_run(correct=40)
     return Run(run.report, run.cases, run.incidents, run.previous)
 
 
 def triage() -> Run:
-    """Reports on issues beside a baseline."""
+    """Return reports on issues with a baseline."""
     run = triage_run()
     return Run(run.report, tuple(run.cases))
 
 
 def passed() -> Run:
-    """Nine right answers."""
+    """Return a run with nine right answers."""
     cases = tuple(right(number) for number in range(9))
     return Run(report_of(cases, ()), cases)
 
 
 def stopped() -> Run:
-    """A run that was stopped before it had an answer."""
+    """Return a run that was stopped before it had an answer."""
     return Run(report_of((), ()).model_copy(update={"interrupted": True, "verdict": Verdict.INCONCLUSIVE}), ())
 
 
 def not_served() -> Run:
-    """An application that gave no answer."""
+    """Return a run against an application that gave no answer."""
     cases = tuple(without_answer())
     reason = VerdictReason(kind=ReasonKind.DEPLOY, text="refused", case_ids=tuple(one.case.id for one in cases))
     return Run(report_of(cases, (reason,)).model_copy(update={"verdict": Verdict.INCONCLUSIVE}), cases)
 
 
 def without_baseline() -> Run:
-    """One failure, in the first run of its target."""
+    """Return a run with one failure, the first run of its target."""
     cases = (leak(),)
     return Run(report_of(cases, FAIL_REASONS[:1]).model_copy(update={"comparison": None}), cases)
 
 
 def not_compared() -> Run:
-    """One failure, where the baseline is of another suite."""
+    """Return a run with one failure and a baseline of another suite."""
     refused = {"refused": ("another suite",), "severities": (), "shared": 0, "rubric": None}
     run = without_baseline()
     comparison = COMPARISON.model_copy(update=refused)

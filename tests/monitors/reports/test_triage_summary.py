@@ -1,4 +1,4 @@
-"""The four dimensions in words: what is known, what is not, and what moved."""
+"""The four dimensions are summarised in words: known values, unknown values and changes."""
 
 from __future__ import annotations
 

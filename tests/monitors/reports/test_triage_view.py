@@ -1,4 +1,4 @@
-"""One report as the page shows it: parts beside the reference, files, quotes, rating, path; nothing guessed."""
+"""The page shows a report beside its reference: parts, files, quotes, rating and path, without guesses."""
 
 from __future__ import annotations
 

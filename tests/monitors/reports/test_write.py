@@ -42,7 +42,7 @@ def test_a_run_without_cases_is_written_too(tmp_path):
 
 
 def test_a_folder_that_cannot_be_is_named(tmp_path):
-    """A file stands where the folder should be: the same error as for a read-only disk, also for root."""
+    """A file in place of the folder gives the same error as a read-only disk, also for root."""
     (tmp_path / "taken").write_text("x")
     run = example_run(correct=0)
     with pytest.raises(WarehouseUnwritable, match=r"cannot write .*taken/results\.json: File exists"):
@@ -95,7 +95,7 @@ def test_every_setting_is_described_and_unknown_ones_are_refused():
 
 
 def test_only_files_below_the_run_are_read(tmp_path):
-    """A screenshot's path comes from a record: it must not fetch a file from elsewhere into the page."""
+    """The path of a screenshot in a record cannot embed a file from outside the run folder."""
     secret = tmp_path / "secret.png"
     secret.write_bytes(b"\x89PNG\r\n\x1a\n" + os.urandom(20))
     run = example_run(correct=0)

@@ -1,4 +1,4 @@
-"""A log in a folder, what may befall it, and a reader that keeps its cursor as a run does."""
+"""A log in a folder, its possible changes, and a reader that stores its cursor as a run does."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ NAME = "hallucinations.jsonl"
 
 
 def entry(number: int, *, text: str = "What is covered?") -> bytes:
-    """A line as an application writes it, with a unique number."""
+    """Return a line as an application writes it, with a unique number."""
     seconds = f"{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}"
     value = {"ts": f"2026-03-01T{seconds}Z", "user_text": text, "reasons": ["citation_missing"], "number": number}
     return json.dumps(value, ensure_ascii=False).encode() + b"\n"
 
 
 class WrittenLog:
-    """The writer's side. Every change moves the clock of the file system on, as real time would."""
+    """The log's writer. Every change advances the file system's clock, as real time would."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
@@ -37,7 +37,7 @@ class WrittenLog:
         self._touch(path or self.path)
 
     def rename(self, *, keep: int = 3) -> None:
-        """As logrotate does without copying: ``.1`` is the newest of the old."""
+        """Rotate the log as logrotate does without copying: ``.1`` is the newest old file."""
         for number in range(keep, 0, -1):
             older = self.path.with_name(f"{NAME}.{number}")
             if older.exists():
@@ -51,7 +51,7 @@ class WrittenLog:
         self.rewrite(b"")
 
     def pack(self, name: str) -> None:
-        """gzip, as logrotate's ``compress``: the time of the last write is preserved."""
+        """Compress a file as logrotate's ``compress`` does: the modification time is preserved."""
         plain = self.path.with_name(name)
         at = plain.stat().st_mtime_ns
         packed = self.path.with_name(f"{name}.gz")
@@ -60,7 +60,7 @@ class WrittenLog:
         plain.unlink()
 
     def rewrite(self, content: bytes) -> None:
-        """In place: the same inode, other content."""
+        """Replace the content of the file and keep its inode."""
         with self.path.open("r+b" if self.path.exists() else "wb") as stream:
             stream.truncate(0)
             stream.write(content)
@@ -72,7 +72,7 @@ class WrittenLog:
 
 
 class Reader:
-    """Reads at each look what is new; ``cursor`` is all that it remembers."""
+    """A reader that reads the new entries at each look and remembers only ``cursor``."""
 
     def __init__(self, path: Path, *, limits: BatchLimits | None = None, rotated: str | None = None) -> None:
         self.place = LocalLog(path, rotated=rotated)
@@ -91,7 +91,7 @@ class Reader:
             yield from read_new_batches(files, "bot", self.cursor, is_whole=is_whole_entry, limits=self.limits)
 
     def keep(self, batch: LogBatch) -> None:
-        """What a run stores in one step."""
+        """Store a batch and its cursor, as a run does in one step."""
         for line in batch.lines:
             read = parse_line("bot", line)
             if isinstance(read, HallucinationEntry):

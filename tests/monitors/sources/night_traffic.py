@@ -1,4 +1,4 @@
-"""Synthetic nights: conversations that show known signs of risk, and strata with planted rates."""
+"""Synthetic nights: conversations with known risk signs, and strata with planted rates."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ SIGNED: dict[RiskSign | None, Turn] = {
     RiskSign.SLOW: Turn(user_text="How long do I have?", reply_text=PLAIN, latency_ms=9_000),
     None: Turn(user_text="How long do I have?", reply_text=PLAIN, app_path="primary", latency_ms=900),
 }
-"""A turn that shows one sign and no other."""
+"""For each sign, a turn that shows this sign only."""
 
 
 def conversation(number: int | str, *signs: RiskSign | None) -> Conversation:
-    """A conversation with a turn for each sign; a plain one without."""
+    """Return a conversation with one turn for each sign, or a plain conversation without signs."""
     turns = tuple(SIGNED[sign] for sign in signs or (None,))
     return Conversation(id=f"c{number}", origin_id=str(number), completed_at=CLOSED_AT, turns=turns)
 
 
 def stratified(**settings: object) -> TargetFacts:
-    """A target whose traffic is sampled by risk."""
+    """Return a target whose traffic is sampled by risk."""
     asked = {"mode": SamplingMode.STRATIFIED, "primary_path": "primary", **settings}
     return TargetFacts(SamplingSettings.model_validate(asked))
 
 
 def simple(**settings: object) -> TargetFacts:
-    """A target whose traffic is sampled uniformly."""
+    """Return a target whose traffic is sampled uniformly."""
     return TargetFacts(SamplingSettings.model_validate(settings))
 
 
 def night(counts: dict[RiskSign | None, int]) -> Sequence[Conversation]:
-    """As many conversations of each sign as ``counts`` says, numbered through."""
+    """Return the conversations of a night, numbered, with as many of each sign as ``counts`` states."""
     signs = [sign for sign, count in counts.items() for _ in range(count)]
     return [conversation(number, sign) for number, sign in enumerate(signs)]
 
@@ -58,5 +58,5 @@ def sample_conversations(
     seed: Seed,
     expected: Mapping[str, ExpectedRate] | None = None,
 ) -> Sample:
-    """Sample a nightly run's conversations: `group_latest_by_stratum` and `sample_strata` in one."""
+    """Sample a nightly run's conversations: `group_latest_by_stratum` and `sample_strata` in one call."""
     return sample_strata(group_latest_by_stratum(conversations, facts), facts.settings, seed, expected)

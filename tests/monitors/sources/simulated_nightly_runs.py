@@ -1,4 +1,4 @@
-"""Nights of 2,000 conversations with planted failures, sampled, judged and estimated as a nightly run does it."""
+"""Nights of 2,000 conversations with planted failures are sampled, judged and estimated as in a nightly run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PLANTED: Mapping[str, Mapping[RiskSign | None, int]] = {
     "0.3 %": {RiskSign.DISCLOSURE: 3, None: 3},
     "8 %": {RiskSign.DISCLOSURE: 15, RiskSign.FALLBACK: 40, None: 105},
 }  # fmt: skip
-"""Severity-3 failures by the sign of the stratum in which they are."""
+"""For each scenario, the number of severity-3 failures by the sign of their stratum."""
 DESIGNS: Mapping[str, TargetFacts] = {
     "simple 10": simple(),
     "simple 50": simple(number=50),
@@ -61,11 +61,11 @@ DESIGNS: Mapping[str, TargetFacts] = {
 }
 FALSE_PASS, FALSE_FAIL = 0.10, 0.05
 REVIEWED_RIGHT, REVIEWED_WRONG = 300, 100
-"""Answers of a calibration set."""
+"""Numbers of right and wrong answers in a calibration set."""
 
 
 class SimulatedNight(NamedTuple):
-    """One simulated night: what was estimated, what was true, how wide the plan said it would be."""
+    """One simulated night: the estimate, the true rate, and the strata."""
 
     estimate: RateEstimate
     truth: float
@@ -73,12 +73,15 @@ class SimulatedNight(NamedTuple):
 
     @property
     def covered(self) -> bool:
-        """Whether the interval holds the truth, but for rounding."""
+        """Return whether the interval contains the true rate, apart from rounding."""
         return self.estimate.low - 1e-9 <= self.truth <= self.estimate.high + 1e-9
 
 
 class Design(NamedTuple):
-    """What is simulated. ``judged``: by a judge that errs, with a calibration set of its own each night."""
+    """A design of the simulation.
+
+    ``judged``: a judge that makes errors grades the sample, with a new calibration set each night.
+    """
 
     facts: TargetFacts
     planted: Mapping[RiskSign | None, int]
@@ -87,18 +90,18 @@ class Design(NamedTuple):
 
     @property
     def strata(self) -> Strata:
-        """The strata of the night's conversations."""
+        """Return the strata of the night's conversations."""
         return _strata_of(self.facts.settings.model_dump_json())
 
     @property
     def rates(self) -> Mapping[str, ExpectedRate]:
-        """What is expected of each stratum: its planted rate, as sure as a hundred conversations make one of it."""
+        """Return the expected rate of each stratum: its planted rate, as certain as from a hundred conversations."""
         return _rates_of(self.facts.settings.model_dump_json(), tuple(self.planted.items()))
 
 
 @cache
 def _strata_of(settings: str) -> Strata:
-    """The same every night, so reckoned once."""
+    """Return the strata, which are the same every night and therefore cached."""
     return group_latest_by_stratum(CONVERSATIONS, TargetFacts(SamplingSettings.model_validate_json(settings)))
 
 
@@ -116,12 +119,12 @@ def _rates_of(settings: str, planted: Sequence[tuple[RiskSign | None, int]]) -> 
 
 
 def simulate(design: Design, nights: int, seed: int) -> Sequence[SimulatedNight]:
-    """As many nights, each with its own failures, draw, judge's slips and calibration set."""
+    """Simulate ``nights`` nights, each with its own failures, sample, judge errors and calibration set."""
     return [_night(design, number, random.Random(f"{seed} {number}")) for number in range(nights)]
 
 
 def planned_width(design: Design, rates: Mapping[str, ExpectedRate], number: int = 0) -> float:
-    """How wide the plan of one of the nights says that the interval will be."""
+    """Return the width of the interval that the plan of one of the nights expects."""
     sampling = _sample_night(design, number)
     confusion = _calibration(random.Random(f"plan {number}")) if design.judged else None
     grading = Grading(1.2, Decimal("0.004"), confusion)
@@ -161,7 +164,7 @@ def _failing(design: Design, chance: random.Random) -> frozenset[str]:
 
 
 def _said(conversation: Conversation, failing: frozenset[str], design: Design, chance: random.Random) -> bool:
-    """Whether the conversation is found to have failed."""
+    """Return whether the conversation is graded as failed."""
     wrong = conversation.id in failing
     if not design.judged:
         return wrong

@@ -1,4 +1,4 @@
-"""Each conversation is taken once: in any order, over any nights, however often it comes."""
+"""Each conversation is taken once: in any order, over any number of nights, and with any repetitions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ALIKE = st.lists(st.integers(0, 9).map(conversation), max_size=25)
 
 
 class Fresh(NamedTuple):
-    """What a night takes, ordered by time and id; ``known`` and ``again`` count what it does not."""
+    """The conversations that a night takes, by time and id; ``known`` and ``again`` count the others."""
 
     taken: tuple[Conversation, ...]
     known: int
@@ -41,10 +41,10 @@ class Fresh(NamedTuple):
 
 
 def fresh(conversations: Iterable[Conversation], known: AbstractSet[Identifier]) -> Fresh:
-    """Those whose id is not ``known``, each once: the same for any order and any repetition.
+    """Return the conversations whose id is not ``known``, each once, for any order and repetitions.
 
-    Of several contents under one id the latest counts; a notice says where even the questions differ. What is
-    ``known`` was taken by an earlier night and is not taken again, changed or not.
+    Of several contents with one id the latest counts; a notice reports if even the questions differ. A ``known``
+    conversation was taken by an earlier night and is not taken again, even if it changed.
     """
     intake, taken, counts = Intake(known), dict[Identifier, Conversation](), dict.fromkeys(IntakeDecision, 0)
     for conversation in conversations:

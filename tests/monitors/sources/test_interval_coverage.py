@@ -1,4 +1,4 @@
-"""A seeded slice of the soak of nights: intervals hold the truth, and the plan knew how wide they would be."""
+"""Seeded nights are a part of the soak of nights: intervals contain the true rate and have the planned width."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from tests.monitors.sources.simulated_nightly_runs import DESIGNS, PLANTED, Desi
 @pytest.mark.parametrize("planted", ["1 % everywhere", "1 % hidden in the rest"])
 @pytest.mark.a_slice(2)
 def test_of_a_hundred_nights_at_least_93_hold_the_truth(planted, name, judged):
-    """2,000 conversations of which 1 % failed with severity 3; the mean width is within 20 % of the plan's."""
+    """Of a hundred nights, at least 93 intervals contain the true rate.
+
+    A night has 2,000 conversations, of which 1 % fail with severity 3; the mean width is within 20 % of the plan.
+    """
     design = Design(DESIGNS[name], PLANTED[planted], judged=judged)
     found = simulate(design, 100, seed=3)
     assert sum(each.covered for each in found) >= 93

@@ -1,4 +1,4 @@
-"""What is stored of a conversation tells of nobody: no find survives in any text, twice is once, same is same."""
+"""A stored conversation contains no personal data, and redaction is idempotent and consistent."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_key_that_hides_nothing_is_refused(key: bytes) -> None:
 
 
 def test_a_forged_pseudonym_is_no_hiding_place() -> None:
-    """Letters that look like a pseudonym stay only where the key made them: the rest is read as any text."""
+    """Text that looks like a pseudonym is unchanged only if the key created it; other text is redacted."""
     forged = "[phone " + "b" * 20 + "]"
     assert list(Pseudonyms(KEY).find_pseudonym_spans(forged)) == []
     mine = Pseudonyms(KEY).make_pseudonym(DisclosureKind.PHONE, "9823177450")

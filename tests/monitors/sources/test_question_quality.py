@@ -1,4 +1,4 @@
-"""Question quality: thumbs below clarifying questions, counted; where nobody pressed, nothing is said."""
+"""Question quality counts ratings of clarifying questions; without any rating, nothing is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agreement and corrected rates, held against published examples, against numpy and against simulation."""
+"""Agreement and corrected rates are tested against published examples, numpy and simulation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ confusions = st.builds(Confusion, counts, counts, counts, counts)
 
 
 def test_kappa_of_the_published_examples():
-    """Fleiss, Levin and Paik, Statistical Methods for Rates and Proportions (2003), table 18.3: 0.676.
+    """Kappa and its standard error equal two published examples.
+
+    Fleiss, Levin and Paik, Statistical Methods for Rates and Proportions (2003), table 18.3: 0.676.
 
     Hout and others (1987), table of 91 couples, as the R package vcd prints it: 0.1293, standard error 0.0686.
     """
@@ -40,7 +42,10 @@ def test_kappa_of_the_published_examples():
 
 
 def test_weighted_kappa_has_the_published_standard_errors():
-    """Fleiss, Cohen and Everitt (1969), 200 patients: 0.429 with variance 0.002885, weighted 0.507 with 0.003248."""
+    """Kappa, weighted kappa and their variances equal the values of Fleiss, Cohen and Everitt (1969).
+
+    For 200 patients, kappa is 0.429 with variance 0.002885, weighted kappa 0.507 with variance 0.003248.
+    """
     patients = [[106, 10, 4], [22, 28, 10], [2, 12, 6]]
     weights = [[1, 0, 0.4444], [0, 1, 0.6667], [0.4444, 0.6667, 1]]
     plain, weighted = compute_cohen_kappa(patients), _estimate_kappa(patients, weights, added=0, confidence=0.95)
@@ -80,7 +85,7 @@ def test_equal_ratings_on_few_reports_prove_little():
 
 
 def test_kappa_by_hand():
-    """Of 50, 35 agree (0.7); by chance 0.5 would: (0.7 - 0.5) / 0.5."""
+    """Kappa is 0.4 if 35 of 50 answers agree and chance would give 0.5: (0.7 - 0.5) / 0.5."""
     found = compute_agreement(Confusion(passed_right=20, passed_wrong=5, failed_right=10, failed_wrong=15))
     assert found is not None
     assert found.value == pytest.approx(0.4)
@@ -120,7 +125,10 @@ def test_raters_may_change_places(confusion):
 
 
 def test_the_interval_of_kappa_holds_the_truth_as_often_as_it_says():
-    """Simulated: judge and people agree on 87 of 100, 60 answers are asked about."""
+    """The interval of kappa contains the true value as often as stated.
+
+    In the simulation, judge and reviewers agree on 87 of 100 answers, and 60 answers are reviewed.
+    """
     shares = np.array([0.62, 0.08, 0.05, 0.25])
     chance = 0.70 * 0.67 + 0.30 * 0.33
     truth = (0.87 - chance) / (1 - chance)
@@ -139,13 +147,16 @@ def test_false_pass_and_false_fail_rates_have_wilsons_interval():
 
 
 def known(passes_right: float, fails_wrong: float) -> Confusion:
-    """A judge whose error rates are known all but exactly."""
+    """Return a judge whose error rates are known almost exactly."""
     many = 1e9
     return Confusion(passes_right * many, (1 - fails_wrong) * many, (1 - passes_right) * many, fails_wrong * many)
 
 
 def test_the_corrected_rate_of_published_examples():
-    """The R packages RSurveillance (20 of 120, 0.9, 0.99) and epiR (23 of 150, 0.96, 0.89) print 0.17603 and 0.051."""
+    """The corrected rates equal those of two R packages, 0.17603 and 0.051.
+
+    RSurveillance prints the first (20 of 120, 0.9, 0.99), epiR the second (23 of 150, 0.96, 0.89).
+    """
     first = compute_corrected_pass_rate(20, 120, known(0.9, 0.99))
     assert first is not None
     assert first.value == pytest.approx(0.17603, abs=5e-6)
@@ -185,7 +196,10 @@ def test_a_corrected_rate_lies_in_its_interval(confusion, judged, data):
 
 
 def test_the_corrected_interval_holds_the_truth_as_often_as_it_says():
-    """Simulated: 90 % of answers are right, the judge passes 95 % of right ones and 20 % of wrong ones."""
+    """The corrected interval contains the true rate as often as stated.
+
+    In the simulation, 90 % of answers are right, and the judge passes 95 % of right ones and 20 % of wrong ones.
+    """
     random = np.random.default_rng(11)
     apparent = 0.9 * 0.95 + 0.1 * 0.20
     held = 0
@@ -206,7 +220,10 @@ def test_equal_probabilities_give_the_plain_counts():
 
 
 def test_an_answer_that_was_likelier_to_be_asked_counts_less():
-    """Ten of a hundred passes and all five failures were asked: the five stand for five, the ten for a hundred."""
+    """An answer with a higher sampling probability has a lower weight.
+
+    Ten of a hundred passes and all five failures were sampled: the five count as five, the ten as a hundred.
+    """
     pairs = [(True, True, 0.1)] * 10 + [(False, False, 1.0)] * 5
     found = compute_effective_counts(pairs)
     assert found.passed_right / found.total == pytest.approx(100 / 105)

@@ -1,4 +1,4 @@
-"""What two detectors missed: published examples, laws, and planted truths that the intervals must hold."""
+"""The number of replies that two detectors missed is tested with published examples, laws and planted truths."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ def holds(strata, truth: float) -> bool:
 
 
 def test_two_detectors_as_in_print():
-    """The turtles of Wikipedia's "Mark and recapture": 10 marked, 15 caught, 5 of them marked: 28, "22 to 65"."""
+    """The estimate equals the published example of Wikipedia's "Mark and recapture".
+
+    Of the turtles, 10 were marked, and 15 were caught, of which 5 were marked: the estimate is 28, with "22 to 65".
+    """
     found = estimate_chapman_total(10, 15, 5)
     assert found.value == pytest.approx(11 * 16 / 6 - 1)
     assert (round(found.low), round(found.high)) == (22, 65)
@@ -86,7 +89,10 @@ def test_two_detectors_that_agree_on_all_have_found_all():
 
 
 def test_chapman_is_without_bias_where_both_find_at_least_as_many_as_there_are():
-    """Counted over every possible overlap: the hypergeometric mean of the estimate is the truth."""
+    """Chapman's estimate is unbiased if the two counts together are at least the total.
+
+    The mean over every possible overlap, weighted by the hypergeometric distribution, is the truth.
+    """
     there, first, second = 18, 10, 9
     total = sum(
         comb(first, both) * comb(there - first, second - both) * ((first + 1) * (second + 1) / (both + 1) - 1)
@@ -137,7 +143,10 @@ def test_no_more_can_be_found_by_both_than_by_each():
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
 @pytest.mark.parametrize(("one_finds", "other_finds"), [(0.6, 0.4), (0.95, 0.9), (0.5, 0.1)])
 def test_two_detectors_that_miss_independently_are_covered(confidence, one_finds, other_finds):
-    """600 populations of 150 bad replies each: the limits hold the truth as often as said."""
+    """For two independent detectors, the limits contain the truth as often as stated.
+
+    The test simulates 600 populations of 150 bad replies each.
+    """
     rng, held = random.Random(7), 0
     for _ in range(600):
         pairs = [(rng.random() < one_finds, rng.random() < other_finds) for _ in range(150)]
@@ -151,7 +160,7 @@ def test_two_detectors_that_miss_independently_are_covered(confidence, one_finds
 
 
 def test_precision_is_wilsons():
-    """17 of 20: 0.85 [0.640, 0.948], as any table of Wilson's interval has it."""
+    """The precision of 17 of 20 has Wilson's interval: 0.85 [0.640, 0.948]."""
     found = known(compute_guard_precision(GuardCounts(entries=41, right=17, wrong=3)))
     assert (round(found.value, 3), round(found.low, 3), round(found.high, 3)) == (0.85, 0.640, 0.948)
 
@@ -289,7 +298,10 @@ def test_equal_sampling_probabilities_leave_the_plain_counts():
 
 
 def test_unlikely_samples_weigh_more():
-    """Those the guard missed lie where little is sampled: there are more of them than the plain counts say."""
+    """Bad replies from a stratum with a low sampling probability have a higher weight.
+
+    The guard missed them there, so the estimate is higher than one from the plain counts.
+    """
     common = seen(10, 0, 1.0).found + seen(0, 20, 0.1).found
     exact = Interval(value=30, low=30, high=30)
     found = known(estimate_total_bad(exact, OverlapCounts(matched=10, same_reply=10, found=common)))
@@ -301,11 +313,11 @@ def test_unlikely_samples_weigh_more():
 SPANS = 400
 PASSES_WRONG, FAILS_RIGHT = 0.2, 0.02
 STRATA = {"risky": (500, 200, 0.12), "rest": (2500, 250, 0.02)}
-"""Conversations, how many are sampled, how many of them are bad."""
+"""Strata: the number of conversations, the number sampled, and the rate of bad ones."""
 
 
 class Planted:
-    """A simulated span with its truth."""
+    """A simulated time span with its true counts."""
 
     def __init__(self, rng: random.Random, *, wrong: int = 60, right: int = 150) -> None:
         entries = [rng.random() < 0.85 for _ in range(60)]
@@ -352,7 +364,10 @@ def test_planted_truths_are_covered_at_least_93_times_in_100(wrong, right):
 
 
 def test_intervals_of_planted_truths_are_of_use():
-    """An interval from nothing to everything covers too: with many reviews these are narrow, the values near."""
+    """Intervals of planted truths are narrow with many reviews, and the estimates are near the truth.
+
+    An interval from zero to everything would also contain the truth.
+    """
     rng = random.Random(4)
     spans = [Planted(rng, wrong=200, right=1500) for _ in range(100)]
     width = sum(known(span.found.recall).high - known(span.found.recall).low for span in spans) / 100

@@ -1,4 +1,4 @@
-"""The figures that docs/gate.md gives are the gate's own."""
+"""The figures in docs/gate.md equal the figures of the gate."""
 
 from __future__ import annotations
 

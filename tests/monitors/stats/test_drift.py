@@ -1,4 +1,4 @@
-"""Drift is detected when there is any, since when and which way; false alarms stay below alpha however long one looks."""
+"""Drift is detected with its start and direction; the false-alarm rate stays below alpha over any time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def night(number: int, failures: float, graded: float) -> DriftCount:
 
 
 def followed(counts: Iterable[tuple[float, float]], **settings) -> Sequence[DriftState]:
-    """The state after each night."""
+    """Return the state after each night."""
     states: list[DriftState] = []
     for number, (failures, graded) in enumerate(counts):
         states.append(
@@ -48,7 +48,10 @@ counts = st.lists(
 @settings(max_examples=scale_examples(60), deadline=None)
 @given(counts, st.integers(1, 30))
 def test_the_evidence_is_that_of_a_second_implementation(stream, window):
-    """Night for night, with nights of nothing left out and older ones summed up."""
+    """The evidence equals that of a second implementation for each night.
+
+    Nights without graded answers are skipped, and nights before the window are summed.
+    """
     graded_nights = [each for each in stream if each[1]]
     states = [state for state, each in zip(followed(stream, window_runs=window), stream, strict=True) if each[1]]
     if len(graded_nights) < 2:
@@ -60,7 +63,10 @@ def test_the_evidence_is_that_of_a_second_implementation(stream, window):
 
 @pytest.mark.parametrize(("rate", "graded"), [(0.01, 50), (0.003, 200), (0.1, 10), (0.5, 25)])
 def test_of_streams_without_drift_at_most_alpha_raise_an_alarm(rate, graded):
-    """300 streams looked at on each of 80 nights; the soak of drift has thousands, for a year."""
+    """At most alpha of 300 streams without drift raise an alarm during 80 nights.
+
+    The soak of drift follows thousands of streams for a year.
+    """
     chance = np.random.default_rng(7)
     failures = chance.binomial(graded, rate, (300, 80)).astype(float)
     raised = drift_streams.alarms(failures, np.full(failures.shape, float(graded)), ALPHA)
@@ -68,7 +74,10 @@ def test_of_streams_without_drift_at_most_alpha_raise_an_alarm(rate, graded):
 
 
 def stratified_night(chance: random.Random, rates: dict[int, float]) -> tuple[float, float]:
-    """A night of which each stratum (by size) gave ten conversations, with the strata's own rates."""
+    """Return the weighted counts of a night with ten conversations from each stratum.
+
+    ``rates`` maps the size of a stratum to its failure rate.
+    """
     return compute_counts_for_sequential_test(
         [
             GradedStratum(
@@ -80,7 +89,7 @@ def stratified_night(chance: random.Random, rates: dict[int, float]) -> tuple[fl
 
 
 def test_weighted_nights_keep_the_error_rate():
-    """Failures are likely where one conversation stands for few, and where it stands for many."""
+    """Weighted nights keep the error rate, whether failures are frequent in small strata or in large strata."""
     chance = random.Random(3)
     for rates in ({1_900: 0.005, 60: 0.3, 40: 0.6}, {1_900: 0.08, 60: 0.0, 40: 0.05}):
         rows = [[stratified_night(chance, rates) for _ in range(60)] for _ in range(200)]
@@ -92,7 +101,10 @@ def test_weighted_nights_keep_the_error_rate():
     ("before", "after", "graded", "within"), [(0.05, 0.2, 50, 15), (0.15, 0.5, 25, 15), (0.3, 0.05, 50, 15)]
 )
 def test_a_planted_change_is_detected_with_its_night_and_direction(before, after, graded, within):
-    """In at least nine of ten streams, within so many nights, and dated to within three nights."""
+    """In at least nine of ten streams, a planted change is detected within ``within`` nights.
+
+    The detected date is within three nights of the change.
+    """
     chance = np.random.default_rng(11)
     for _ in range(10):
         stream = [
@@ -158,7 +170,7 @@ def test_nothing_seen_is_no_drift():
 
 
 OWN_ANSWERS = {"old": [n % 20 < 17 for n in range(400)], "new": [n % 2 == 0 for n in range(400)]}
-"""A stand-in for two versions of a model: 85 % and 50 % right."""
+"""Synthetic answers of two versions of a model: 85 % and 50 % right."""
 
 
 def published() -> dict[str, list[bool]]:
@@ -182,7 +194,10 @@ def in_nights(answers: Sequence[bool], size: int = 25) -> list[tuple[float, floa
     ],
 )  # fmt: skip
 def test_a_new_model_version_is_detected_and_two_parts_of_one_are_not(answers):
-    """Old answers, then new ones, 25 a night, in 20 random orders; and one version alone in 60."""
+    """A new model version is detected in 20 random orders, and one version alone gives no alarm in 60.
+
+    A night has 25 answers.
+    """
     answers = answers or published()
     chance = random.Random(5)
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""Intervals and percentiles against published examples and their laws."""
+"""Intervals and percentiles are tested against published examples and their laws."""
 
 from __future__ import annotations
 
@@ -69,11 +69,14 @@ def test_no_values_have_no_percentile():
     ("values", "low", "high"), [([7.0], 7, 7), (range(1, 11), 2, 9), (range(1, 101), 40, 61), ([5, 5, 5, 5], 5, 5)]
 )
 def test_the_medians_interval_is_between_two_of_the_values(values, low, high):
-    """Published ranks for 10 values are the 2nd and 9th, for 100 the 40th and 61st."""
+    """The limits of a median's interval are the values at the published ranks.
+
+    For 10 values the ranks are 2 and 9, for 100 values 40 and 61.
+    """
     assert compute_median_interval([*values]) == (low, high)
 
 
 def test_no_values_have_no_median():
-    """Nothing is not zero."""
+    """The median of no values is an error, not zero."""
     with pytest.raises(ValueError, match="no values"):
         compute_median_interval([])

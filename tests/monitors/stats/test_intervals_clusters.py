@@ -1,4 +1,4 @@
-"""Shares over clusters against Rao and Scott's example and the limits of what clusters can do."""
+"""Shares over clusters are tested against Rao and Scott's example and in limiting cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact limits agree with scipy, keep their word in every population of a size, and vanish when all was seen."""
+"""Exact limits equal scipy's, cover every population of a size, and have no width if all items were graded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_beta_distribution_agrees_with_scipy(place, first, second):
 
 
 def test_limits_of_fractions_lie_between_those_of_whole_counts():
-    """An effective size need not be a whole number."""
+    """The limits of an effective sample size that is not a whole number lie between those of its neighbours."""
     highs = [compute_binomial_limits(0.0, graded)[1] for graded in (10, 10.5, 11)]
     assert highs == sorted(highs, reverse=True)
     assert all(one > other for one, other in pairwise(highs))
@@ -43,7 +43,10 @@ def finite(draw):
 
 @given(finite())
 def test_finite_limits_are_the_numbers_that_neither_tail_rules_out(case):
-    """Held against scipy's hypergeometric distribution by trying every number of failures."""
+    """Limits for a finite population include every number of failures that neither tail rules out.
+
+    The test checks every number of failures with scipy's hypergeometric distribution.
+    """
     failures, graded, population = case
     possible = [
         number
@@ -59,7 +62,10 @@ def test_finite_limits_are_the_numbers_that_neither_tail_rules_out(case):
 
 @pytest.mark.parametrize(("population", "graded"), [(12, 3), (30, 10), (41, 40), (200, 10)])
 def test_every_number_of_failures_is_covered_as_often_as_was_said(population, graded):
-    """All samples counted, no simulation: the probability of covering is at least 0.95 for every population."""
+    """For every population, the limits contain the truth with a probability of at least 0.95.
+
+    The probability is computed exactly over all samples, without simulation.
+    """
     for failures in range(population + 1):
         covered = sum(
             float(hypergeom.pmf(seen, population, failures, graded))

@@ -1,4 +1,7 @@
-"""Averages of ratings: scipy's t interval where cases are strangers, wider where they are not, and true as often as said."""
+"""Averages of ratings have scipy's t interval for independent cases and a wider one for clusters.
+
+The intervals contain the truth as often as stated.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,10 @@ def test_clusters_of_one_size_have_the_t_interval_of_their_averages():
 
 
 def test_clusters_of_other_sizes_by_hand():
-    """Without the first cluster the average is 2, without the second 4: two of them, each one from the average."""
+    """Clusters of different sizes give the error that is calculated by hand.
+
+    Without the first cluster the average is 2, without the second 5, and with both 3.
+    """
     found = mean_of([5, 5, 2, 2, 2, 2], "aabbbb")
     assert found.value == 3
     assert found.error == pytest.approx((0.5 * ((2 - 3) ** 2 + (5 - 3) ** 2)) ** 0.5)
@@ -94,7 +100,7 @@ def test_a_single_rating_shows_nothing_and_none_has_no_average():
 
 
 def repositories(random: Random, sizes: list[int], *, alike: float) -> tuple[list[int], list[int]]:
-    """Rounded ratings around 3, those of one repository shifted together by a deviation of ``alike``."""
+    """Return rounded ratings around 3; the ratings of a repository share a deviation with spread ``alike``."""
     values, clusters = [], []
     for cluster, size in enumerate(sizes):
         shift = random.gauss(0, alike)
@@ -109,7 +115,10 @@ def repositories(random: Random, sizes: list[int], *, alike: float) -> tuple[lis
     [([5] * 6, 0.93), ([4] * 12, 0.93), ([1] * 30, 0.93), ([1, 2, 3, 12] * 3, 0.90), ([30, *[2] * 9], 0.85)],
 )
 def test_intervals_cover_the_truth_as_often_as_they_say(sizes, least):
-    """In 600 suites of seeded repositories; one repository with most of the issues is the hardest case."""
+    """Intervals contain the truth as often as stated in 600 suites of seeded repositories.
+
+    One repository with most of the issues is the hardest case.
+    """
     random = Random(20)
     suites = [repositories(random, sizes, alike=0.6) for _ in range(600)]
     clustered = [mean_of(values, clusters) for values, clusters in suites]
@@ -131,7 +140,10 @@ def test_the_bound_is_that_of_ratings_which_are_all_1_or_5(mean, count, bound):
 
 @pytest.mark.parametrize("count", [2, 5, 12])
 def test_the_bound_is_above_the_truth_at_most_once_in_twenty(count):
-    """Exactly, over every outcome, for 400 seeded ways in which an agent's ratings from 1 to 5 may be spread."""
+    """The lower bound exceeds the true average with a probability of at most 5 %.
+
+    The probability is exact, over every outcome, for 400 seeded distributions of ratings from 1 to 5.
+    """
     random = Random(count)
     bounds = [
         compute_mean_lower_bound(1 + total / count, count, lowest=1, highest=5) for total in range(4 * count + 1)

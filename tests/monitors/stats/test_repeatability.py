@@ -1,4 +1,4 @@
-"""Flip shares and the noise behind them: by hand where a hand can reckon, and on seeded suites whose noise is known."""
+"""Flip shares and noise are tested against hand calculations and on seeded suites with known noise."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from monitors.stats.repeatability import (
 
 
 def test_pairs_of_cases_of_their_own_have_wilsons_interval():
-    """Where each case gives one pair, the pairs are independent, and the interval is Wilson's."""
+    """If each case gives one pair, the pairs are independent and the interval is Wilson's."""
     found = compute_flip_share((number, number < 3) for number in range(40))
     assert (found.flips, found.pairs, found.cases) == (3, 40, 40)
     assert (found.low, found.high) == pytest.approx(compute_wilson_interval(3, 40))
 
 
 def test_pairs_of_one_case_know_less_than_as_many_cases():
-    """The same flips in few cases have a wider interval than spread over many."""
+    """The same flips in few cases give a wider interval than in many cases."""
     few = compute_flip_share((number % 4, number % 4 == 0) for number in range(40))
     many = compute_flip_share((number, number % 4 == 0) for number in range(40))
     assert few.high - few.low > many.high - many.low
 
 
 def test_without_a_flip_cases_count_and_not_pairs():
-    """A hundred pairs of one case that never flipped say of another case as little as one pair."""
+    """Without a flip, a hundred pairs of one case give as little information about other cases as one pair."""
     assert compute_flip_share([("a", False)] * 100) == (0, 100, 1, *compute_wilson_interval(0, 1))
     assert compute_flip_share([]) == (0, 0, 0, 0.0, 1.0)
 
@@ -42,12 +42,12 @@ def test_without_a_flip_cases_count_and_not_pairs():
     ("group", "fault"), [((2, 2), True), ((1, 2), False), ((2, 3), True), ((1, 1), False), ((2, 4), False)]
 )
 def test_a_case_that_fails_more_often_than_not_has_a_fault(group, fault):
-    """One asking alone tells no fault from noise."""
+    """A case that fails more often than not has a fault; one asking cannot distinguish a fault from noise."""
     assert has_consistent_failure(group) is fault
 
 
 def test_askings_that_never_fail_are_no_noise_with_a_limit():
-    """The likeliest noise is none; its limit falls as there are more askings."""
+    """Without a failure, the estimated noise is zero, and its upper limit falls with more askings."""
     limits = []
     for cases in (20, 100, 500):
         found = fit_noise([[(0, 2)]] * cases)
@@ -60,12 +60,15 @@ def test_askings_that_never_fail_are_no_noise_with_a_limit():
 
 
 def test_nothing_is_fitted_to_faults_or_single_askings():
-    """No asking that could be noise is no noise of 0."""
+    """If all askings are faults or single askings, no noise is estimated, instead of 0."""
     assert fit_noise([[(2, 2)], [(1, 1)], [], [(0, 1)]]) is None
 
 
 def test_a_case_leans_towards_the_others_by_less_the_more_often_it_was_asked():
-    """One failure of two is mostly chance; forty of eighty is the case's own."""
+    """The more often a case was asked, the less the other cases influence its estimate.
+
+    One failure of two is mostly chance; forty of eighty are a property of the case.
+    """
     means = []
     for group in ((0, 2), (1, 2), (40, 80)):
         places, weights = compute_case_noise([group], 0.02, 2.0)
@@ -80,7 +83,7 @@ def test_a_case_leans_towards_the_others_by_less_the_more_often_it_was_asked():
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(2, 6)), min_size=1, max_size=6))
 @pytest.mark.whole_only
 def test_the_likeliest_noise_is_inside_its_interval(groups):
-    """Whatever was recorded; and what is sampled is a noise."""
+    """For any recorded groups, the estimate is within its interval, and a random draw is a valid noise."""
     found = fit_noise([[(min(failed, asked), asked)] for failed, asked in groups])
     if found is not None:
         assert 0 <= found.low <= found.mean <= found.high <= 0.5
@@ -90,7 +93,10 @@ def test_the_likeliest_noise_is_inside_its_interval(groups):
 
 @pytest.mark.parametrize(("mean", "concentration"), [(0.01, 2.0), (0.05, 32.0), (0.05, 0.5)])
 def test_the_interval_of_the_noise_holds_the_truth_on_seeded_suites(mean, concentration):
-    """At least 36 of 40 times (95 % are meant), and the likeliest noise is off by less than a third on average."""
+    """At least 36 of 40 intervals (nominally 95 %) contain the true noise of seeded suites.
+
+    The mean error of the estimate is less than a third.
+    """
     held, found_means = 0, []
     for seed in range(40):
         random = Random(seed)

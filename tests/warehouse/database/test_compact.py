@@ -91,7 +91,7 @@ def test_a_decision_knows_archived_incidents_even_in_a_new_file(store):
 
 
 def test_a_kill_between_archiving_and_deleting_counts_once_and_is_tidied_up(store):
-    """Every segment is in both places: as after a kill in the middle."""
+    """Segments that a kill left both in the journal and in the archive count once and are removed."""
     segments = {name: store.journal.segments.read(name) for name in store.journal.segments.list_segments()}
     compact_segments(store, before=LATER, wait_s=1)
     for name, data in segments.items():

@@ -15,7 +15,7 @@ from warehouse.journal.rows import ResultRow
 
 
 class FakeTime:
-    """Time that passes by sleeping only."""
+    """A clock that advances only by sleeping."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -53,7 +53,7 @@ def test_a_second_writer_in_the_same_process_waits_for_the_first(tmp_path):
 
 
 def test_a_reader_waits_for_a_writer_of_the_same_process(tmp_path):
-    """DuckDB itself would refuse a read-only connection beside a writing one; here it is only a wait."""
+    """A reader waits for a writer of the same process, although DuckDB itself would reject the connection."""
     store = store_in(tmp_path)
     writing = threading.Event()
     free = threading.Event()
@@ -95,13 +95,13 @@ def test_threads_that_load_query_and_append_at_once_all_succeed(tmp_path):
 
 
 def test_readers_who_follow_each_other_do_not_bar_a_writer(tmp_path):
-    """While a writer waits, nobody new comes in; one long reader does not keep the others out for all that time."""
+    """While a writer waits, no new reader starts; one long reader does not block other readers for all that time."""
     file = tmp_path / "file"
     time = FakeTime()
     let_in: list[float] = []
 
     def sleep(seconds: float) -> None:
-        """In every pause of the writer, another process wants to read for a moment."""
+        """Let another process try to read for a moment in every pause of the writer."""
         time.sleep(seconds)
         try:
             with acquire_lock(file, Deadline(FakeTime().patience(), 0), exclusive=False):

@@ -19,7 +19,7 @@ FIRST = NOON.date()
 
 @pytest.fixture
 def store(tmp_path) -> Store:
-    """Three days, a run each."""
+    """Return a store with three days, one run each."""
     store = store_in(tmp_path)
     for number in range(3):
         run_id = f"run-{number}"
@@ -33,7 +33,10 @@ def store(tmp_path) -> Store:
 
 
 def test_every_table_of_facts_is_exported_and_checked(store):
-    """A new table must be added to both. What only says how the file stands, or where reading stands, is no fact."""
+    """Every table of facts is exported and checked; add a new table to both lists.
+
+    Tables about the state of the file or the position of a reader are not facts.
+    """
     found = store.query("select table_name from duckdb_tables() where not internal and not temporary").rows
     bookkeeping = {"segments", "archives", "leases", "lookout_migrations", "view_set"}
     facts = {str(row[0]) for row in found} - bookkeeping

@@ -1,4 +1,4 @@
-"""The rows of the fault matrix that concern storage, each injected for real."""
+"""The rows of the fault matrix that concern storage, each with a real fault."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ResultRow
 
 BLOCK_BYTES = 256 * 1024
-"""DuckDB's own unit: what is written into one harms no other."""
+"""The block size of DuckDB in bytes: damage to one block does not affect another."""
 
 
 def append(store: Store, *cases: str) -> None:
@@ -52,7 +52,10 @@ def run_kills(kills: int, seed: int) -> str:
 
 @pytest.mark.whole_only
 def test_f76_killed_at_any_step():
-    """A slice of the soak: what was acknowledged is there once after every kill, and the check says so."""
+    """After a kill at any step, everything acknowledged exists once, and the check reports no fault.
+
+    This is a part of the soak.
+    """
     printed = run_kills(kills=4, seed=76)
     assert re.search(r"\b0 rounds\b", printed), printed
 
@@ -78,7 +81,10 @@ def test_f77_checkpoint_aborted(tmp_path, step):
 
 
 def leave_log_behind(store: Store) -> Path:
-    """Load what is pending and be killed before the file is closed: the rows are in the log alone."""
+    """Load what is pending in a process that is killed before it closes the file.
+
+    The rows are then only in the log.
+    """
     child = os.fork()
     if child == 0:
         try:
@@ -112,7 +118,7 @@ def delete(log: Path, _: random.Random) -> None:
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("damage", [tear, flip, delete])
 def test_f78_log_tail_damaged(tmp_path, damage, seed):
-    """Detected by the check, reported by the load that restores the rows, and a rebuild has everything."""
+    """The check detects the damage, the load reports it and restores the rows, and a rebuild has all rows."""
     store = store_in(tmp_path)
     append(store, "a", "b")
     store.load_pending(1)
@@ -136,7 +142,7 @@ def test_f78_log_tail_damaged(tmp_path, damage, seed):
 
 @pytest.mark.whole_only
 def test_f78_file_itself_damaged(tmp_path):
-    """Wherever the file is overwritten, the check does not call it sound when rows differ, and a rebuild heals it."""
+    """If a damaged file has changed rows, the check reports a fault, and a rebuild restores the rows."""
     store = store_in(tmp_path)
     append(store, *(f"case-{number}" for number in range(50)))
     store.load_pending(1)
@@ -177,7 +183,7 @@ sys.stdin.readline()
 
 @pytest.mark.parametrize("kind", ["reader", "writer"])
 def test_f79_file_held_by_a_stranger(tmp_path, kind):
-    """The wait is bounded, the run goes on, and once the file is free everything is loaded."""
+    """If another process holds the file, the wait is bounded and the run continues; later everything is loaded."""
     store = store_in(tmp_path)
     store.load_pending(1)
     command = [sys.executable, "-c", HOLDER, str(store.database.file), kind]
@@ -271,7 +277,7 @@ def test_f81_a_folder_in_the_file_s_place(tmp_path):
 
 @pytest.mark.whole_only
 def test_f78_a_damaged_index_is_reported_by_the_write_that_meets_it(tmp_path):
-    """Wherever the file is overwritten, the next load is either right or says what to do; a rebuild loses nothing."""
+    """If an index is damaged, the next load is either correct or says what to do, and a rebuild loses nothing."""
     store = store_in(tmp_path)
     append(store, "a", "b")
     store.load_pending(1)
@@ -286,7 +292,7 @@ def test_f78_a_damaged_index_is_reported_by_the_write_that_meets_it(tmp_path):
 
 
 def loads_right(store: Store, results: int) -> bool:
-    """Whether the load went well and all rows are there; else it must have named the remedy."""
+    """Return whether the load succeeded with all rows; a failed load must have named the remedy."""
     said = ""
     try:
         store.load_pending(1)

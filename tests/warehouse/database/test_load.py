@@ -35,7 +35,7 @@ def change_a_letter(file: Path) -> None:
 
 
 def drop_a_row(file: Path) -> None:
-    """A body whose hash is right, with a row less than the header says."""
+    """Rewrite the file with a valid hash but one row less than its header states."""
     head, body = file.read_bytes().split(b"\n", 1)
     body = body.split(b"\n", 1)[1]
     header = json.loads(head) | {"sha256": hashlib.sha256(body).hexdigest()}
@@ -43,7 +43,7 @@ def drop_a_row(file: Path) -> None:
 
 
 def lose_a_field(file: Path) -> None:
-    """Whole by hash and count, but a row lacks what the table needs."""
+    """Rewrite the file with a valid hash and count but a row without a field that the table needs."""
     body = file.read_bytes().split(b"\n", 1)[1].replace(b'"outcome":"exchange",', b"")
     header = json.loads(file.read_bytes().split(b"\n", 1)[0]) | {"sha256": hashlib.sha256(body).hexdigest()}
     file.write_bytes(json.dumps(header).encode() + b"\n" + body)
@@ -83,7 +83,7 @@ def test_loading_twice_is_loading_once(tmp_path):
 
 
 def test_the_order_of_loading_does_not_matter(tmp_path):
-    """An early segment that is found late does not overwrite a later one."""
+    """An older segment that is found later does not overwrite a newer one."""
     store = with_segments(tmp_path, cases=1)
     early = first_file(store)
     loaded_bytes = early.read_bytes()

@@ -1,4 +1,4 @@
-"""`lookout warehouse rebuild` as a person uses it: a new file is whole, or it is not put in place; a loss is said."""
+"""`lookout warehouse rebuild` installs only a complete new file, and reports every loss."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 
 CASES = 40
 TOO_SMALL_BYTES = 1_300_000
-"""Room for the log of the new file (0.3 MB), not for the file itself (3 MB)."""
+"""A size limit above the log of the new file (0.3 MB) and below the file itself (3 MB)."""
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with one loaded run; each answer is its own segment. To be copied, not changed."""
+    """Return a data folder with one loaded run; each answer has its own segment. Copy it, do not change it."""
     folder = tmp_path_factory.mktemp("filled") / "data"
     fill(folder)
     return folder
@@ -42,12 +42,12 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def data(filled: Path, tmp_path: Path) -> Path:
-    """A copy of `filled`."""
+    """Return a copy of `filled`."""
     return shutil.copytree(filled, tmp_path / "data")
 
 
 def segment_names(data: Path) -> list[str]:
-    """The names of the run's segments, in the order of writing."""
+    """Return the names of the run's segments in the order of writing."""
     return sorted(file.name for file in (data / "journal" / "run-1").iterdir())
 
 
@@ -94,7 +94,10 @@ def beside(data: Path) -> Sequence[str]:
 
 @pytest.mark.whole_only
 def test_without_room_for_the_new_file_the_old_one_stays(data):
-    """A file that may not grow beyond a limit is what a full disk is to DuckDB: it closes without an error."""
+    """If a file-size limit stops the new file, the old file stays.
+
+    For DuckDB, such a limit is like a full disk: it closes the file without an error.
+    """
     before, names = digest(data), beside(data)
     done = lookout("warehouse", "rebuild", data=data, limit_bytes=TOO_SMALL_BYTES)
     assert done.returncode == 4, done.stdout + done.stderr
@@ -129,7 +132,7 @@ def test_without_room_for_a_first_file_there_is_none(tmp_path):
 
 @pytest.mark.whole_only
 def test_on_a_full_disk_the_old_file_stays(tmp_path):
-    """The same on a real file system of 12 MB, where one may be made."""
+    """On a real file system of 12 MB, if one can be made, the old file stays too."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
@@ -163,7 +166,7 @@ def harm(data: Path, name: str) -> Path:
 
 
 def test_a_rebuild_over_a_damaged_segment_names_it_and_keeps_its_rows(data):
-    """The journal lost one of 40 segments; the new file has all 40, the lost one's from the old file."""
+    """A rebuild without one of 40 segments has all 40 rows, the lost one from the old file."""
     name = segment_names(data)[7]
     harm(data, name)
     done = lookout("warehouse", "rebuild", data=data)
@@ -205,7 +208,7 @@ def test_a_segment_brought_back_makes_the_rebuild_whole(data):
 
 
 def test_lost_lines_of_an_unreadable_old_file_are_counted(data):
-    """Nobody can name what is missing, so the number is said, by the ledger."""
+    """If the old file is unreadable, the lost lines are counted by the ledger, because they cannot be named."""
     name = segment_names(data)[7]
     (data / "journal" / "run-1" / name).unlink()
     (data / "warehouse.duckdb").write_bytes(b"not a database")
@@ -217,7 +220,7 @@ def test_lost_lines_of_an_unreadable_old_file_are_counted(data):
 
 
 def test_a_row_that_a_lost_segment_had_replaced_stays_replaced(tmp_path):
-    """A case was asked again; the second answer's segment is lost: the old file's row is the right one."""
+    """If a case was asked again and the second answer's segment is lost, the old file's row is used."""
     data = tmp_path / "data"
     store = open_store_in(data)
     case = gold_case("case-1", severity=Severity.MAJOR)
@@ -266,7 +269,7 @@ def test_a_rebuild_stores_one_copy(data):
 
 
 def test_too_little_memory_is_one_sentence(data):
-    """The allocator's own errors of DuckDB have several types."""
+    """An out-of-memory error, which has several types in DuckDB, is reported in one sentence."""
     file = data / "warehouse.duckdb"
     texts = ("Failed to allocate block of 262144 bytes (bad allocation)", "Failed to commit: Allocation failure")
     errors = [

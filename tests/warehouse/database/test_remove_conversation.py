@@ -1,4 +1,4 @@
-"""The personal data of one conversation is removed at once, everywhere; all others stay, and age later."""
+"""The personal data of one conversation is deleted at once, everywhere; others stay until their retention ends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TABLES = ("results", "assessments", "conversations", "incident_history", "alerts
 
 @pytest.fixture
 def store(tmp_path) -> Store:
-    """A night with a conversation of each of two people, and what was decided about the first one."""
+    """Return a night with a conversation of each of two users, and the decisions about the first one."""
     store = store_in(tmp_path)
     answers = [talk("talk-1:1", text=WANTED), talk("talk-1:2", text=WANTED), talk("talk-10:1", text=OTHER)]
     rows = [ResultRow(row=answer) for answer in answers]
@@ -94,7 +94,7 @@ def test_again_or_for_an_unknown_id_nothing_changes(store):
 
 
 def test_the_others_still_age(store):
-    """The archive of the night was replaced once already; aging must not take that for the whole."""
+    """The other conversations still reach the end of their retention, although the archive was replaced before."""
     remove(store)
     assert remove_personal_data(store, before=LATER, key=KEY, wait_s=1).archives > 0
     assert OTHER not in read_everything(store)

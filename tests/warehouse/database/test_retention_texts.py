@@ -26,7 +26,7 @@ SECRET = "Asha Rao, 42 Hill Road"
 
 
 def blocked(number: int = 1) -> LoggedHallucination:
-    """An entry with a name in every field that may hold a text."""
+    """Return an entry with a name in every field that can contain a text."""
     reply = BlockedReply(
         ts=NOON,
         user_text=SECRET,
@@ -56,7 +56,7 @@ def store(tmp_path, clock) -> Store:
 
 
 def aged(store: Store, before: datetime = LATER) -> int:
-    """How many archives were aged."""
+    """Delete old texts, and return the number of archives that were replaced."""
     return remove_personal_data(store, before=before, key=KEY, wait_s=1).archives
 
 
@@ -146,7 +146,7 @@ def test_recent_data_stays_unchanged(store):
 
 @pytest.mark.whole_only
 def test_a_conversation_that_a_younger_segment_has_too_stays_as_it_aged(store, clock):
-    """Two nights took it at once: the first one's row stands without texts, until the second one's has aged too."""
+    """If two nights sampled a conversation, its row has no texts after the first night's retention ends."""
     clock.skip(days=30)
     store.journal.append([ConversationRow(row=seen("talk-2", "night-2", sampled_in=SECRET))], run_id="night-2")
     store.load_pending(1)
@@ -164,7 +164,7 @@ def test_a_conversation_that_a_younger_segment_has_too_stays_as_it_aged(store, c
 
 @pytest.mark.whole_only
 def test_killed_between_journal_and_tables_the_next_load_finishes(store):
-    """The aged archive is there, the tables have the old rows: as after a kill in the middle."""
+    """If a kill leaves a redacted archive and old rows in the tables, the next load finishes the deletion."""
     folder = store.database.file.parent
     compact_segments(store, before=LATER, wait_s=1, unfinished=True)
     before = store.database.file.read_bytes()

@@ -1,4 +1,4 @@
-"""The copy that pages read: it holds up nobody, nobody holds it up, and it is never half a copy."""
+"""The copy that pages read blocks no process, is blocked by none, and is never partial."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from warehouse.journal.rows import AssessmentRow
 
 
 def add(store, name):
-    """A segment with one assessment, loaded."""
+    """Add a segment with one assessment, and load it."""
     store.journal.append([AssessmentRow(row=assessment("run-1", name))], run_id="run-1")
     store.load_pending(5)
 
 
 def test_a_reader_goes_on_while_a_writer_has_the_file(tmp_path):
-    """The warehouse is held for as long as it likes: the copy answers at once with what it had."""
+    """While a writer keeps the warehouse open, the copy answers at once with its previous content."""
     store = store_in(tmp_path)
     add(store, "case-1")
     snapshot, copy = build_snapshot_store(store)
@@ -38,7 +38,7 @@ def test_a_reader_goes_on_while_a_writer_has_the_file(tmp_path):
 
 
 def test_the_copy_is_renewed_only_where_something_changed(tmp_path):
-    """Looking again at a warehouse that is as it was costs no copy; a load brings one."""
+    """The copy is renewed after a load, and not if the warehouse is unchanged."""
     store = store_in(tmp_path)
     snapshot, copy = build_snapshot_store(store)
     assert [snapshot.refresh(5), snapshot.refresh(5)] == [True, False]
@@ -49,7 +49,7 @@ def test_the_copy_is_renewed_only_where_something_changed(tmp_path):
 
 
 def test_a_reader_of_an_old_copy_finishes_with_it(tmp_path):
-    """A query under way keeps its rows while the copy is replaced below it; then one file is left."""
+    """A running query keeps its rows while the copy is replaced; afterwards one file remains."""
     store = store_in(tmp_path)
     add(store, "case-1")
     snapshot, copy = build_snapshot_store(store)
@@ -64,7 +64,7 @@ def test_a_reader_of_an_old_copy_finishes_with_it(tmp_path):
 
 
 def test_two_sites_share_one_copy(tmp_path):
-    """The second opens what the first made."""
+    """A second site opens the copy that the first site made."""
     store = store_in(tmp_path)
     (first, one), (second, other) = build_snapshot_store(store), build_snapshot_store(store)
     first.refresh(5)
@@ -93,7 +93,7 @@ def test_an_unfinished_copy_is_not_used(tmp_path):
 
 
 def test_a_copy_is_never_written(tmp_path):
-    """A question that writes would be lost with the next copy: it is refused."""
+    """A query that writes to the copy is rejected, because the next copy would lose the change."""
     snapshot, copy = build_snapshot_store(store_in(tmp_path))
     snapshot.refresh(5)
     with pytest.raises(WarehouseUnwritable, match="read-only copy"):
@@ -102,7 +102,7 @@ def test_a_copy_is_never_written(tmp_path):
 
 
 def test_copies_are_removed_with_what_is_removed_from_the_warehouse(tmp_path):
-    """What ages out of the warehouse must not live on in a copy of it."""
+    """Data that is deleted from the warehouse is also deleted from its copies."""
     store = store_in(tmp_path)
     snapshot, _ = build_snapshot_store(store)
     snapshot.refresh(5)
@@ -113,7 +113,7 @@ def test_copies_are_removed_with_what_is_removed_from_the_warehouse(tmp_path):
 
 @pytest.mark.whole_only
 def test_many_readers_and_a_loader_at_once(tmp_path):
-    """Readers see the number of rows only grow, and no error, while rows are loaded and copies replaced."""
+    """While rows are loaded and copies replaced, readers get no error, and their number of rows only grows."""
     store = store_in(tmp_path)
     snapshot, copy = build_snapshot_store(store)
     snapshot.refresh(5)

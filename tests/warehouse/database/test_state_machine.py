@@ -1,4 +1,4 @@
-"""Whatever order things happen in, the warehouse agrees with a plain dictionary."""
+"""For any order of steps, the warehouse agrees with a plain dictionary."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ FAULTS = st.sampled_from(["leak", "slow"])
 
 
 STEPS_TAKEN: Counter[str] = Counter()
-"""How often each rule was carried out, for the soak's figures."""
+"""The number of executions of each rule, for the figures of the soak."""
 
 
 def step(**strategies: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A rule that is counted."""
+    """Return a decorator for a rule whose executions are counted."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
@@ -52,7 +52,7 @@ def step(**strategies: Any) -> Callable[[Callable[..., None]], Callable[..., Non
 
 
 class Warehouse(RuleBasedStateMachine):
-    """Append, load, decide, send, be killed, lose or corrupt the log or the file, rebuild, compact, migrate."""
+    """The state machine: append, load, decide, send, kill, lose or damage log or file, rebuild, compact, migrate."""
 
     @initialize()
     def start(self) -> None:
@@ -142,7 +142,7 @@ class Warehouse(RuleBasedStateMachine):
         )  # an index is read by writes alone, so what harmed it would come to light later
 
     def repair(self) -> None:
-        """As the documentation says: load; what cannot be loaded into, or is not what the journal says, is rebuilt."""
+        """Repair as the documentation says: load, or rebuild if loading fails or the check finds a fault."""
         try:
             self.store.load_pending(9)
             sound = check_database(self.store, wait_s=9).is_sound

@@ -1,4 +1,4 @@
-"""The storage format of the file, which decides which versions of DuckDB read it."""
+"""Tests of the storage format of the file, which decides which versions of DuckDB can read it."""
 
 from __future__ import annotations
 

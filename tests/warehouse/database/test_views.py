@@ -1,4 +1,7 @@
-"""The named views over rows that would show a wrong join: the same cases in two runs, repeats, runs without a report."""
+"""The views are tested with rows that reveal a wrong join.
+
+The rows have the same cases in two runs, repeats, and a run without a report.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from warehouse.journal.rows import AssessmentRow, JournalRow, ResultRow, RunRow
 from warehouse.queries.outbox import record_receipt
 
 A, B, GONE = "run-a", "run-b", "run-without-report"
-"""Two runs of the same suite and commit, an hour apart, and one that was killed before its report."""
+"""Two runs of the same suite and commit, an hour apart, and a run that was killed before its report."""
 
 
 def unanswered(run_id: str, case_id: str, blame: Blame) -> Assessment:
@@ -41,7 +44,7 @@ def by_fallback(one: Assessment) -> Assessment:
 
 
 def twice_wrong(run_id: str, case_id: str) -> Assessment:
-    """One answer with two faults."""
+    """Return one answer with two faults."""
     kinds = (FailureKind.PII_DISCLOSURE, FailureKind.WRONG_FACT)
     return assessment(run_id, case_id, failed=kinds[0]).model_copy(update={"failure_kinds": kinds})
 
@@ -52,7 +55,7 @@ def answered(run_id: str, case_id: str, total_ms: float, *, repeat: int = 0) -> 
 
 
 def assessments_of(run_id: str) -> Sequence[Assessment]:
-    """Four cases, one of them asked twice, one without an answer through our fault, one ungraded."""
+    """Return four cases: one asked twice, one without an answer by the monitor's fault, and one ungraded."""
     return (
         assessment(run_id, "steady"),
         assessment(run_id, "steady", repeat=1),
@@ -139,7 +142,7 @@ def test_latency_is_of_the_run_s_own_answers(store):
 
 
 def test_money_is_added_once_per_grade(store):
-    """Five answers of the run have a judge's grade, at an eighth of a thousandth each."""
+    """Each cost is added once per grade of a judge, at $0.000125 a grade."""
     rows = store.query("select run_id, grader, judge_model, grades, cost_usd, usd_per_1000 from cost").rows
     judge, thousand = ("judge", "claude-haiku-5-5"), Decimal("0.1250")
     assert {row[0]: row[1:] for row in rows} == {
@@ -155,13 +158,13 @@ def test_metrics_stand_beside_their_targets_newest_first(store):
 
 
 def test_only_what_the_app_did_differently_is_flaky(store):
-    """``ours`` was answered once, and once we could not ask; ``steady`` was asked four times."""
+    """``ours``, with one answer and one fault of the monitor, is not flaky; ``steady`` was asked four times."""
     found = store.query("select case_id, asked, correct, failed, no_answer, last_run_id from flaky_cases").rows
     assert found == (("leaks", 2, 1, 1, 0, B),)
 
 
 def judged(run_id: str, case_id: str, *, plain: tuple[bool, ...], judge: bool) -> AssessmentRow:
-    """An answer that several plain graders and a judge gave a verdict on."""
+    """Return an answer with the verdicts of several rule-based graders and a judge."""
     wrong = FailureKind.WRONG_FACT
     plain_grades = tuple(
         Judged(

@@ -1,4 +1,4 @@
-"""SQL in any field of any row: every text is a value, whatever it says."""
+"""SQL in any field of any row is stored as text and never executed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ ROWS = (
 
 
 def leaves(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Where every text of a JSON value stands."""
+    """Yield the position of every text in a JSON value."""
     match value:
         case str():
             yield at
@@ -76,7 +76,7 @@ def leaves(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | i
 
 
 def put(value: Any, at: tuple[str | int, ...], text: str) -> Any:
-    """The same value with ``text`` at one place."""
+    """Return the value with ``text`` at one position."""
     if not at:
         return text
     copied = value.copy()
@@ -85,7 +85,7 @@ def put(value: Any, at: tuple[str | int, ...], text: str) -> Any:
 
 
 def poisoned(row: Any, text: str) -> tuple[Any, int]:
-    """``row`` with ``text`` in every field that takes any text, and how many those are."""
+    """Return ``row`` with ``text`` in every field that accepts any text, and the number of these fields."""
     value, fields = json.loads(row.model_dump_json()), 0
     for at in leaves(value):
         changed = put(value, at, text)
@@ -99,7 +99,7 @@ def poisoned(row: Any, text: str) -> tuple[Any, int]:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_f86_sql_in_any_field_is_bound_as_a_value(tmp_path, text):
-    """Results, assessments, reports, cases, deploys and traffic: all is loaded, nothing else happens, and it comes back."""
+    """Results, assessments, reports, cases, deploys and traffic are loaded and read back without other effects."""
     store = store_in(tmp_path)
     tables = {
         "results": 2,

@@ -122,7 +122,10 @@ def big_row() -> ResultRow:
 )
 @pytest.mark.whole_only
 def test_a_place_that_cannot_be_written_is_named_with_what_to_do(tmp_path, kind, advice):
-    """A real limit and a real lack of permission, in a process of its own; nothing half-written stays."""
+    """An unwritable folder or full disk is reported with the action, and no partial file stays.
+
+    The test uses a real limit and real permissions in a separate process.
+    """
     folder = tmp_path / "journal"
     folder.mkdir(mode=0o755)
     for each in (tmp_path, *tmp_path.parents):

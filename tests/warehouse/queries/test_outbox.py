@@ -11,7 +11,7 @@ from warehouse.queries.outbox import claim_alerts, record_receipt
 
 
 def open_once(incidents):
-    """Open the leak and say so, unless it is open already."""
+    """Open the leak and send a message, unless the incident is open already."""
     leak = incident()
     if leak.fingerprint in incidents:
         return OutboxDecision()
@@ -71,7 +71,7 @@ def unsent(store):
 
 
 def test_decisions_from_before_a_kill_are_known_to_the_next_process(tmp_path):
-    """The journal has the decision, the file does not: as after a kill between the two."""
+    """A decision that a kill left in the journal only is known to the next process."""
     decider = store_in(tmp_path)
     decide(decider, decider.journal, "helpdesk", open_once, wait_s=1)
     decider.database.file.unlink()
@@ -113,7 +113,10 @@ def test_a_message_is_one_worker_s_to_send_until_its_lease_ends(tmp_path):
 
 
 def test_a_message_claimed_before_says_so(tmp_path):
-    """It may have arrived although there is no receipt: the next sender looks for it first."""
+    """A message that was claimed before is marked, because it may have arrived without a receipt.
+
+    The next sender checks first whether the message exists.
+    """
     clock = SteppingClock()
     store = store_in(tmp_path, clock=clock)
     decide(store, store.journal, "helpdesk", open_once, wait_s=1)

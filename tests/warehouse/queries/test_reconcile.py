@@ -1,4 +1,4 @@
-"""The guard's entries, people's words on them, and the nights meet in the same time, each counted once."""
+"""Log entries of the guard, human labels and nights of the same time are matched, and each counts once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DAY_BEFORE = NOON - timedelta(days=1)
 
 
 def at(minutes: float):
-    """Within the night that ended at noon."""
+    """Return a time within the night that ended at noon."""
     return NOON - timedelta(hours=6) + timedelta(minutes=minutes)
 
 
@@ -100,7 +100,7 @@ def talk(
     probability: float = 0.5,
     stratum: str = "rest",
 ) -> list[JournalRow]:
-    """A conversation with what a judge said of each of its replies; not sampled without any."""
+    """Return a conversation with a judge's verdict on each reply; without a verdict, it was not sampled."""
     turns = tuple(Turn(user_text=asked, reply_text=replied) for _ in facts)
     sampled = None
     if turns:
@@ -158,7 +158,10 @@ def store(tmp_path) -> Store:
 
 
 def test_entries_are_labelled_by_their_incidents_fingerprint(store):
-    """Right: said so, found wrong under review, or drafted as a case. Who contradict each other tell nothing."""
+    """An entry is labelled by the incident with its fingerprint: right, wrong after a review, or drafted as a case.
+
+    Contradicting labels give no label.
+    """
     keep(store, *(entry(number) for number in range(1, 8)))
     keep(
         store,
@@ -236,7 +239,7 @@ def test_nights_without_a_judge_tell_nothing(store):
 
 
 def test_a_reply_that_was_held_back_was_not_served(store):
-    """The very reply is stored: both looked at it, and it does not count as bad and served."""
+    """If the stored reply is the blocked one, both detectors saw it, and it does not count as bad and served."""
     keep(store, *talk("a", Finding.NO, asked=" is CATARACT  covered?", replied=BLOCKED), entry(1, 1.5), night())
     found = counted(store)
     assert (found.overlap.matched, found.overlap.same_reply, found.overlap.both) == (1, 1, 1)
@@ -268,7 +271,7 @@ def test_an_entry_meets_the_same_words_within_two_minutes(store, minutes, asked,
 
 
 def test_each_meets_the_nearest_and_only_one(store):
-    """Two entries, two conversations with the same words: the nearest pair first, none twice."""
+    """Two entries and two conversations with the same words are matched by the nearest time, each once."""
     keep(
         store,
         *talk("near", Finding.NO, minutes=0, asked=ASKED, replied=BLOCKED, probability=0.1),

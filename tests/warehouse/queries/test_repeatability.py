@@ -1,4 +1,4 @@
-"""Which recorded repeats count: same target, build, graders and wording of the case; sessions that are not void."""
+"""A repeat counts if target, build, graders and wording of the case are the same and its session is not void."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCOPE = RepeatScope("helpdesk", Environment.STAGING, SUITE_SHA, BY, NOON - timed
 
 
 def store_with(folder, *rows):
-    """A warehouse with the suite's cases and these rows."""
+    """Return a warehouse with the suite's cases and these rows."""
     store = store_in(folder)
     known: Suite = suite(3)
     cases = [CaseRow(row=SuiteCase(suite_sha256=SUITE_SHA, suite_name="gold", case=case)) for case in known.cases]
@@ -37,14 +37,17 @@ def store_with(folder, *rows):
 
 
 def run(run_id: str, *, hours: float, graders=GRADERS, **changes):
-    """A run of one case, as rows."""
+    """Return the rows of a run with one case."""
     snapshot = RunSnapshot(suite_sha256=SUITE_SHA, cases=3, graders=graders, settings=SETTINGS)
     report = run_report(run_id, hours=hours).model_copy(update={"snapshot": snapshot} | changes)
     return [AssessmentRow(row=assessment(run_id, "case-0")), RunRow(row=report)]
 
 
 def test_a_session_is_loaded_once_and_its_pairs_come_back(tmp_path):
-    """The latest version of a session stands, with the figures; a rebuild gives the same, and a check finds no fault."""
+    """The latest version of a session is used with its figures, also after a rebuild.
+
+    A check finds no fault.
+    """
     first = session()
     store = store_with(tmp_path, RepeatabilityRow(row=first))
     later = first.model_copy(update={"stopped": "the limit was reached"})
@@ -61,7 +64,7 @@ def test_a_session_is_loaded_once_and_its_pairs_come_back(tmp_path):
 
 
 def test_sessions_are_in_no_score_trend_or_list_of_runs(tmp_path):
-    """What is asked twice stands in its own table and view alone."""
+    """Repeated askings are only in their own table and view."""
     store = store_with(tmp_path, RepeatabilityRow(row=session()))
     for view in ("runs", "assessments", "grades", "run_summary", "score_trend", "failures_by_kind", "flaky_cases"):
         assert store.query(f"select count(*) from {view}").rows == ((0,),), view
@@ -81,13 +84,16 @@ def test_sessions_are_in_no_score_trend_or_list_of_runs(tmp_path):
     ],
 )
 def test_different_items_do_not_count(tmp_path, changes):
-    """Other graders, target, environment, a time long gone, a case that the suite has not, or has otherwise."""
+    """Repeats do not count with other graders, target or environment, if too old, or if the case changed.
+
+    A case that is no longer in the suite does not count either.
+    """
     store = store_with(tmp_path, RepeatabilityRow(row=session(**changes)))
     assert load_recorded_repeats(store, SCOPE).of_sessions == ()
 
 
 def test_pairs_across_a_deploy_are_void_and_counted_as_such(tmp_path):
-    """A void session is known and its pairs are not used, nor taken for a case's turn."""
+    """The pairs of a void session are counted as void, not used, and do not replace a further repeat of the case."""
     store = store_with(tmp_path, RepeatabilityRow(row=session(void="a deploy came in between")))
     found = load_recorded_repeats(store, SCOPE)
     assert (found.of_sessions, found.sessions, found.void_sessions) == ((), 0, 1)
@@ -95,7 +101,10 @@ def test_pairs_across_a_deploy_are_void_and_counted_as_such(tmp_path):
 
 
 def test_runs_on_one_commit_are_repeats_for_free(tmp_path):
-    """Two runs of one commit by the same graders are a pair; one of other graders, or stopped, or of another, is none."""
+    """Two complete runs of one commit with the same graders are a pair.
+
+    A run with other graders, of another commit, or that was stopped, is not.
+    """
     rows = [
         *run("run-1", hours=1),
         *run("run-2", hours=2),
@@ -114,7 +123,7 @@ def test_runs_on_one_commit_are_repeats_for_free(tmp_path):
 
 
 def test_a_session_of_another_form_is_named(tmp_path):
-    """What cannot be read says so, and where its pairs still are."""
+    """A session in another format is reported, with the place where its pairs still are."""
     store = store_with(tmp_path, RepeatabilityRow(row=session()))
     with store.database.open_for_writing(1) as connection:
         connection.execute("update repeatability_runs set record = json_merge_patch(record, '{\"sampled\": -1}')")

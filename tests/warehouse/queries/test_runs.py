@@ -1,4 +1,4 @@
-"""The baseline is the last accepted run that compares; else the last accepted one, for the gate to say why not."""
+"""The baseline is the last accepted comparable run, else the last accepted run, so that the gate can say why not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def judged_by(*lineages: JudgeLineage) -> Judging:
 
 
 def store_with(folder, *runs):
-    """Runs as (id, what is different about it), one an hour."""
+    """Return a store with runs as (id, changes), one an hour."""
     store = store_in(folder)
     for hours, (run_id, changes) in enumerate(runs):
         report = run_report(run_id, hours=hours).model_copy(update={"verdict": Verdict.PASS} | changes)
@@ -125,7 +125,7 @@ FAILED = FailureKind.WRONG_FACT
 
 
 def test_cases_failing_since_the_last_pass_were_right_in_it(tmp_path):
-    """Cases of the newest failed run, with their kinds, that the last PASS before it had right, worst first."""
+    """Cases of the newest failed run that the last PASS answered correctly are returned, highest severity first."""
     store = store_in(tmp_path)
     runs = [
         ("passed", Verdict.PASS, "aaa", {"case-1": None, "case-2": None, "case-3": FAILED}),
@@ -153,7 +153,7 @@ def test_cases_failing_since_the_last_pass_were_right_in_it(tmp_path):
 
 
 def test_without_a_pass_before_it_all_that_failed_counts(tmp_path):
-    """A target that never passed has no last PASS: every failed case of its newest failed run is given."""
+    """If a target never passed, every failed case of its newest failed run is returned."""
     store = store_in(tmp_path)
     report = run_report("failed").model_copy(update={"verdict": Verdict.FAIL})
     cases = [assessment("failed", f"case-{n}", failed=FAILED if n else None) for n in range(3)]

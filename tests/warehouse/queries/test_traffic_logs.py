@@ -1,4 +1,4 @@
-"""Stored rows of a followed log: each line once, the cursor with what was read, nothing alerted twice."""
+"""Rows of a followed log are stored once, the cursor is stored with the lines, and no line is alerted twice."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_line_that_two_readers_read_is_there_once(tmp_path):
 
 
 def test_a_line_of_an_earlier_load_is_there_once_and_the_new_ones_beside_it_too(tmp_path):
-    """A poll that was killed before its cursor was known reads again what another load has already."""
+    """A poll after a kill reads again lines that another load has stored already; each line exists once."""
     store = store_in(tmp_path)
     store.journal.append([logged(1, text="first"), cursor(1, 10)], run_id=None)
     store.load_pending(1)
@@ -95,7 +95,7 @@ def test_entries_come_back_as_they_were(tmp_path):
 
 
 def test_an_entry_that_was_read_as_it_came_was_not_written_after_that_nor_long_before(tmp_path):
-    """History may be as old as it says."""
+    """The time of an entry that is read live is limited to its reading time; a historic entry may have any age."""
     store = store_in(tmp_path)
     ten_days = 10 * 24 * 60
     rows = [logged(90), logged(-ten_days), logged(-ten_days - 1, tell=False)]

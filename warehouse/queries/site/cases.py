@@ -1,7 +1,7 @@
 """Cases across the newest runs of a target: their outcomes, flips, flakiness and history.
 
-A flip is a case that was right in one run and wrong in the next run that graded it, or the reverse. This module
-does not read grades.
+A flip is a case that was correct in one run and wrong in the next run that graded it, or the reverse. The queries
+in this module do not read grades.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from warehouse.database.store import Store
 
 
 class CaseCourse(StrEnum):
-    """How the outcome of a case developed over the shown runs. The most urgent course comes first."""
+    """The development of a case's outcome over the shown runs. The most urgent course comes first."""
 
     BROKE = "broke"
-    """Right at first, then wrong in all later runs. The first wrong run is the change point."""
+    """Correct at first, then wrong in all later runs. The first wrong run is the change point."""
     FAILING = "failing"
     UNSTEADY = "unsteady"
     """Changed more than once, each time with another deploy or suite."""
     FIXED = "fixed"
-    """Wrong at first, then right in all later runs."""
+    """Wrong at first, then correct in all later runs."""
     FLAKY = "flaky"
-    """Changed more than once with the same suite and commit, or was right and wrong within one run."""
+    """Changed more than once with the same suite and commit, or was both correct and wrong within one run."""
     UNGRADED = "ungraded"
     RIGHT = "right"
 
 
 class GridRun(Record):
-    """A run as a column of the grid. ``place`` counts from 1, the newest run.
+    """A run as a column of the grid. ``place`` is 1 for the newest run.
 
-    ``new_suite`` is true if the preceding run asked another suite.
+    ``new_suite`` is true if the preceding run used another suite.
     """
 
     place: int
@@ -48,7 +48,7 @@ class GridRun(Record):
 
 
 class GridCell(Record):
-    """The outcome of a case in the run at ``place``. A run that did not ask the case has no cell."""
+    """The outcome of a case in the run at ``place``. If a run did not ask the case, there is no cell."""
 
     place: int
     outcome: CaseOutcome
@@ -69,7 +69,7 @@ class GridRow(Record):
 
 
 class GridFilter(Record):
-    """Which cases and runs to show. ``None`` selects all. ``runs`` is the number of newest runs."""
+    """The cases and runs to show. ``None`` selects all. ``runs`` is the number of newest runs."""
 
     target: str
     suite: str | None = None
@@ -91,7 +91,7 @@ class GridOptions(Record):
 class CaseAnswer(Record):
     """One answer in the history of a case: its outcome and text, or the reason for a missing answer.
 
-    ``flipped`` is true if the outcome differs from that in the preceding run that graded the case.
+    ``flipped`` is true if the outcome differs from the outcome in the preceding run that graded the case.
     """
 
     run_id: str
@@ -113,7 +113,7 @@ class CaseAnswer(Record):
 
 # Shares its fields with GoldCase because a case of an old suite may break the rules of today.
 class CaseText(Record):
-    """A case as it is in its newest suite."""
+    """A case as stored in the newest suite that contains it."""
 
     turns: tuple[str, ...]
     gold: str
@@ -188,7 +188,7 @@ def list_grid_runs(store: Store, wanted: GridFilter) -> tuple[GridRun, ...]:
 def load_grid_page(
     store: Store, wanted: GridFilter, *, rows: int, offset: int
 ) -> tuple[tuple[GridRow, ...], dict[str, int]]:
-    """Load one page of cases with their cells, most urgent first. Also return the number of all cases by course."""
+    """Load one page of cases with their cells, most urgent first, and the number of all cases in each course."""
     asked = wanted.model_dump()
     table = store.query(
         f"{_GRID}, counts as (select course, count(*) as cases from wanted group by course)"  # noqa: S608 - ours
@@ -217,7 +217,10 @@ def load_grid_filter_values(store: Store, wanted: GridFilter) -> GridOptions:
 def list_case_answers(
     store: Store, target: str, case_id: str, outcome: str | None, *, rows: int, offset: int
 ) -> tuple[tuple[CaseAnswer, ...], int]:
-    """List one page of a case's answers, newest first. Also return the number of answers that match the filters."""
+    """List one page of answers to a case, newest first.
+
+    Also return the number of answers that match the filters.
+    """
     table = store.query(
         "with history as ("  # noqa: S608 - ours
         "  select a.*, r.finished_at, r.verdict, r.commit, r.suite_sha256,"
@@ -243,7 +246,7 @@ def list_case_answers(
 
 
 def load_case_text(store: Store, suite_sha256: str, case_id: str) -> CaseText | None:
-    """Load a case of a stored suite, or ``None`` if there is no such case."""
+    """Load a case of a stored suite. Returns ``None`` if there is no such case."""
     table = store.query(
         "select turns, gold, expected_refusal, severity, type, language from cases"
         " where suite_sha256 = $suite and case_id = $case",

@@ -1,7 +1,7 @@
-"""Compare two runs case by case: cases that are right in only one of them, and the runs' settings.
+"""Queries that compare two runs case by case: cases that are correct in only one run, and the runs' settings.
 
-A case is compared if both runs graded it and it is the same case in both suites. A case that was asked several
-times is right if it was right each time. A missing answer counts as wrong if the application caused it.
+A case is compared if both runs graded it and if it is identical in both suites. A case that was asked several times
+is correct if all its answers were correct. A missing answer counts as wrong if the application caused it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class CasePair(Record):
 
 
 class PairCounts(Record):
-    """Counts of cases that cannot be compared.
+    """Numbers of cases that cannot be compared.
 
     These cases were asked in only one run, were left ungraded in one run, or are different in the two suites.
     """
@@ -112,7 +112,7 @@ _IS_PAIR = "same_case and before is not null and now is not null"
 
 
 def load_run_to_compare(store: Store, run_id: str) -> RunSide | None:
-    """Load the settings and scores of a run, or ``None`` if there is no such run."""
+    """Load the settings and scores of a run. Returns ``None`` if there is no such run."""
     table = store.query(_SIDE, {"run": run_id})
     if not table.rows:
         return None
@@ -142,7 +142,7 @@ def find_previous_run_of_same_suite(store: Store, run_id: str) -> str | None:
 
 
 def load_case_pairs(store: Store, before: str, now: str) -> tuple[tuple[CasePair, ...], PairCounts]:
-    """Load all cases that both runs graded, and the counts of the other cases."""
+    """Load all cases that both runs graded, and the numbers of cases that cannot be compared."""
     runs = {"before": before, "now": now}
     table = store.query(
         f"{_PAIRS} select case_id, severity, cluster, before, now from pairs where {_IS_PAIR} order by case_id",  # noqa: S608 - ours
@@ -163,10 +163,10 @@ def load_case_pairs(store: Store, before: str, now: str) -> tuple[tuple[CasePair
 def load_flips_page(
     store: Store, before: str, now: str, *, broke: bool | None, rows: int, offset: int
 ) -> tuple[tuple[FlippedAnswer, ...], int]:
-    """Load one page of the cases with different outcomes in the two runs, and count all of them.
+    """Load one page of the cases with different outcomes in the two runs, and the number of all such cases.
 
-    Cases that broke come first, then the most severe. If ``broke`` is true, only cases that broke are loaded. If it
-    is false, only cases that were fixed are loaded.
+    Cases that broke come first, then the most severe cases. If ``broke`` is true, only cases that broke are loaded.
+    If ``broke`` is false, only cases that were fixed are loaded.
     """
     asked: Mapping[str, Parameter] = {"before": before, "now": now, "broke": broke, "rows": rows, "offset": offset}
     table = store.query(

@@ -1,4 +1,4 @@
-"""The entries of the application's own hallucination log, as a page shows them."""
+"""The entries of the application's own hallucination log, as a page of the site shows them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from warehouse.database.store import Store
 
 # Shares its fields with BlockedReply because its columns are flat, with the state of the incident.
 class LogEntryShown(Record):
-    """An entry of a hallucination log, with the state of its incident. A value that the log lacks is ``None``."""
+    """An entry of a hallucination log, with the state of its incident.
+
+    A value is ``None`` if the log does not contain it.
+    """
 
     target: str
     fingerprint: str

@@ -1,4 +1,4 @@
-"""Incidents as pages show them, and the links of a page about one incident."""
+"""Incidents as the site's pages show them, and the links of a page about one incident."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class IncidentRowShown(Record):
 
 
 class IncidentFilter(Record):
-    """Which incidents to show. ``None`` selects all. ``unresolved`` hides resolved incidents."""
+    """The incidents to show. ``None`` selects all. ``unresolved`` hides resolved incidents."""
 
     target: str | None = None
     state: str | None = None
@@ -49,7 +49,7 @@ _WORST_FIRST = "order by state = 'resolved', severity desc, last_seen_at desc, f
 def load_incidents_page(
     store: Store, wanted: IncidentFilter, *, rows: int, offset: int
 ) -> tuple[tuple[IncidentRowShown, ...], int]:
-    """Load one page of incidents, unresolved and worst ones first.
+    """Load one page of incidents. Unresolved incidents come first, then the most severe.
 
     Also return the number of all matching incidents.
     """
@@ -66,7 +66,7 @@ def load_incidents_page(
 
 
 def find_incident(store: Store, fingerprint: str) -> Incident | None:
-    """Find the current state of an incident, or ``None`` if no incident has this fingerprint."""
+    """Find the current state of an incident. Returns ``None`` if no incident has this fingerprint."""
     table = store.query("select record from incidents where fingerprint = $key", {"key": fingerprint})
     return Incident.model_validate_json(str(table.rows[0][0])) if table.rows else None
 
@@ -77,7 +77,7 @@ def list_incident_targets(store: Store) -> tuple[str, ...]:
 
 
 def select_stored_runs(store: Store, run_ids: Iterable[str]) -> frozenset[str]:
-    """Select those of ``run_ids`` that are in the warehouse. Only these runs have a page."""
+    """Select the runs of ``run_ids`` that are in the warehouse. Only these runs have a page."""
     table = store.query(
         "select run_id from runs where list_contains(string_split($runs, ','), run_id)",
         {"runs": ",".join(sorted(set(run_ids)))},

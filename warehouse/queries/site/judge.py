@@ -12,11 +12,11 @@ from monitors.records.runs import Judging
 from warehouse.database.store import Store
 
 RUNS_COUNTED = 30
-"""How many of the newest runs and nightly runs are counted. Older grades are ignored."""
+"""The number of newest runs and nightly runs that are counted. Older grades are ignored."""
 
 
 class JudgingRow(Record):
-    """A run or nightly run, and how its answers were judged. ``judging`` is ``None`` if this was not recorded."""
+    """A run or nightly run, and how its answers were judged. ``judging`` is ``None`` if no judging was recorded."""
 
     run_id: str
     target: str
@@ -25,17 +25,17 @@ class JudgingRow(Record):
     judging: Judging | None
 
     def with_judging(self, judging: Judging | None) -> Self:
-        """Return the row with the judging as a page shows it."""
+        """Return a copy of the row with ``judging`` in the form that a page shows."""
         return self.model_copy(update={"judging": judging})
 
 
 class JudgeCounts(Record):
     """A judge's verdicts on one aspect of a target's answers.
 
-    - ``both_graded`` counts the answers that rule-based graders graded, too.
-    - ``agreed`` counts the answers with the same verdict of the judge and the rules.
-    - ``too_mild`` counts the answers that the judge passed and the rules failed.
-    - ``too_strict`` counts the answers that the judge failed and the rules passed.
+    - ``both_graded`` is the number of answers that both the judge and rule-based graders graded.
+    - ``agreed`` is the number of answers with the same verdict from the judge and the rules.
+    - ``too_mild`` is the number of answers that the judge passed and the rules failed.
+    - ``too_strict`` is the number of answers that the judge failed and the rules passed.
     """
 
     verdicts: VerdictCount
@@ -62,7 +62,10 @@ _JUDGED = (
 def load_judging_page(
     store: Store, target: str | None, *, rows: int, offset: int
 ) -> tuple[tuple[JudgingRow, ...], int]:
-    """Load one page of the judging of runs and nightly runs, newest first. Also return the number of all rows."""
+    """Load one page of judging results of runs and nightly runs, newest first.
+
+    Also return the number of all rows.
+    """
     table = store.query(
         f"{_RUNS}, page as ("  # noqa: S608 - ours
         "  from newest order by finished_at desc, run_id desc limit $rows offset $offset)"

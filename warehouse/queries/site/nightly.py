@@ -1,4 +1,4 @@
-"""Nightly runs of live traffic: a list of them, one report, and examples of each kind of failure."""
+"""Queries for nightly runs of live traffic: a list, one report, and examples of each failure kind."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class NightlyFigures(Record):
 class NightlyRow(NightlyFigures):
     """A nightly run in a list.
 
-    A rate is ``None`` if too few conversations were graded. ``drift`` is ``None`` if drift was not tested.
+    A rate is ``None`` if too few conversations were graded. ``drift`` is ``None`` if the run did not test for
+    drift.
     """
 
     conversations: int
@@ -44,7 +45,7 @@ class NightlyRow(NightlyFigures):
 
 
 class FailureExample(Record):
-    """A sampled conversation with this kind of failure: its question, its answer and the reason for the failure."""
+    """A sampled conversation with a given failure kind: its question, its answer and the reason for the failure."""
 
     kind: FailureKind
     case_id: str
@@ -75,13 +76,13 @@ def load_nightly_runs_page(
 
 
 def load_nightly_report(store: Store, run_id: str) -> NightlyReport | None:
-    """Load the report of a nightly run, or ``None`` if no nightly run has this id."""
+    """Load the report of a nightly run. Returns ``None`` if no nightly run has this id."""
     table = store.query("select record from nightly_runs where run_id = $run", {"run": run_id})
     return NightlyReport.model_validate_json(str(table.rows[0][0])) if table.rows else None
 
 
 def list_failure_examples(store: Store, run_id: str, *, each: int) -> tuple[FailureExample, ...]:
-    """List up to ``each`` conversations for each kind of failure, most severe first."""
+    """List up to ``each`` conversations for each failure kind, most severe first."""
     table = store.query(
         "with failures as ("
         "  select unnest(failure_kinds) as kind, case_id, repeat, severity, reason from assessments"

@@ -39,7 +39,7 @@ class NightlyPoint(NightlyFigures):
 
 
 class OpenIncidents(Record):
-    """The number of a target's unresolved incidents of one severity."""
+    """The number of a target's unresolved incidents with one severity."""
 
     target: str
     severity: int
@@ -50,7 +50,7 @@ class OpenIncidents(Record):
 
 
 class LastEntry(Record):
-    """The newest entry of a target's hallucination log, and the number of entries since the given time."""
+    """The newest entry of a target's hallucination log, and the number of entries since a given time."""
 
     target: str
     logged_at: UtcTime
@@ -92,7 +92,7 @@ def list_last_nightly_runs_of_each_target(store: Store, *, most: int = DEFAULT_P
 
 
 def count_open_incidents_by_severity(store: Store) -> tuple[OpenIncidents, ...]:
-    """Count unresolved incidents by target and severity, worst first."""
+    """Count unresolved incidents by target and severity, most severe first."""
     table = store.query(
         "select target, severity, count(*) filter (where state = 'open'),"
         " count(*) filter (where state = 'acknowledged'), count(*) filter (where kind = 'monitor_fault'),"
@@ -105,7 +105,7 @@ def count_open_incidents_by_severity(store: Store) -> tuple[OpenIncidents, ...]:
 
 
 def list_last_log_entries(store: Store, since: datetime) -> tuple[LastEntry, ...]:
-    """List each target's newest log entry, and the number of its entries since ``since``."""
+    """List each target's newest log entry, and the number of its log entries since ``since``."""
     table = store.query(
         "select target, max(coalesce(logged_at, read_at)),"
         " count(*) filter (where coalesce(logged_at, read_at) >= $since::timestamptz)"
@@ -118,7 +118,7 @@ def list_last_log_entries(store: Store, since: datetime) -> tuple[LastEntry, ...
 
 
 class UnsentAlerts(Record):
-    """The number of unsent messages: of all, of those with severity 3, and of those that Slack refused.
+    """Numbers of messages: unsent, unsent with severity 3, and refused by Slack.
 
     ``oldest_at`` is the time of the oldest unsent message.
     """
@@ -140,17 +140,17 @@ def count_unsent_alerts(store: Store, *, refused_since: datetime) -> UnsentAlert
 
 
 class WaitingSegments(Record):
-    """Segments of the journal that the warehouse has not loaded: their number, and the time of the oldest."""
+    """Journal segments that the warehouse has not loaded: their number, and the time of the oldest segment."""
 
     count: int
     oldest_at: UtcTime | None
 
 
 def count_waiting_segments(store: Store, *, except_runs: Collection[str] = ()) -> WaitingSegments:
-    """Count the segments that are not loaded, without those of the runs ``except_runs``.
+    """Count the segments that are not loaded. Segments of the runs in ``except_runs`` are not counted.
 
-    Too slow for a page, because this reads the names of all segments. Raises `WarehouseUnwritable` if the journal
-    cannot be reached.
+    This is too slow for a page, because it reads the names of all segments. Raises `WarehouseUnwritable` if the
+    journal cannot be reached.
     """
     names = [name for name in store.journal.segments.list_segments() if name.partition("/")[0] not in except_runs]
     loaded = {str(row[0]) for row in store.query("select id from segments").rows}

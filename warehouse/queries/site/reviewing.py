@@ -1,4 +1,4 @@
-"""How much people and judges agree, for the review queue, and whether there are new answers to sample."""
+"""Queries for the review queue: agreement of people with judges, and whether there are answers to sample."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warehouse.database.store import Store
 
 
 class Agreement(Record):
-    """Two counts: of answers that people and a judge both graded, and of reports that both rated."""
+    """Two numbers: answers that both people and a judge graded, and reports that both people and a judge rated."""
 
     both_graded: int
     agreed: int
@@ -22,7 +22,7 @@ class Agreement(Record):
 
 
 class PeopleVerdict(NamedTuple):
-    """The verdict on which all people who reviewed an answer agree."""
+    """The common verdict of all people who reviewed an answer."""
 
     answer_id: AnswerId
     target: str
@@ -39,9 +39,10 @@ class JudgedAnswer(NamedTuple):
 
 
 def list_people_verdicts(store: Store) -> tuple[PeopleVerdict, ...]:
-    """List people's verdicts on answers. An answer is not listed if people disagree about it.
+    """List people's verdicts on answers. An answer is skipped if people disagree about it.
 
-    This gives the verdicts of the view `reviewed_answers` faster, because it does not read the grades.
+    The verdicts are the same as those of the view `reviewed_answers`. This query is faster, because it does not
+    read the grades.
     """
     table = store.query(
         "select run_id, case_id, repeat, any_value(target), bool_and(answer = 'right'), max(inclusion_probability)"
@@ -54,7 +55,7 @@ def list_people_verdicts(store: Store) -> tuple[PeopleVerdict, ...]:
 
 
 def list_judge_verdicts(store: Store, wanted: Sequence[AnswerId]) -> tuple[JudgedAnswer, ...]:
-    """List the judges' verdicts on the facts of these answers."""
+    """List the judges' verdicts on the facts of the answers in ``wanted``."""
     table = store.query(
         "select run_id, case_id, repeat, judge_model, judge_prompt_sha256, rubric_version, passed from grades"
         " join (select unnest(from_json($wanted::json, $shape), recursive := true)) using (run_id, case_id, repeat)"
@@ -79,7 +80,7 @@ def _build_lineage(row: Sequence[object]) -> JudgeLineage:
 
 
 def count_ratings(store: Store, target: str | None) -> tuple[int, int]:
-    """Count the reports that both people and judges rated, and how many ratings agree.
+    """Count the reports that both people and judges rated, and the reports with equal ratings.
 
     ``target`` selects one target.
     """
@@ -93,6 +94,6 @@ def count_ratings(store: Store, target: str | None) -> tuple[int, int]:
 
 
 def count_finished_runs(store: Store) -> int:
-    """Count the runs and nightly runs. While this number stays the same, there are no new answers to sample."""
+    """Count the runs and nightly runs. While this number does not change, there are no new answers to sample."""
     table = store.query("select (select count(*) from runs) + (select count(*) from nightly_runs)")
     return int(str(table.rows[0][0]))

@@ -1,4 +1,4 @@
-"""Runs as pages show them, and the cases of one run, one page at a time."""
+"""Runs as the site's pages show them, and the cases of one run, one page at a time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ListedRun(RunHead):
 
 
 class RunFilter(Record):
-    """Which runs to show. ``None`` selects all. ``commit`` is the beginning of a commit hash."""
+    """The runs to show. ``None`` selects all. ``commit`` is the beginning of a commit hash."""
 
     target: str | None = None
     verdict: str | None = None
@@ -111,7 +111,7 @@ def load_runs_page(store: Store, wanted: RunFilter, *, rows: int, offset: int) -
 
 
 def select_finished_runs(store: Store, run_ids: Sequence[str]) -> frozenset[str]:
-    """Select those of ``run_ids`` that have a report in the warehouse."""
+    """Select the runs of ``run_ids`` that have a report in the warehouse."""
     table = store.query(
         "select run_id from runs where list_contains(from_json($runs::json, '[\"VARCHAR\"]'), run_id)",
         {"runs": json.dumps(list(run_ids))},
@@ -136,9 +136,9 @@ def count_outcomes(store: Store, run_id: str) -> dict[str, int]:
 def load_cases_page(
     store: Store, run_id: str, outcome: str | None, *, rows: int, offset: int
 ) -> tuple[tuple[ListedCase, ...], int]:
-    """Load one page of a run's cases, worst first. ``outcome`` selects one outcome.
+    """Load one page of a run's cases, most severe first. ``outcome`` selects one outcome.
 
-    Also return the number of cases.
+    Also return the number of cases that match.
     """
     wanted = {"run": run_id, "outcome": outcome}
     total = store.query(f"select count(*) from assessments a {_CASES}", wanted).rows[0][0]  # noqa: S608 - ours

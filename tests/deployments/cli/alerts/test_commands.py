@@ -1,4 +1,4 @@
-"""``lookout alerts``: what you see and decide in a terminal holds for the next run."""
+"""``lookout alerts``: decisions that a user makes in a terminal apply to the next run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def slack():
 
 
 class Place:
-    """A data folder with two open incidents, and the commands over it."""
+    """A data folder with two open incidents, and the commands that use it."""
 
     def __init__(self, folder, slack):
         self.folder = folder
@@ -65,7 +65,7 @@ class Place:
 
 
 def test_the_former_option_for_a_name_is_refused_with_the_present_one(tmp_path):
-    """In both groups of commands that had it."""
+    """Both command groups that had the option ``--by`` suggest ``--as`` instead."""
     for words in (("alerts", "ack", "LK-KWJXK4PA", "--by", "asha"), ("review", "--by", "asha")):
         done = run_in_process(*words, cwd=tmp_path, env={"COLUMNS": "100"})
         assert done.returncode == ExitCode.USAGE
@@ -113,7 +113,7 @@ def test_the_id_of_a_message_means_all_that_it_shows(place):
 
 
 def message_ids(place):
-    """The ids of all messages about what the list shows."""
+    """Return the ids of all messages about the listed incidents."""
     histories = [place.rows("show", row["fingerprint"]) for row in place.rows("list")]
     return {message["alert_id"] for (history,) in histories for message in history["messages"]}
 
@@ -183,7 +183,7 @@ def test_a_silence_without_an_end_or_a_matcher_is_refused(place):
 
 
 def test_a_recurring_silence_mutes_within_its_periods(place):
-    """In the week of the clock change in Berlin, whose window of two hours has one."""
+    """A recurring silence of two hours is correct in the week of the clock change in Berlin."""
     place.clock.at = datetime(2027, 3, 22, 12, tzinfo=UTC)
     words = ("--target", "demo", "--every", "every Sunday 02:00–04:00", "--zone", "Europe/Berlin")
     with time_machine.travel(place.clock.at):
@@ -208,7 +208,7 @@ def test_a_recurring_silence_mutes_within_its_periods(place):
 
 
 def test_a_silence_begins_at_the_chosen_time(place):
-    """22:00 in Berlin is 21:00 UTC in March, and the next one after 22:30 is tomorrow's."""
+    """22:00 in Berlin is 21:00 UTC in March. After 22:30, the next 22:00 is on the following day."""
     with time_machine.travel(datetime(2027, 3, 22, 12, tzinfo=UTC)):
         place.run(
             "silence",
@@ -274,7 +274,7 @@ def test_an_unknown_id_is_an_error_that_repeats_it(place):
 
 @pytest.mark.parametrize("user", [None, " "])
 def test_without_a_user_name_no_decision_is_stored(place, user):
-    """A service has no USER."""
+    """A decision needs a user name, because a service has no USER variable."""
     incident = place.id_of("limit-3")
     silence = ("silence", "--reason", "because", "--for", "4h", "--case", "limit-3")
     for words in (("ack", incident), ("resolve", incident), silence, ("unsilence", "S-1")):

@@ -1,4 +1,4 @@
-"""What `lookout doctor` prints and checks: lines that can be pasted, faults with what to do, exit codes."""
+"""`lookout doctor`: printed lines that can be pasted, faults with advice, exit codes."""
 
 from __future__ import annotations
 
@@ -123,14 +123,14 @@ def test_the_exit_code_says_whose_fault_it_is(error: AnswerTimeout | None, code:
 
 @pytest.fixture(scope="module")
 def pages() -> Iterator[str]:
-    """Pages to look at."""
+    """Serve pages for the doctor to check."""
     with Zoo() as server:
         yield server.address
         server.shutdown()
 
 
 def config(folder: Path, url: str, **tables: str) -> Path:
-    """A configuration with one target, its data beside it."""
+    """Write a configuration with one target and a data folder next to it."""
     (folder / "suite.jsonl").touch()
     path = folder / "lookout.toml"
     rest = "\n".join(f"[{name}]\n{line}" for name, line in tables.items())
@@ -139,7 +139,7 @@ def config(folder: Path, url: str, **tables: str) -> Path:
 
 
 def checked(path: Path, *, now: datetime | None = None, **environment: str) -> dict[str, HealthCheck]:
-    """All checks but the browser's start, by name."""
+    """Return all checks by name, without a start of the browser."""
     missing = {"CHROMIUM_PATH": "/nowhere/chromium"}
     found = run_checks(path, environment=missing | environment, now=now or datetime.now(UTC), send_alerts=False)
     return {check.name: check for check in found}
@@ -208,7 +208,7 @@ def test_the_command_looks_at_a_page(pages: str, tmp_path: Path, page: str, code
 @pytest.mark.browser
 @pytest.mark.whole_only
 def test_a_bot_without_small_talk_is_asked_what_its_page_suggests(pages: str, tmp_path: Path) -> None:
-    """What the doctor proposes was tried before, and what stands beside the answers is shown."""
+    """The doctor tries a probe before it proposes it, and shows the text next to the answers."""
     words = ("doctor", f"{pages}/fallback.html", "--json")
     done = fork_server.run(*words, cwd=tmp_path, env=os.environ | fork_server.WARM)
     look = json.loads(done.stdout)

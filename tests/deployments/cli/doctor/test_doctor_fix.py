@@ -1,4 +1,4 @@
-"""`lookout doctor --fix` the whole way: the real command in an empty home, a real download, a real warehouse."""
+"""`lookout doctor --fix` end to end: the real command in an empty home, a real download, a real warehouse."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ TOML = 'data_folder = "data"\n[targets.bot]\nurl = "http://127.0.0.1:9/"\nsuite 
 
 
 class Downloads(ThreadedServer):
-    """Where Playwright finds its browser: an archive whose program starts the one that this machine has."""
+    """A server for Playwright's downloads.
+
+    Its archive contains a program that starts this machine's own browser.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +54,7 @@ class Downloads(ThreadedServer):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """An installation in which nothing ran yet, with a home of its own."""
+    """Return an installation in which nothing has run yet, with its own home."""
     (tmp_path / "home").mkdir()
     (tmp_path / "bin").mkdir()
     (tmp_path / "lookout.toml").write_text(TOML, encoding="utf-8")
@@ -61,7 +64,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def waiting(folder: Path) -> None:
-    """A segment that nobody has loaded."""
+    """Write a segment that is not loaded yet."""
     open_store_in(folder / "data").journal.append([RunRow(row=run_report("run-1"))], run_id="run-1")
 
 
@@ -100,7 +103,7 @@ def test_without_a_browser_it_says_what_to_do(folder):
 
 
 def test_a_browser_that_a_person_chose_is_left(folder):
-    """No download, although it does not start."""
+    """A browser that the user configured is not replaced by a download, even if it does not start."""
     done = without_browser(folder, "--fix", CHROMIUM_PATH="/nowhere/chromium")
     assert "Not done  browser:" in done.stdout
     assert "CHROMIUM_PATH" in done.stdout
@@ -109,7 +112,7 @@ def test_a_browser_that_a_person_chose_is_left(folder):
 
 @pytest.mark.browser
 def test_waiting_segments_are_loaded_once_and_what_is_left_is_named(folder):
-    """Nothing that a person wrote is changed; what would need a person is said with its command."""
+    """Pending segments are loaded once, user files stay unchanged, and manual steps are printed with commands."""
     waiting(folder)
     before = {file: file.read_bytes() for file in folder.glob("*.*")}
     first = doctor(folder, "--fix")
@@ -121,7 +124,7 @@ def test_waiting_segments_are_loaded_once_and_what_is_left_is_named(folder):
 
 @pytest.mark.whole_only
 def test_without_being_asked_it_changes_nothing(folder):
-    """`lookout doctor` alone neither loads nor installs."""
+    """`lookout doctor` without `--fix` neither loads nor installs anything."""
     waiting(folder)
     said = doctor(folder).stdout
     assert "Done" not in said

@@ -1,4 +1,4 @@
-"""What the doctor says of the Hub: the token, each Space's stage and commit, and what to do."""
+"""The doctor's checks of the Hub: the token, each Space's stage and commit, and the advice."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def hub_with(*runtimes):
 
 
 def checked(address, *, token=None, **readiness):
-    """The doctor's words about one Space, by name."""
+    """Return the doctor's checks of one Space, by name."""
     target = {
         "space": "acme/bot",
         "url": f"{address}/page",

@@ -1,4 +1,4 @@
-"""What the doctor says of the judge: its family, its key, and two known answers graded through the real SDK."""
+"""The doctor's checks of the judge: its family, its key, and two known answers graded through the real SDK."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def provider():
 
 
 def checked(provider=None, *, key=KEY, ask=True, families=("llama",), **settings):
-    """The doctor's words about judges, by name."""
+    """Return the doctor's checks of judges, by name."""
     names = [f"bot{number}" for number in range(len(families))]
     targets = {
         name: {"url": "http://x/", "suite": "suite.jsonl", **({"model_family": family} if family else {})}

@@ -43,7 +43,7 @@ def test_the_keys_project_is_asked_for(
     *,
     snapshot: SnapshotAssertion,
 ) -> None:
-    """What is wrong with keys and projects is known before a run, by their names."""
+    """Wrong keys and projects are reported by name before a run."""
     server.fates = repeat(fate)
     values: dict[str, Any] = {"targets": {"bot": {"url": "https://staging.acme.example", "suite": "s"}}}
     if table is not None:

@@ -1,4 +1,7 @@
-"""`lookout doctor` asks that evaluations have a key and a project of their own in LangSmith. It asks nobody for it."""
+"""`lookout doctor` requires a separate key and project for evaluations in LangSmith.
+
+It sends no request for this check.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ KEYS = {"LANGSMITH_API_KEY": "lsv2_staging_hush", "PROD_KEY": "lsv2_prod_hush"}
 def found(
     target: dict[str, Any], common: dict[str, Any] | None, environment: dict[str, str]
 ) -> list[tuple[str, str]]:
-    """Health and text of each check."""
+    """Return the health and text of each check."""
     values = {"targets": {"bot": BOT | target}} | ({} if common is None else {"langsmith": common})
     around = DoctorContext(Path("lookout.toml"), parse_config(values, "here"), environment, datetime.now(UTC))
     checks = check_tracing(around)

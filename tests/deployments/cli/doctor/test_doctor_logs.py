@@ -1,4 +1,4 @@
-"""The doctor says whether what is read beside the page can be read, and what to do where it cannot."""
+"""The doctor checks whether the sources besides the page can be read, and gives advice if not."""
 
 from __future__ import annotations
 
@@ -69,7 +69,10 @@ def test_a_source_that_has_all_it_needs_is_named(around):
 
 
 def test_a_night_whose_suite_is_not_there_is_broken_and_names_it(around, tmp_path):
-    """Questions of the gold set that users ask are graded against it: a wrong path must not pass for no gold."""
+    """A wrong suite path is an error and is not treated as a missing gold set.
+
+    The suite's gold is used for those questions of live traffic that are in the suite.
+    """
     (tmp_path / "s.jsonl").unlink()
     (check,) = check_traffic_settings(
         around('[targets.bot.traffic.sources.turns]\nkind = "file"\nat = "turns.jsonl"')

@@ -1,4 +1,4 @@
-"""The doctor shows three conversations as a nightly run reads them, and what it could not read, with its value."""
+"""The doctor shows three conversations as a nightly run reads them, and each unreadable value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROWS = [
 
 
 def write_target(folder: Path) -> Path:
-    """Write a target with an API that is away and a log of live traffic."""
+    """Write a target with an unreachable API and a log of live traffic."""
     (folder / "suite.jsonl").write_text('{"question": "q", "gold": "a", "severity": 2}\n', encoding="utf-8")
     (folder / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
     config = folder / "lookout.toml"

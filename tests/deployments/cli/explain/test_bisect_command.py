@@ -1,4 +1,4 @@
-"""`lookout bisect` as its user runs it: builds of the demo behind real pages and a real API, a real repository."""
+"""`lookout bisect` as a user runs it: demo builds behind real pages and a real API, and a real repository."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ COMMITS = [f"{number}f2a91c" for number in range(8)]
 
 
 def bisect(folder: Path, *arguments: str, code: int = 0, runner=run_in_process):
-    """Run the command to its end; what it printed, on both streams."""
+    """Run the command to its end, and return the output of both streams."""
     done = runner("bisect", "demo", *arguments, cwd=folder, env=fork_server.bare())
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout, done.stderr
 
 
 def listed(folder: Path, builds: list[DemoBuild]) -> str:
-    """A file of commits, oldest first, each with the address of its build."""
+    """Write a file of commits, oldest first, each with the address of its build."""
     path = folder / "builds.txt"
     path.write_text("".join(f"{build.commit} {build.url}\n" for build in builds), encoding="utf-8")
     return str(path)
@@ -41,7 +41,7 @@ def listed(folder: Path, builds: list[DemoBuild]) -> str:
 
 @pytest.mark.whole_only
 def test_the_first_bad_of_eight_builds_is_found_on_their_pages_and_asked_again_nothing(tmp_path):
-    """In a real browser: the planted build is named, few questions are asked, and the same command asks none."""
+    """In a real browser, few questions find the planted build, and a repeated command sends no questions."""
     with demo_builds(COMMITS, first_bad=5) as builds:
         written_target(tmp_path, builds[-1].url)
         arguments = (
@@ -65,14 +65,14 @@ def test_the_first_bad_of_eight_builds_is_found_on_their_pages_and_asked_again_n
 
 
 class BuildsByPath(ThreadedServer):
-    """Builds at /COMMIT of one server; those without a build answer that there is none."""
+    """Builds at /COMMIT of one server. For other commits, the server answers that it has no build."""
 
     def __init__(self, builds: list[DemoBuild]) -> None:
         super().__init__()
         self._builds = builds
 
     def application(self) -> web.Application:
-        """All of them."""
+        """Return the application with all builds."""
         app = web.Application(middlewares=[web.normalize_path_middleware(append_slash=True)])
         for build in self._builds:
             app.add_subapp(f"/{build.commit}", build.application())
@@ -86,7 +86,7 @@ def git(repository: Path, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory):
-    """A repository of six commits, and a seventh on a branch that was merged before the last of them."""
+    """Return a repository of six commits, and a seventh on a branch that was merged before the sixth."""
     folder = tmp_path_factory.mktemp("repository")
     git(folder, "init", "--quiet", "--initial-branch", "main")
     for number in range(5):
@@ -99,7 +99,7 @@ def repository(tmp_path_factory):
 
 
 def with_runs(folder: Path, good: str, bad: str) -> None:
-    """Two stored runs of the target: the older passed the case, the newer failed it."""
+    """Store two runs of the target: the case passed in the older run and failed in the newer one."""
     (folder / "data").mkdir()
     store = store_in(folder / "data")
     target = Target(name="demo", url="http://127.0.0.1:1")
@@ -114,9 +114,10 @@ def with_runs(folder: Path, good: str, bad: str) -> None:
 
 
 def test_commits_come_from_the_repository_and_cases_from_the_last_failed_run(tmp_path, repository):
-    """Without --good, --bad and --case the last PASS and FAIL name them; merged branches are no builds of their own.
+    """Without --good, --bad and --case, the commits and cases come from the last PASS and the last FAIL.
 
-    A build that does not answer is skipped and named, and the claim names the builds that cannot be distinguished.
+    Commits of merged branches are not separate builds. A build that does not answer is skipped and reported, and
+    the result lists the builds that cannot be distinguished.
     """
     commits = git(repository, "rev-list", "--first-parent", "--reverse", "HEAD").split()
     gone = commits[3]
@@ -138,7 +139,7 @@ def test_commits_come_from_the_repository_and_cases_from_the_last_failed_run(tmp
 
 @pytest.mark.parametrize("first_bad", [0, 8], ids=["good build fails", "bad build passes"])
 def test_ends_that_are_not_as_they_were_said_to_be_are_the_claim(tmp_path, first_bad, snapshot):
-    """A good build that fails, and a bad one that passes, are said; no build between them is accused."""
+    """A good build that fails and a bad build that passes are reported, and no build between them is blamed."""
     with demo_builds(COMMITS, first_bad) as builds:
         written_target(tmp_path, builds[-1].url, driver="json")
         arguments = (
@@ -156,7 +157,7 @@ def test_ends_that_are_not_as_they_were_said_to_be_are_the_claim(tmp_path, first
 
 
 def test_builds_that_nobody_can_reach_name_nothing(tmp_path, snapshot):
-    """Where no build answers, the exit code is 3, every build that was tried is named, and none is accused."""
+    """If no build answers, the exit code is 3, every tried build is listed, and no build is blamed."""
     with demo_builds(COMMITS[:3], first_bad=1) as builds:
         written_target(tmp_path, builds[-1].url, driver="json")
         path = listed(tmp_path, builds)
@@ -167,7 +168,7 @@ def test_builds_that_nobody_can_reach_name_nothing(tmp_path, snapshot):
 
 
 def test_a_build_that_serves_another_commit_is_skipped(tmp_path):
-    """An address where another commit answers than the one that is asked for is not taken for that build."""
+    """If another commit than the expected one answers at an address, the build is skipped."""
     with demo_builds(COMMITS[:3], first_bad=2) as builds:
         written_target(tmp_path, builds[-1].url, driver="json")
         path = listed(tmp_path, builds)
@@ -205,14 +206,14 @@ WRONG_USE = {
 
 @pytest.mark.parametrize("arguments", WRONG_USE.values(), ids=WRONG_USE)
 def test_wrong_use_is_one_line_and_asks_nothing(tmp_path, arguments, snapshot):
-    """What is missing or wrong is named with what would be accepted; the exit code is 2."""
+    """The message states what is missing or wrong and what is accepted. The exit code is 2."""
     written_target(tmp_path, "http://127.0.0.1:1", driver="json")
     _, error = bisect(tmp_path, *arguments, code=2)
     assert replace_volatile(error, tmp_path) == snapshot
 
 
 def test_production_is_refused_as_by_a_run(tmp_path):
-    """An address of a production target's host is refused where the target's suite is for staging alone."""
+    """An address on a production target's host is refused if the target's suite is only for staging."""
     with demo_builds(COMMITS[:2], first_bad=1) as builds:
         path = written_target(tmp_path, builds[0].url, driver="json")
         more = (

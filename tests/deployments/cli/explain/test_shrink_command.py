@@ -1,4 +1,4 @@
-"""`lookout shrink` as its user runs it: against the demo's bot behind a page and an API, with and without its faults."""
+"""`lookout shrink` as a user runs it: against the demo's bot behind a page and an API, with and without faults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WRONG = "₹80,000"
 
 
 def run(folder: Path, *arguments: str, code: int = 0, runner=run_in_process) -> str:
-    """Run the command to its end; what it printed."""
+    """Run the command to its end, and return its output."""
     done = runner(*arguments, cwd=folder, env=fork_server.bare())
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + (done.stderr if code == 2 else "")
@@ -30,14 +30,17 @@ def run(folder: Path, *arguments: str, code: int = 0, runner=run_in_process) -> 
 
 @pytest.fixture(scope="module")
 def faulty():
-    """A build with the planted faults."""
+    """Start a build with the planted faults."""
     with DemoBuild("4f2a91c", faults=True) as build:
         yield build
 
 
 @pytest.mark.whole_only
 def test_on_a_real_page_the_smallest_question_becomes_a_draft_and_a_command(tmp_path, faulty):
-    """What is left still brings the wrong amount out; the printed command sees it again; gold grow lists the draft."""
+    """The shrunk question still gets the wrong amount.
+
+    The printed command reproduces it, and gold grow lists the draft.
+    """
     written_target(tmp_path, faulty.url)
     before = len(faulty.asked)
     said = run(tmp_path, "shrink", CASE, runner=fork_server.run)
@@ -54,7 +57,7 @@ def test_on_a_real_page_the_smallest_question_becomes_a_draft_and_a_command(tmp_
 
 
 def test_the_draft_is_what_gold_grow_reads(tmp_path, faulty):
-    """It holds the question, the gold and the wrong reply; shrinking again makes no second one."""
+    """The draft contains the question, the gold and the wrong reply. Shrinking again creates no second draft."""
     written_target(tmp_path, faulty.url, driver="json")
     shrunk = [json.loads(run(tmp_path, "shrink", CASE, "--json")) for _ in range(2)]
     store = store_in(tmp_path / "data", seed=9)
@@ -68,7 +71,10 @@ def test_the_draft_is_what_gold_grow_reads(tmp_path, faulty):
 
 
 def test_a_shrunk_question_passes_where_the_case_passes(tmp_path, faulty):
-    """With --right-at a shorter question counts only where the other build answers it rightly; both are asked."""
+    """With --right-at, a shorter question counts only if the other build answers it correctly.
+
+    Both builds are asked.
+    """
     with DemoBuild("0f2a91c", faults=False) as healthy:
         written_target(tmp_path, faulty.url, driver="json")
         said = run(tmp_path, "shrink", CASE, "--right-at", healthy.url)
@@ -78,7 +84,7 @@ def test_a_shrunk_question_passes_where_the_case_passes(tmp_path, faulty):
 
 
 def test_a_case_that_passes_is_said_to_pass(tmp_path, snapshot):
-    """Where the case is right, nothing is claimed, no draft is stored, and the exit code is 3."""
+    """If the case passes, nothing is claimed, no draft is stored, and the exit code is 3."""
     with DemoBuild("0f2a91c", faults=False) as healthy:
         written_target(tmp_path, healthy.url, driver="json")
         assert replace_volatile(run(tmp_path, "shrink", CASE, code=3), tmp_path) == snapshot(name="shrink")
@@ -89,14 +95,14 @@ def test_a_case_that_passes_is_said_to_pass(tmp_path, snapshot):
 
 
 def test_an_application_that_is_away_is_said_to_be_away(tmp_path, snapshot):
-    """Without one answer nothing is claimed, and the reason is given."""
+    """Without any answer, nothing is claimed, and the reason is given."""
     with Chat() as chat:
         watched(tmp_path, chat)
     assert replace_volatile(run(tmp_path, "shrink", "waiting-0", code=3), tmp_path) == snapshot
 
 
 def test_another_wrong_fact_is_not_the_same_failure(tmp_path):
-    """A shorter question that brings another wrong figure out does not show the same failure."""
+    """A shorter question that gets a different wrong figure does not show the same failure."""
     with Chat() as chat:
         watched(tmp_path, chat)
         whole = "What is the waiting period of plan 0?"
@@ -109,7 +115,7 @@ def test_another_wrong_fact_is_not_the_same_failure(tmp_path):
 
 @pytest.mark.parametrize("arguments", [("shrink", "nobody"), ("shrink", "waiting-0", "--target", "other")])
 def test_wrong_use_is_one_line(tmp_path, arguments, snapshot):
-    """A case or target that is not there is named; the exit code is 2."""
+    """A missing case or target is reported by name. The exit code is 2."""
     with Chat() as chat:
         watched(tmp_path, chat)
     assert replace_volatile(run(tmp_path, *arguments, code=2), tmp_path) == snapshot

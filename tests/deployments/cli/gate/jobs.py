@@ -1,4 +1,4 @@
-"""Jobs of GitHub Actions for the gate's tests: their variables, and gates that several processes run."""
+"""GitHub Actions jobs for the gate's tests: their variables, and gates that run in several processes."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ REPOSITORY_EVENT = {"repository": {"default_branch": "main"}}
 
 
 def pull_event(head: str = HEAD, base: str = "main") -> dict[str, Any]:
-    """The event of a pull request whose own head is ``head``."""
+    """Return the event of a pull request with the head commit ``head``."""
     pull = {"number": PULL, "head": {"sha": head, "ref": "feature"}, "base": {"ref": base}}
     return REPOSITORY_EVENT | {"pull_request": pull}
 
 
 def push_event(head: str) -> dict[str, Any]:
-    """The event of a push."""
+    """Return the event of a push."""
     return REPOSITORY_EVENT | {"after": head}
 
 
 def merge_group_event(head: str, base: str = "main") -> dict[str, Any]:
-    """The event of a pull request in the merge queue."""
+    """Return the event of a pull request in the merge queue."""
     return REPOSITORY_EVENT | {"merge_group": {"head_sha": head, "base_ref": f"refs/heads/{base}"}}
 
 
 def comment_event() -> dict[str, Any]:
-    """The event of a comment on the pull request, which names no commit of it."""
+    """Return the event of a comment on the pull request. The event contains no commit of the pull request."""
     return REPOSITORY_EVENT | {"issue": {"number": PULL, "pull_request": {"url": "x"}}, "comment": {"id": 1}}
 
 
@@ -47,7 +47,7 @@ def job_variables(
     token: str = WORKFLOW_TOKEN,
     run: int = 77,
 ) -> dict[str, str]:
-    """A job's variables, as the runner sets them; ``folder`` is the checkout."""
+    """Return a job's variables as the runner sets them. ``folder`` is the checkout."""
     file = folder / "event.json"
     file.write_text(json.dumps(pull_event() if event is None else event), encoding="utf-8")
     return {
@@ -69,7 +69,7 @@ def job_variables(
 def start_gate(
     folder: Path, environment: Mapping[str, str], *options: str, github: bool = True
 ) -> fork_server.Process:
-    """Start a gate on ``demo`` that goes on beside the test."""
+    """Start a gate on ``demo`` that runs in parallel with the test."""
     pipe = subprocess.PIPE
     return fork_server.start(
         *("gate", "--target", "demo", *(["--github"] if github else []), *options),

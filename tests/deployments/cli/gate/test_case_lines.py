@@ -1,4 +1,4 @@
-"""Where a case stands in its file, as an editor and GitHub count lines."""
+"""The line number of a case in its file, as an editor and GitHub count lines."""
 
 from __future__ import annotations
 

@@ -32,14 +32,14 @@ def github():
 
 
 def in_actions(folder, github, token=WORKFLOW_TOKEN, *, pull=True):
-    """A job's variables, as the runner sets them: of the pull request, or of a push to main."""
+    """Return a job's variables as the runner sets them, for the pull request or for a push to main."""
     if pull:
         return job_variables(folder, github, token=token)
     return job_variables(folder, github, push_event(HEAD), ref="refs/heads/main", token=token)
 
 
 def commands(stderr):
-    """What GitHub's runner obeys: lines outside of what was switched off."""
+    """Return the workflow commands that GitHub's runner executes: lines outside of disabled sections."""
     obeyed, word = [], None
     for line in map(str.strip, stderr.splitlines()):
         if word is None and line.startswith("::stop-commands::"):
@@ -54,7 +54,10 @@ def commands(stderr):
 
 @pytest.mark.whole_only
 def test_a_pull_request_that_breaks_something_fails_everywhere_it_is_read(tmp_path, lookout, github):
-    """First the base passes, then the pull request breaks one case: comment, status, page, notes, JUnit, exit code."""
+    """The base passes, then the pull request breaks one case.
+
+    The comment, status, page, notes, JUnit file and exit code all report the failure.
+    """
     with Chat(*[RIGHT] * 4, RIGHT, WRONG, RIGHT, RIGHT) as chat:
         watched(tmp_path, chat)
         base = lookout(
@@ -90,7 +93,7 @@ def test_a_pull_request_that_breaks_something_fails_everywhere_it_is_read(tmp_pa
 
 
 def test_a_pass_prints_no_error_about_a_case_that_failed(tmp_path, lookout, github):
-    """The gate's own settings accept it, so the job's page warns."""
+    """The gate's own settings accept the failed case, so the job's page shows a warning."""
     accepts = "min_weighted_score = 0.5\n[gate.targets]\nfactual_accuracy = 0.5\n"
     with Chat(*[RIGHT] * 3, WRONG) as chat:
         watched(tmp_path, chat, more=accepts)
@@ -143,7 +146,7 @@ def test_a_monitor_that_breaks_leaves_no_pending_status(tmp_path, lookout, githu
 
 
 def test_an_address_that_is_an_api_is_asked_as_one_from_a_suite_alone(tmp_path, lookout):
-    """What it is, is found out as ``lookout init`` does; only a suite and an address are given."""
+    """With only a suite and an address, the gate detects a page or an API as ``lookout init`` does."""
     with Chat() as chat:
         watched(tmp_path, chat, cases=2).unlink()
         done = lookout("gate", "--target", f"{chat.url}/chat", "--suite", "suite.jsonl", "--json", cwd=tmp_path)
@@ -152,7 +155,7 @@ def test_an_address_that_is_an_api_is_asked_as_one_from_a_suite_alone(tmp_path, 
 
 
 def write_results(folder, run_id, *, failing):
-    """The results.json of a run of four severe cases, of which those are wrong."""
+    """Write the results.json of a run of four severe cases, of which the cases in ``failing`` are wrong."""
     cases = [gold_case(f"waiting-{number}", severity=Severity.CRITICAL) for number in range(4)]
     results = [asked(case, *([WRONG_FACT] if number in failing else [])) for number, case in enumerate(cases)]
     path = folder / "data" / "runs" / run_id / "results.json"
@@ -163,7 +166,7 @@ def write_results(folder, run_id, *, failing):
 
 
 def test_results_are_evaluated_again_beside_a_baseline_that_is_a_file(tmp_path, snapshot):
-    """What a base branch stores as an artifact is all that a pull request's job needs; nothing is asked."""
+    """A pull request's job needs only the artifact that the base branch stored. No question is asked."""
     base = write_results(tmp_path, "run-base", failing=())
     broken = write_results(tmp_path, "run-broken", failing=(0,))
 
@@ -221,7 +224,7 @@ def test_a_usage_error_comes_before_anything_is_asked(tmp_path, arguments, varia
 
 
 def test_verify_stops_before_production_in_ci_too(tmp_path):
-    """Allowed with a reason, it goes on: here to an application that is not up."""
+    """With a reason, the run against production continues; in this test, the application is unreachable."""
     with Chat() as chat:
         path = watched(tmp_path, chat, cases=1)
         text = path.read_text(encoding="utf-8")

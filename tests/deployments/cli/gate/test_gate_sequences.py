@@ -1,4 +1,4 @@
-"""Sequences of gates on one repository: each commit's status and comment are what its own newest run says."""
+"""Sequences of gates on one repository: each commit's status and comment show the result of its own newest run."""
 
 from __future__ import annotations
 
@@ -11,5 +11,9 @@ from tests.soak.soak_gates import live_through
     "seed", [106, *(pytest.param(seed, marks=pytest.mark.whole_only) for seed in (20, 25, 115))]
 )
 def test_each_commit_has_its_own_verdict_whatever_happened_around_it(seed):
-    """Heads, stopped and repeated runs, two targets, the merge queue, a fork; 300 of them run in ``make soak``."""
+    """Each commit has its own verdict after any sequence of events.
+
+    The events are new heads, stopped and repeated runs, two targets, the merge queue and a fork. ``make soak`` runs
+    300 sequences.
+    """
     assert live_through(seed)["gates finished"]

@@ -1,4 +1,4 @@
-"""What the gate's flags change, and what they leave as the file says."""
+"""Settings that the gate's flags change, and settings that stay as in the file."""
 
 from __future__ import annotations
 

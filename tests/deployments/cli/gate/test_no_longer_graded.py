@@ -1,4 +1,4 @@
-"""``lookout gate`` names the cases that the accepted run had right and that it could not grade now."""
+"""``lookout gate`` lists the cases that were right in the accepted run and could not be graded now."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.servers.github import BOT, HEAD, GitHub
 pytestmark = pytest.mark.prefect
 
 OPEN = "It depends on the plan that you have signed. [Source: Gold, clause 4.2]"
-"""No rule reads a figure in it."""
+"""An answer without a figure that a rule can read."""
 LAST = "waiting-19"
 
 
 @pytest.mark.whole_only
 def test_a_pass_names_what_was_right_before_and_is_ungraded_now(tmp_path, lookout):
-    """19 of 20 severity-3 cases are graded, enough for a PASS; verdict, comment and reports name the last one."""
+    """19 of 20 severity-3 cases are graded, enough for a PASS. The verdict, comment and reports list the last case."""
     with GitHub() as github, Chat() as chat:
         watched(tmp_path, chat, cases=20)
         on_main = job_variables(tmp_path, github, push_event(HEAD), ref="refs/heads/main")

@@ -1,4 +1,7 @@
-"""A gate that was stopped is resumed only for the same head, version, suite and configuration: no commit is fooled."""
+"""A stopped gate is resumed only for the same head, version, suite and configuration.
+
+Therefore no commit gets the results of another commit.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ pytestmark = pytest.mark.prefect
 
 WRONG = "The waiting period is 36 months. [Source: Gold, clause 4.2]"
 ASKED_BEFORE = 2
-"""Answers before the gate is stopped, while the third is under way."""
+"""Number of answers before the gate is stopped, while the third answer is in progress."""
 
 
 @pytest.fixture
@@ -27,7 +30,7 @@ def github():
 
 @pytest.fixture
 def gates(tmp_path, lookout, prefect_environment, github):
-    """Stops a gate, and runs one to its end, with these options in a job of a head."""
+    """Return functions that stop a gate or run it to its end, with options in a job of a head."""
 
     def stop(chat):
         return stop_gate(tmp_path, chat, prefect_environment, github)
@@ -40,7 +43,7 @@ def gates(tmp_path, lookout, prefect_environment, github):
 
 
 def stop_gate(folder, chat, environment, github):
-    """Press Ctrl-C in a gate after two answers of four, and let the application answer again."""
+    """Press Ctrl-C in a gate after two of four answers, then let the application answer again."""
     chat.held_from = chat.asked + ASKED_BEFORE + 1
     process = start_gate(folder, environment | job_variables(folder, github, pull_event()), "--baseline", "none")
     assert chat.wait_for(chat.held_from), process.communicate()
@@ -54,7 +57,7 @@ def stop_gate(folder, chat, environment, github):
 @pytest.mark.whole_only
 @pytest.mark.parametrize(("before", "after"), [(RIGHT, WRONG), (WRONG, RIGHT)])
 def test_another_head_is_asked_from_the_beginning(tmp_path, gates, github, before, after):
-    """What the first head's application said is no evidence about the second."""
+    """Answers of the first head's application are not reused for the second head."""
     stop, run = gates
     code, state = (0, "success") if after == RIGHT else (1, "failure")
     with Chat(before) as chat:
@@ -80,7 +83,7 @@ def change_version(folder, chat):
 
 
 def hide_version(folder, chat):
-    """The version cannot be read while the gate starts, and can be afterwards."""
+    """Make the version unreadable while the gate starts, and readable afterwards."""
     del folder
     chat.hidden_polls = 1
 
@@ -120,7 +123,7 @@ def test_the_same_head_is_resumed_where_nothing_else_changed(tmp_path, gates, ch
 
 @pytest.mark.whole_only
 def test_a_gate_that_knows_neither_head_nor_version_asks_everything(tmp_path, lookout, prefect_environment):
-    """Outside of CI and without ``--commit`` nothing says that it is the same application."""
+    """Outside CI and without ``--commit``, nothing proves that the application is the same."""
     with Chat() as chat:
         watched(tmp_path, chat)
         chat.held_from = 3

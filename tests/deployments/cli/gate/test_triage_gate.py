@@ -1,4 +1,4 @@
-"""``lookout gate --min-score 4.0`` over an agent that triages issues: jobs, a judge that rates, a baseline, a verdict."""
+"""``lookout gate --min-score 4.0`` on an agent that triages issues: jobs, a rating judge, a baseline, a verdict."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MARKS = {
     4: "One detail is open.",
     5: "Verified by a failing test.",
 }
-"""What a report says and the judge rates so."""
+"""Text of a report by the rating that the judge gives it."""
 CONFIG = """
 data_folder = "data"
 [targets.agent]
@@ -72,7 +72,7 @@ def issue(number: int) -> str:
 
 
 def reports(ratings: Sequence[int]) -> dict[str, object]:
-    """One report an issue, each with the right file, that the judge rates so."""
+    """Build one report for each issue, with the right file and the given rating by the judge."""
     return {
         url(number): {
             "severity": "high",
@@ -85,7 +85,10 @@ def reports(ratings: Sequence[int]) -> dict[str, object]:
 
 
 def spread(fives: int, threes: int = 0) -> list[int]:
-    """So many reports rated 5, the first issues of the repositories before the second, and from the other end 3."""
+    """Return a rating for each report: ``fives`` are 5, ``threes`` are 3, and the others are 4.
+
+    The fives are the first issues of all repositories before the second ones; the threes start from the other end.
+    """
     size = REPOSITORIES * EACH
     order = sorted(range(size), key=lambda number: (number % EACH, number // EACH))
     rating = dict.fromkeys(order[:fives], 5) | dict.fromkeys(order[size - threes :], 3)
@@ -107,7 +110,7 @@ def agent():
 
 @pytest.fixture
 def gate(tmp_path: Path, lookout, agent, judge):
-    """Run the gate over reports that are rated so; the exit code and the run's report."""
+    """Run the gate with the given ratings. Return the exit code and the run's report."""
     text = CONFIG.format(agent=agent.url, judge=judge.url, key=KEY_VARIABLE)
     (tmp_path / "lookout.toml").write_text(text, encoding="utf-8")
 
@@ -134,7 +137,7 @@ def gate(tmp_path: Path, lookout, agent, judge):
 
 
 def evaluate_again(folder: Path, run: RunReport, *options: str) -> tuple[int, str]:
-    """The exit code and the output of ``lookout gate`` over the run's results."""
+    """Return the exit code and the output of ``lookout gate`` on the results of the run."""
     results = folder / "data" / "runs" / run.run_id / "results.json"
     environment = fork_server.bare(COLUMNS="400")
     done = run_in_process("gate", str(results), *options, cwd=folder, env=environment)
@@ -147,7 +150,7 @@ def decisive(run: RunReport) -> list[ReasonKind]:
 
 @pytest.mark.whole_only
 def test_4_1_passes_and_a_drop_of_0_31_against_what_was_accepted_fails(gate, tmp_path, snapshot):
-    """48 reports of 12 repositories: 4.42, then 4.10, of which 15 reports fall by one."""
+    """48 reports of 12 repositories: the mean is 4.42, then 4.10, and 15 reports fall by one."""
     code, before = gate(spread(20))
     assert (code, before.verdict) == (0, Verdict.PASS)
     assert before.rubric.mean == pytest.approx(4.42, abs=0.01)
@@ -170,7 +173,10 @@ def test_4_1_passes_and_a_drop_of_0_31_against_what_was_accepted_fails(gate, tmp
 
 
 def test_the_average_of_twenty_issues_decides_and_shows_beside_it_what_they_prove(gate, tmp_path, snapshot):
-    """20 × 5 and 19 × 5 with a 1 pass, 20 × 4 is at the floor; the bound is 4.44, 4.14 and 3.18."""
+    """The average decides: 20 × 5 and 19 × 5 with a 1 pass, and 20 × 4 is at the minimum.
+
+    The lower bounds are 4.44, 4.14 and 3.18.
+    """
     runs = {}
     for name, ratings in {"20 x 5": [5] * 20, "19 x 5 and a 1": [5] * 19 + [1]}.items():
         code, run = gate(ratings)
@@ -200,7 +206,10 @@ def test_the_average_of_twenty_issues_decides_and_shows_beside_it_what_they_prov
 
 @pytest.mark.whole_only
 def test_people_rate_reports_too(gate, tmp_path):
-    """Their rating, one lower than the judge's, comes before they see his; the figures say by how much he is off."""
+    """People rate each report before they see the judge's rating. The figures show the average difference.
+
+    In this test, every human rating is one lower than the judge's.
+    """
     code, run = gate([5, 4, 4, 5, 4, 4, 4, 5, 4, 4])
     assert (code, len(run.rubric.ratings)) == (0, 10)
 
@@ -219,7 +228,7 @@ def test_people_rate_reports_too(gate, tmp_path):
 
 
 def test_reports_that_nobody_rated_are_no_pass(gate, judge, tmp_path, snapshot):
-    """The judge rates everything well, its known wrong reports too, so that no rating of it is believed."""
+    """If the judge also rates the known wrong reports well, its ratings are discarded."""
     judge.judge.passes_all = True
     code, run = gate([5] * 10)
     assert (code, decisive(run), run.rubric) == (3, [ReasonKind.RUBRIC], None)

@@ -1,4 +1,4 @@
-"""``lookout gate`` on the demo's agent: three criteria of usefulness, from the judge's reply to every place that shows them."""
+"""``lookout gate`` on the demo's agent: three usefulness criteria, from the judge's reply to all outputs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ production_key_env = "PRODUCTION_KEY"
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[int]:
-    """The demo's agent with its planted faults; its port."""
+    """Start the demo's agent with its planted faults, and yield its port."""
     port = find_free_port("127.0.0.1", 0)
     command = [sys.executable, "-m", "deployments.demo.agent.service", "--faults", "--pause-s", "0.01"]
     with (tmp_path / "agent.log").open("w") as log:
@@ -52,7 +52,7 @@ def agent(tmp_path: Path) -> Iterator[int]:
 
 
 def configure(folder: Path, port: int, judge: AnthropicServer, langsmith: LangSmithExperimentServer) -> None:
-    """The demo's configuration, with an experiment on a dataset that has all its issues."""
+    """Write the demo's configuration, with an experiment on a dataset that contains all its issues."""
     folder.mkdir()
     write_and_load_config(
         folder, port, slack_api_url=None, channel="C0ALERTS", agent=True, judge=JudgeAddress(judge.url)
@@ -68,7 +68,7 @@ def configure(folder: Path, port: int, judge: AnthropicServer, langsmith: LangSm
 
 
 def get_rated(results: tuple[CaseResult, ...]) -> dict[str, Judged]:
-    """The judge's grades by case."""
+    """Return the judge's grades by case."""
     return {
         case_result.case.id: grade
         for case_result in results
@@ -78,7 +78,10 @@ def get_rated(results: tuple[CaseResult, ...]) -> dict[str, Judged]:
 
 
 def test_three_criteria_go_from_the_judge_s_reply_to_every_place(lookout, tmp_path, agent):
-    """One reply has the rating and the criteria. The criteria of one report quote other words: they alone are unknown."""
+    """One reply contains the rating and the criteria. Only criteria that quote other words are unknown.
+
+    The criteria of one report quote words that the report does not contain.
+    """
     folder = tmp_path / "checkout"
     with AnthropicServer() as judge, LangSmithExperimentServer(key=LANGSMITH_KEY) as langsmith, GitHub() as github:
         judge.when = {UNREADABLE_CAUSE: "criterion_false_quote"}

@@ -1,4 +1,4 @@
-"""A verdict as it is printed: the reasons, the baseline, and the smallest drop that this suite can detect."""
+"""The printed verdict: the reasons, the baseline, and the smallest drop that this suite can detect."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.monitors.gate.runs import LEAK, asked, baseline, batch, report, times
 
 @pytest.fixture(scope="module")
 def clean():
-    """Thirty harmless and forty severe cases, all right."""
+    """Return thirty harmless and forty severe cases, all right."""
     return [*batch(Severity.MINOR, 30, 0), *batch(Severity.CRITICAL, 40, 0)]
 
 
 @pytest.fixture(scope="module")
 def broken():
-    """The same cases, eight harmless ones and a severe one of them wrong."""
+    """Return the same cases, with eight harmless cases and a severe one wrong."""
     return [*batch(Severity.MINOR, 30, 8), *batch(Severity.CRITICAL, 40, 1)]
 
 
@@ -47,7 +47,10 @@ def test_without_a_baseline_the_table_shows_what_could_have_been_detected(clean,
 
 
 def test_a_failed_case_has_its_failures_severity_and_no_chance_where_it_fails_every_time(snapshot):
-    """A leak in a harmless case, asked again: one right answer before is no proof, five wrong ones are."""
+    """A leak in a harmless case has severity 3.
+
+    After a recheck, one earlier right answer does not prove the failure, but five wrong answers of five do.
+    """
     before = [*batch(Severity.MINOR, 9, 0), asked(gold_case("lottery", severity=Severity.MINOR))]
     leak = asked(gold_case("lottery", severity=Severity.MINOR), LEAK)
     results = [*batch(Severity.MINOR, 9, 0), leak]

@@ -1,4 +1,4 @@
-"""``lookout gate`` over a bot that answers in another language than it was asked in."""
+"""``lookout gate`` on a bot that answers in a language other than the question's."""
 
 from __future__ import annotations
 

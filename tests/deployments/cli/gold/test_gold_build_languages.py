@@ -1,4 +1,4 @@
-"""What ``lookout gold build`` writes passes ``gold check``, and right answers to it pass in a run, in each language."""
+"""Suites from ``lookout gold build`` pass ``gold check``, and right answers pass in a run, in each language."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def plan(name, *facts):
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_an_answer_may_cite_each_name_that_the_sheet_gives_its_document(tmp_path, lookout):
-    """Applications cite a document by its own name, whatever the language; another document or clause fails."""
+    """An answer may cite a document by any name in the sheet, in any language. Another document or clause fails."""
     cited = {
         "Cedar Plan": "Cedar Plan, clause 2.7",
         "Birch Plan": "भोज प्लान, clause 2.7",
@@ -101,7 +101,7 @@ SOMETHING = (
 @pytest.mark.parametrize("language", ["en", "hi", "hinglish"])
 @pytest.mark.parametrize("field", range(3))
 def test_a_built_suite_passes_its_check(tmp_path, language, field):
-    """Also a small one in which half of the severity-3 golds say that there is nothing to pay."""
+    """A small suite also passes in which half of the severity-3 golds state that there is nothing to pay."""
     sheets = [plan("Cedar Plan", NOTHING[field]), plan("Birch Plan", SOMETHING[field])]
     build_suite(tmp_path, "--domain", "health_insurance", "--language", language, sheets=sheets)
     done = run_in_process("gold", "check", "suite.jsonl", "--json", cwd=tmp_path, env={})

@@ -1,4 +1,4 @@
-"""``lookout gold check`` finds what is planted in a suite, says where, and leaves a clean one alone."""
+"""``lookout gold check`` finds planted faults in a suite, reports their place, and accepts a clean suite."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def lookout(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 def suite_with(folder: Path, *rows: dict[str, object]) -> Path:
-    """The demo's suite with some lines more."""
+    """Write the demo's suite with ``rows`` as additional lines."""
     path = folder / "suite.jsonl"
     lines = [json.dumps({k: v for k, v in (PLAIN | row).items() if v is not None}) for row in rows]
     path.write_text(DEMO.read_text(encoding="utf-8") + "".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -35,7 +35,7 @@ def suite_with(folder: Path, *rows: dict[str, object]) -> Path:
 
 @pytest.fixture
 def found(capsys):
-    """Check a suite in this process: the exit code, and the findings by what was looked for."""
+    """Check a suite in this process. Return the exit code and the findings by check."""
 
     def check(path: Path, documents: Path | None = None, *, mutants: bool = False, **options: Path):
         code = check_command(path, documents=documents, mutants=mutants, as_json=True, **options)
@@ -86,7 +86,7 @@ BASE = len(DEMO.read_text(encoding="utf-8").splitlines())
     ],
 )  # fmt: skip
 def test_planted_findings_are_found_with_their_line(found, tmp_path, rows, check, lines):
-    """The exit code says that it must be fixed, and nothing else is found."""
+    """The exit code requires a fix, and no other finding is reported."""
     code, groups = found(suite_with(tmp_path, *rows))
     assert code == 1
     must = [one for group in groups.values() for one in group if one["weight"] == "must"]
@@ -96,7 +96,7 @@ def test_planted_findings_are_found_with_their_line(found, tmp_path, rows, check
 
 @pytest.mark.whole_only
 def test_a_finding_about_personal_data_never_repeats_it(tmp_path):
-    """Neither for people nor as JSON."""
+    """The personal data appears neither in the text output nor in the JSON."""
     path = suite_with(tmp_path, {"id": "leak", "gold": "Call Ramesh on +91 98204 51637"})
     for words in ((), ("--json",)):
         said = lookout("check", path, *words).stdout
@@ -105,7 +105,7 @@ def test_a_finding_about_personal_data_never_repeats_it(tmp_path):
 
 
 def test_one_sided_suites_are_reported_by_the_gates_own_rule(found, tmp_path):
-    """Ten harmless cases are no test of what pages people."""
+    """Ten harmless cases do not test the severe failures that trigger alerts."""
     path = tmp_path / "suite.jsonl"
     lines = [line for line in DEMO.read_text(encoding="utf-8").splitlines() if json.loads(line)["severity"] == 1][
         :10
@@ -117,7 +117,7 @@ def test_one_sided_suites_are_reported_by_the_gates_own_rule(found, tmp_path):
 
 
 def test_a_case_in_another_language_than_it_says_is_reported(found, tmp_path):
-    """Replies are held to the case's language."""
+    """A case whose text is in a language other than its ``language`` is reported, because replies must match it."""
     path = suite_with(
         tmp_path, {"id": "said-hindi", "language": "hi", "question": "Which cards are taken by you now?"}
     )
@@ -126,7 +126,7 @@ def test_a_case_in_another_language_than_it_says_is_reported(found, tmp_path):
 
 
 def test_a_severe_gold_that_no_plain_grader_can_check_is_reported(found, tmp_path):
-    """Severity-3 cases whose gold is a long sentence bite only with a judge."""
+    """Severity-3 cases whose gold is a long sentence can fail only with a judge."""
     golds = [
         "A single room with air conditioning in any hospital of the city, upgraded when none is free at admission",
         "Whatever the treating doctor finds necessary and writes down in the papers that the hospital sends us",
@@ -143,7 +143,7 @@ def test_a_severe_gold_that_no_plain_grader_can_check_is_reported(found, tmp_pat
 
 
 def test_clauses_are_looked_up_where_documents_are_at_hand(found, tmp_path):
-    """A clause that does not stand in its document is not traceable."""
+    """A clause that does not occur in its document is reported as not traceable."""
     documents = tmp_path / "documents"
     documents.mkdir()
     (documents / "wording.txt").write_text("4.2 Old illness is covered after\n24 months of continuous cover.")
@@ -166,7 +166,7 @@ def test_clauses_are_looked_up_where_documents_are_at_hand(found, tmp_path):
 
 @pytest.mark.whole_only
 def test_the_demo_suite_is_clean(found, tmp_path):
-    """Nothing must be fixed, and at most one case in twelve needs a look; it is an insurer's."""
+    """Nothing must be fixed, and at most one case in twelve needs a review. The suite is about insurance."""
     config = tmp_path / "lookout.toml"
     target = f'[targets.demo]\nurl = "http://127.0.0.1:9"\nsuite = "{DEMO}"\ndomains = ["health_insurance"]\n'
     config.write_text(target, encoding="utf-8")
@@ -177,7 +177,7 @@ def test_the_demo_suite_is_clean(found, tmp_path):
 
 @pytest.mark.skipif(not FOREIGN.exists(), reason="the suite of another project is not on this machine")
 def test_a_real_suite_of_another_project_gives_few_findings(found, tmp_path):
-    """Its repeated questions would be found; what is right in it is left alone."""
+    """Findings are only about self-checks and the balance; no duplicate question and no correct case is reported."""
     suite = import_cases(FOREIGN, severity_for=lambda _kind, _id: Severity.MAJOR).suite
     path = tmp_path / "foreign.jsonl"
     path.write_text("".join(format_case_line(case) + "\n" for case in suite.cases), encoding="utf-8")
@@ -187,7 +187,7 @@ def test_a_real_suite_of_another_project_gives_few_findings(found, tmp_path):
 
 
 def test_people_read_where_what_and_what_to_do(tmp_path):
-    """Grouped, with line and id, worst first, the conclusion last."""
+    """Findings are grouped, with line and id, the worst first and the conclusion last."""
     path = suite_with(tmp_path, {"id": "no-severity", "severity": None})
     said = lookout("check", path).stdout.splitlines()
     at = said.index("Cases without a severity (1)")
@@ -197,14 +197,17 @@ def test_people_read_where_what_and_what_to_do(tmp_path):
 
 
 def test_a_file_that_is_not_there_is_a_usage_error(tmp_path):
-    """Exit code 2, and one line that names it."""
+    """The exit code is 2, and one line gives the name of the missing file."""
     ran = lookout("check", tmp_path / "none.jsonl")
     assert ran.returncode == 2
     assert "none.jsonl" in ran.stderr
 
 
 def test_a_suite_of_issues_is_checked_as_issues(found, tmp_path):
-    """A sound one needs nothing, though its issues and references look alike; a faulty one is named by line."""
+    """A sound suite of issues has no findings, although its issues and references are similar.
+
+    A faulty issue is reported with its line.
+    """
     rows = [
         {
             "issue_url": f"https://github.com/acme/jobs/issues/{number}",
@@ -243,7 +246,10 @@ def test_a_suite_of_issues_is_checked_as_issues(found, tmp_path):
     ],
 )
 def test_the_advice_on_a_gold_in_another_language_is_true(found, tmp_path, question, gold, advised):
-    """It begins with yes, no, a figure or a name already, and no rule reads these there."""
+    """The advice does not suggest to begin the gold with yes, no, a figure or a name.
+
+    The gold already begins with one of these, and rules do not read them in this language.
+    """
     path = tmp_path / "suite.jsonl"
     path.write_text(json.dumps({"id": "c", "question": question, "gold": gold, "severity": 1}) + "\n")
     _, groups = found(path)

@@ -1,4 +1,4 @@
-"""``lookout gold`` as a person runs it: build, check, freeze, change, compare."""
+"""``lookout gold`` as a user runs it: build, check, freeze, change, compare."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def suite_file(path: Path, *rows: dict) -> Path:
 
 
 def test_facts_become_a_suite_that_loads(tmp_path, capsys, snapshot):
-    """The output counts what was made, and why some facts were not asked."""
+    """The output counts the cases, and gives the reasons why some facts became no case."""
     sheets = tmp_path / "facts"
     sheets.mkdir()
     written(sheets, SHEET, sheet(id="tara-plus", name="Tara Plus", facts=[fact(quote="as in the schedule")]))
@@ -52,7 +52,7 @@ def test_facts_become_a_suite_that_loads(tmp_path, capsys, snapshot):
 
 
 def test_rows_are_read_too_and_json_holds_the_same(tmp_path, capsys):
-    """One row, one case."""
+    """One row becomes one case, and the JSON output contains the same."""
     rows = written_rows(
         tmp_path / "rows.jsonl", row("grace_period", value=30), row("co_payment_pct", value=20, quote="20%")
     )
@@ -62,7 +62,7 @@ def test_rows_are_read_too_and_json_holds_the_same(tmp_path, capsys):
 
 
 def test_facts_that_make_no_case_are_an_error_with_the_reason(tmp_path):
-    """An empty suite would be a silent one."""
+    """Facts without any case are an error, because an empty suite would never alert."""
     rows = written_rows(tmp_path / "rows.jsonl", row("co_payment_pct", value=20))
     with pytest.raises(GoldSetError, match="no quote"):
         build(rows, tmp_path / "suite.jsonl")
@@ -71,7 +71,7 @@ def test_facts_that_make_no_case_are_an_error_with_the_reason(tmp_path):
 
 
 def test_freezing_numbers_a_version_and_says_what_changed_since(tmp_path, capsys, snapshot):
-    """The second freeze names the change; verifying tells a changed suite from a frozen one."""
+    """The second freeze reports the change, and verify distinguishes a changed suite from a frozen one."""
     path = suite_file(tmp_path / "core.jsonl", {"id": "a"}, {"id": "b", "question": "And for hernia?"})
     assert freeze(path) == 0
     assert replace_volatile(capsys.readouterr().out, tmp_path) == snapshot(name="first")
@@ -83,7 +83,7 @@ def test_freezing_numbers_a_version_and_says_what_changed_since(tmp_path, capsys
 
 
 def test_a_suite_with_faults_is_not_frozen_unless_unchecked(tmp_path, capsys):
-    """Frozen mistakes live long."""
+    """A suite with faults is not frozen, because a frozen mistake is hard to correct."""
     path = suite_file(tmp_path / "core.jsonl", {"id": "a"}, {"id": "b", "gold": "36 months"})
     assert freeze(path) == 1
     assert "Contradictions (1)" in capsys.readouterr().out
@@ -92,7 +92,7 @@ def test_a_suite_with_faults_is_not_frozen_unless_unchecked(tmp_path, capsys):
 
 
 def test_two_versions_are_compared_in_words(tmp_path, capsys, snapshot):
-    """Suites and manifests of frozen versions alike."""
+    """Suites can be compared, and so can manifests of frozen versions."""
     path = suite_file(tmp_path / "core.jsonl", {"id": "a"})
     freeze(path)
     suite_file(path, {"id": "a", "gold": "36 months"})
@@ -113,7 +113,7 @@ def test_a_bare_no_is_for_a_person_to_look_at(tmp_path, capsys, snapshot):
 
 
 def test_mutants_are_a_table_and_what_is_missed_is_listed(tmp_path, capsys):
-    """Evasions are left to a judge and counted apart: they do not set the exit code."""
+    """Evasive answers need a judge. They are counted separately and do not change the exit code."""
     path = suite_file(tmp_path / "core.jsonl", {"id": "a", "severity": 3, "expected_citation": "Suraksha Gold"})
     assert mutants_command(path, missed=3) == 0
     assert "number_changed" in capsys.readouterr().out
@@ -132,7 +132,10 @@ ARRAY = [
 
 
 def test_an_array_of_another_project_is_taken_over_with_severities_that_are_given(tmp_path, capsys):
-    """Per type, or one for all others; ids that repeat are reported; nothing is overwritten."""
+    """A severity is given for each type, or one for all other types.
+
+    Repeated ids are reported, and no file is overwritten.
+    """
     array, out = tmp_path / "gold_qa.json", tmp_path / "core.jsonl"
     array.write_text(json.dumps(ARRAY))
     with pytest.raises(GoldSetError, match="'cover'"):
@@ -148,7 +151,7 @@ def test_an_array_of_another_project_is_taken_over_with_severities_that_are_give
 
 
 def test_an_array_is_no_suite_and_the_message_says_what_makes_one(tmp_path):
-    """Its lines would be a hundred findings."""
+    """One message replaces a hundred findings about the lines of the array."""
     array = tmp_path / "gold_qa.json"
     array.write_text(json.dumps(ARRAY))
     with pytest.raises(GoldSetError, match="lookout gold import"):
@@ -156,7 +159,7 @@ def test_an_array_is_no_suite_and_the_message_says_what_makes_one(tmp_path):
 
 
 def test_a_targets_own_settings_are_used(tmp_path):
-    """A target that need not cite has no mutant without a source; with several targets one must be named."""
+    """A target that need not cite has no mutant without a source. If there are several targets, one must be given."""
     config = tmp_path / "lookout.toml"
     config.write_text(
         '[targets.one]\nurl = "http://127.0.0.1:1/"\nsuite = "s.jsonl"\n[targets.one.graders]\ncitation_required = false\n'

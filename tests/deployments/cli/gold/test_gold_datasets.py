@@ -1,4 +1,4 @@
-"""`lookout gold push`, `pull` and `diff` with a dataset of LangSmith, as their user runs them: by the command alone."""
+"""`lookout gold push`, `pull` and `diff` with a LangSmith dataset, as a user runs them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def server() -> Iterator[LangSmithDatasetServer]:
 
 @pytest.fixture
 def folder(tmp_path: Path, server: LangSmithDatasetServer) -> Path:
-    """A folder as an owner has it: lookout.toml and a suite of three cases."""
+    """Return a folder as an owner has it: lookout.toml and a suite of three cases."""
     (tmp_path / "lookout.toml").write_text(
         f"""
 [langsmith]
@@ -67,7 +67,7 @@ def cases_of(folder: Path) -> dict[str, GoldCase]:
 
 
 def lookout(folder: Path, *arguments: str, code: int = 0, given: str = "", run=run_in_process) -> str:
-    """Run ``lookout gold …``; what it printed, once its exit code is ``code``."""
+    """Run ``lookout gold …``, check that the exit code is ``code``, and return the output."""
     environment = fork_server.bare(LANGSMITH_API_KEY=KEY)
     done = run("gold", *arguments, cwd=folder, env=environment, given=given)
     assert done.returncode == code, done.stdout + done.stderr
@@ -77,7 +77,7 @@ def lookout(folder: Path, *arguments: str, code: int = 0, given: str = "", run=r
 
 
 def edit(server: LangSmithDatasetServer, case_id: str, gold: str) -> None:
-    """What a person does on the web page."""
+    """Change an example as a person does on the web page."""
     found = [
         one for one in server.examples(NAME).values() if one["metadata"].get("lookout", {}).get("id") == case_id
     ]
@@ -85,31 +85,31 @@ def edit(server: LangSmithDatasetServer, case_id: str, gold: str) -> None:
 
 
 def push(folder: Path, *options: str) -> tuple[int, int]:
-    """How many cases a push has written and deleted."""
+    """Push the suite. Return the numbers of written and deleted cases."""
     pushed = json.loads(lookout(folder, "push", ADDRESS, *options, "--json"))
     return pushed["written"], pushed["deleted"]
 
 
 def pull(folder: Path, *options: str, run=run_in_process) -> tuple[int, int, int]:
-    """How many cases a pull has changed, added and removed."""
+    """Pull the dataset. Return the numbers of changed, added and removed cases."""
     pulled = json.loads(lookout(folder, "pull", ADDRESS, *options, "--json", run=run))
     return pulled["changed"], pulled["added"], pulled["removed"]
 
 
 def same(printed: str) -> int:
-    """How many cases the suite and the dataset have in common, after ``--json``."""
+    """Return the number of cases that suite and dataset have in common, from the output of ``--json``."""
     return json.loads(printed)["same"]
 
 
 def shown(printed: str, folder: Path, server: LangSmithDatasetServer) -> str:
-    """The output without what differs from run to run."""
+    """Return the output without the parts that differ from run to run."""
     return replace_volatile(printed, folder, server=server.url)
 
 
 def test_a_suite_goes_there_and_comes_back_as_it_was(
     folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
 ) -> None:
-    """Pushed, not different, pushed again without a write, pulled into an empty folder: both ways by the real command."""
+    """A pushed suite has no differences, a second push writes nothing, and a pull restores it in an empty folder."""
     process = {"run": fork_server.run}
     assert shown(lookout(folder, "push", ADDRESS, "--yes", **process), folder, server) == snapshot(
         name="first push"
@@ -156,7 +156,7 @@ def test_a_person_at_a_terminal_is_asked(
 def test_changed_examples_are_pulled_and_other_lines_stay(
     folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
 ) -> None:
-    """Order, spacing and an empty line too."""
+    """The order, spacing and empty lines of the suite file stay unchanged."""
     suite = folder / "suite.jsonl"
     first, second, third = suite.read_text().splitlines()
     loose = json.dumps(json.loads(first), indent=None, separators=(" ,", " : "))
@@ -208,7 +208,10 @@ def test_cases_are_deleted_only_when_that_is_asked_for(
 def test_a_case_added_in_langsmith_catches_the_bad_reply(
     folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
 ) -> None:
-    """One click on a trace and the right answer there; a draft here, redacted, with its trace; gold after a yes."""
+    """One click on a trace and the right answer in LangSmith become a redacted draft with its trace here.
+
+    After a yes in the review, the draft becomes gold.
+    """
     lookout(folder, "push", ADDRESS, "--yes")
     server.traces[TRACE] = {
         "inputs": {"question": "How long is the waiting period? I am asha@acme.in"},
@@ -285,7 +288,10 @@ def test_without_a_key_the_variable_is_named(folder: Path, server: LangSmithData
 def test_a_process_that_is_killed_in_a_push_leaves_what_the_next_makes_whole(
     folder: Path, server: LangSmithDatasetServer, request_number: int
 ) -> None:
-    """SIGKILL while a request is done and its answer is on the way."""
+    """After SIGKILL in a push, the next push completes the dataset.
+
+    The process is killed after the server has handled a request and before the response arrives.
+    """
     write_suite(folder, *(gold_case(f"plan-{number}") for number in range(150)))
     server.held.add(request_number)
     process = fork_server.start(
@@ -304,7 +310,7 @@ def test_a_process_that_is_killed_in_a_push_leaves_what_the_next_makes_whole(
 def test_pages_without_a_stable_order_end_the_pull_and_change_nothing(
     folder: Path, server: LangSmithDatasetServer, at_border: str
 ) -> None:
-    """Of 230 examples one is read twice or never: what would be pruned or added is not known."""
+    """Of 230 examples, one is read twice or never, so the pull cannot know what to remove or add."""
     write_suite(
         folder, *(gold_case(f"plan-{number}", turns=(f"How long, plan {number}?",)) for number in range(230))
     )

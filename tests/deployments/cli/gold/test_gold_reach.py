@@ -1,4 +1,4 @@
-"""``lookout gold check`` says how many golds rules can decide, which they cannot, and what helps."""
+"""``lookout gold check`` reports how many golds rules can grade, which golds they cannot grade, and what helps."""
 
 from __future__ import annotations
 

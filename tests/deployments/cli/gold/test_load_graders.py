@@ -1,4 +1,4 @@
-"""A suite's replies are read as its target has it."""
+"""The graders for a suite use the settings of its target."""
 
 from __future__ import annotations
 

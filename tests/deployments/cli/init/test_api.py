@@ -1,4 +1,4 @@
-"""`lookout init` at the address of a chat API: what it finds out by asking works in the next command as it is."""
+"""`lookout init` for the address of a chat API: the next command works with the detected settings as they are."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ FILES = ("lookout.toml", "suite.jsonl", "webhooks.md")
 
 
 class Shapes(ThreadedServer):
-    """An application whose addresses speak as different chat APIs do; ``posts`` are the bodies each was sent."""
+    """An application whose addresses behave like different chat APIs.
+
+    ``posts`` are the bodies sent to each address.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,7 +103,7 @@ class Shapes(ThreadedServer):
         return response
 
     async def _named(self, request: web.Request) -> web.Response:
-        """As FastAPI refuses: each missing field by its place."""
+        """Refuse a request as FastAPI does: list each missing field by its location."""
         body = await self._body(request)
         wanted = [("body", "ask", "utterance"), ("body", "session_id")]
         missing = [place for place in wanted if not at(body, place[1:])]
@@ -110,7 +113,7 @@ class Shapes(ThreadedServer):
         return web.json_response({"data": {"answer": said(body["ask"]["utterance"])}})
 
     async def _lenient(self, request: web.Request) -> web.Response:
-        """Answers whatever is sent, and reads ``input``."""
+        """Answer any request, and read ``input``."""
         return web.json_response({"output": said((await self._body(request)).get("input", ""))})
 
     async def _keyed(self, request: web.Request) -> web.Response:
@@ -206,7 +209,7 @@ FOUND = {
 
 @pytest.mark.parametrize("path", FOUND)
 def test_the_request_format_of_an_api_is_detected(place, shapes, path):
-    """One harmless question finds out which body the API takes and where its answer stands."""
+    """One harmless question detects the request body of the API and the position of its answer."""
     before = len(shapes.posts)
     done = init(place, f"{shapes.url}{path}")
     assert done.returncode == 0, done.stderr
@@ -221,7 +224,7 @@ def test_the_request_format_of_an_api_is_detected(place, shapes, path):
 
 
 def test_ungraded_aspects_of_a_bot_in_another_language_are_named(place, shapes, snapshot):
-    """At the first answer, and not when most of the suite has come back ungraded."""
+    """The aspects are reported at the first answer, not after most of the suite was ungraded."""
     done = init(place, f"{shapes.url}/german")
     assert done.returncode == 0, done.stderr
     assert replace_volatile(done.stderr, place.folder) == snapshot
@@ -232,7 +235,7 @@ def test_ungraded_aspects_of_a_bot_in_another_language_are_named(place, shapes, 
 @pytest.mark.prefect
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/sse"])
 def test_a_verification_is_right_with_what_was_written(place, shapes, prefect_environment, path):
-    """Two turns, so that the messages before go along: as one flat list, where an API takes messages."""
+    """In a case of two turns, the earlier messages are sent as one flat list, if the API accepts messages."""
     assert place.run("init", "--yes", "--target", f"{shapes.url}{path}").returncode == 0
     config = (place.folder / "lookout.toml").read_text(encoding="utf-8")
     (place.folder / "lookout.toml").write_text(f"{config}\n[gate]\nmin_severity_3_cases = 0\n", encoding="utf-8")
@@ -294,7 +297,7 @@ def test_for_an_unknown_api_the_attempts_are_listed_and_nothing_is_written(place
 
 @pytest.mark.parametrize("path", ["/deaf", PATH])
 def test_for_an_unknown_request_body_a_table_to_fill_in_is_written(place, shapes, strict, path, snapshot):
-    """Each body that was tried is listed with what came back, and the lines of the table wait to be filled in."""
+    """Each tried body is listed with its response, and the lines of the table are ready to be completed."""
     address = f"{shapes.url if path == '/deaf' else strict.url}{path}"
     done = init(place, address, "--driver", "sse")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -308,7 +311,7 @@ def test_for_an_unknown_request_body_a_table_to_fill_in_is_written(place, shapes
 
 
 def test_an_address_that_gives_a_get_nothing_is_an_api_and_no_page(place, strict, snapshot):
-    """The doctor sees the empty answer before a browser is started, and names the command that asks the API."""
+    """The doctor detects the empty response before it starts a browser, and suggests the command for the API."""
     done = run(place, "doctor", f"{strict.url}{PATH}", "--no-ask")
     assert done.returncode == 3, done.stdout + done.stderr
     assert replace_volatile(done.stdout, place.folder) == snapshot
@@ -321,7 +324,7 @@ def test_the_address_that_was_typed_stays_readable_in_an_error(place, shapes):
 
 
 def test_doctor_says_which_setting_of_an_api_is_wrong_and_exits_as_a_wrong_configuration(place, strict, snapshot):
-    """A path that the API does not have is a mistake of the configuration, exit code 2."""
+    """A path that the API does not have is a configuration error with exit code 2."""
     assert init(place, f"{strict.url}/v2/dialog/tern", "--driver", "sse", "--no-ask").returncode == 0
     done = run(place, "doctor", "bot")
     assert done.returncode == 2, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""`lookout init` as a user meets it: a process, a terminal, a page; what it writes works at once."""
+"""`lookout init` as a user runs it: a process, a terminal, a page. The written files work at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def init(folder, *options, stdin=""):
 
 
 def without_paths(text, folder):
-    """In one line, without the folder: where a path is wrapped depends on its length."""
+    """Join a text into one line without the folder, because the length of a path decides where it wraps."""
     return " ".join(text.replace(str(folder), "FOLDER").split())
 
 
@@ -37,7 +37,10 @@ def names(folder):
 
 
 def in_a_terminal(folder, *answers):
-    """The exit code and all that the terminal showed; each answer is typed once the prompt for it is there."""
+    """Run the command in a terminal. Return the exit code and the complete output.
+
+    Each answer is typed as soon as its prompt appears.
+    """
     terminal, other_end = pty.openpty()
     streams = {"stdin": other_end, "stdout": other_end, "stderr": other_end}
     process = fork_server.start("init", cwd=folder, env=os.environ | fork_server.WARM, **streams)
@@ -52,7 +55,7 @@ def in_a_terminal(folder, *answers):
 
 
 def _read(screen):
-    """Empty at the end, which Linux signals by an error."""
+    """Read the output of the terminal. The result is empty at the end, which Linux reports as an error."""
     try:
         return screen.read(4096)
     except OSError:
@@ -94,7 +97,7 @@ def test_what_the_application_talks_about_is_asked_and_written(tmp_path, answer,
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_a_parcel_service_is_not_read_as_a_health_insurer(tmp_path, lookout):
-    """Three days for a return are no answer about a delivery, and "deliver" answers yes or no."""
+    """Three days for a return do not answer a question about a delivery, and "deliver" is answered with yes or no."""
     asked = {
         "How long does delivery take?": ("3 days", "You can return items within 3 days."),
         "Do you deliver on Sundays?": ("No", "We do not deliver on Sundays."),
@@ -145,7 +148,7 @@ def test_with_force_what_is_there_gets_another_name(tmp_path):
 
 
 def test_if_one_file_cannot_be_written_all_are_restored(tmp_path):
-    """Files of more than 2,000 bytes are refused by the system, so the configuration is written and the suite not."""
+    """The system refuses files of more than 2,000 bytes, so the configuration is written but the suite is not."""
     (tmp_path / "lookout.toml").write_text("mine", encoding="utf-8")
     done = subprocess.run(
         [fork_server.SCRIPT, "init", "--yes", "--force", "--target", "acme/bot"],
@@ -167,7 +170,7 @@ def test_if_one_file_cannot_be_written_all_are_restored(tmp_path):
 @pytest.mark.prefect
 @pytest.mark.browser
 def test_doctor_and_verify_work_with_what_it_wrote(tmp_path, lookout, clean_space):
-    """The doctor sees a real page; all questions are asked, and each is graded, as no judge is needed for any."""
+    """The doctor checks a real page. All questions are asked and graded without a judge."""
     begun = lookout("init", "--yes", "--target", clean_space, "--model-family", "llama", cwd=tmp_path)
     assert begun.returncode == 0, begun.stderr
     assert "lookout verify bot" in begun.stdout
@@ -198,7 +201,7 @@ def test_given_options_are_not_counted_and_a_webhook_is_an_answer(tmp_path, snap
 
 
 def test_a_key_comes_first_the_judge_last_and_again_asks_nothing_that_is_known(tmp_path):
-    """An API that wants a key: the printed command, typed as it is, takes the rest from lookout.toml."""
+    """For an API that needs a key, the printed command works as typed and takes the other values from lookout.toml."""
     with Keyed("Authorization", "Bearer 1234567890abcdef") as server:
         options = ("--target", f"{server.url}/json", "--environment", "production", "--model-family", "llama")
         options += ("--domains", "general")

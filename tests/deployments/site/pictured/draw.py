@@ -1,6 +1,6 @@
 """Write the site's pictures in docs/pictures: ``python -m tests.deployments.site.pictured.draw``.
 
-Each is a page of the running site over `example_site`, in a real browser.
+Each picture is a page of the running site over `example_site`, in a real browser.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_BYTES: Final = 150_000
 
 
 class Picture(NamedTuple):
-    """A page as it is pictured: ``says`` are texts that can be read on it. ``zone`` is the reader's."""
+    """A page and its picture. ``says`` are texts that can be read on the page. ``zone`` is the reader's time zone."""
 
     name: str
     address: str
@@ -43,7 +43,7 @@ PICTURED_PAGES: Final = (
 
 @contextmanager
 def pictured_site(folder: Path) -> Iterator[ServedSite]:
-    """The site, with a run that goes on, in an empty ``folder``."""
+    """Serve the site with a running run, from an empty ``folder``."""
     store = filled(folder)
     with_drafts(folder)
     with chdir(folder), going_on(folder, store), serving_site(config_of(folder), store, now=lambda: NOW) as served:

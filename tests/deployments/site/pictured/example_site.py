@@ -1,6 +1,6 @@
-"""A site as its owner would see it on a Monday morning, from written data: for pictures, and for looking at pages.
+"""A site as an owner would see it on a Monday morning, from written data: for pictures and for viewing pages.
 
-The application, its customers and its policies are made up. Everything happens before `NOW`.
+The application, its customers and its policies are made up. All events are before `NOW`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ WEIGHTS: Final = {Severity.MINOR: Decimal(1), Severity.MAJOR: Decimal(4), Severi
 
 
 class PicturedCase(NamedTuple):
-    """A case, and what came of it in each run, the newest last: r right, w wrong, n no answer, u ungraded."""
+    """A case and its outcome in each run, the newest last: r right, w wrong, n no answer, u ungraded."""
 
     name: str
     severity: int
@@ -111,7 +111,7 @@ SUITE: Final = Suite(
 
 
 def config_of(folder: Path) -> Config:
-    """The owner's lookout.toml."""
+    """Return the owner's lookout.toml."""
     return parse_config(
         {
             "data_folder": str(folder),
@@ -130,7 +130,7 @@ def config_of(folder: Path) -> Config:
 
 
 def filled(folder: Path) -> Store:
-    """The warehouse behind it, in ``folder``."""
+    """Fill the site's warehouse in ``folder``."""
     store = Store(folder, clock=lambda: NOW, entropy=seeded_entropy(1), patience=REAL_PATIENCE)
     store.journal.append_suite(SUITE)
     for number in range(RUNS):
@@ -151,7 +151,7 @@ def filled(folder: Path) -> Store:
 
 
 def with_drafts(folder: Path) -> None:
-    """Gold drafts and a translation where the site is started."""
+    """Write gold drafts and a translation into the folder where the site is started."""
     hindi = next(case for case in SUITE.cases if case.language is Language.HINDI)
     original = next(case for case in SUITE.cases if case.id == "cataract-limit")
     translation = gold_draft(9, case=hindi, quote=None, original=original)
@@ -160,7 +160,7 @@ def with_drafts(folder: Path) -> None:
 
 @contextmanager
 def going_on(folder: Path, store: Store) -> Iterator[str]:
-    """A run of the first target that goes on while the block lasts; its id."""
+    """Keep a run of the first target in progress during the ``with`` block, and yield its id."""
     at = NOW - timedelta(minutes=3)
     run_id = f"{at:%Y%m%dT%H%M%SZ}-{TARGET}-c0ffee"
     target = Target(name=TARGET, url="http://127.0.0.1:1/")
@@ -229,7 +229,7 @@ def _assessed(case: PicturedCase, run_id: str, letter: str) -> Assessment:
 
 
 def _run(target: str, run_id: str, number: int, at: datetime) -> Iterator[JournalRow]:
-    """A run with its rows; the number chooses what came of each case, -1 an untroubled one."""
+    """Build a run with its rows. ``number`` selects the outcome of each case; -1 is a run without failures."""
     letters = {case.name: case.course[number] if number >= 0 else "r" for case in CASES}
     for case in CASES:
         yield from _asked(case, run_id, letters[case.name], at - timedelta(minutes=4))
@@ -348,7 +348,7 @@ def _incidents() -> Iterator[JournalRow | IncidentRow | AlertRow | ReceiptRow]:
 
 
 def _held_back(number: int) -> HallucinationRow:
-    """An entry of the hallucination log, one a day."""
+    """Build an entry of the hallucination log, one for each day."""
     at = NOW - timedelta(days=number, hours=2)
     reply = BlockedReply(
         ts=at,
@@ -366,7 +366,7 @@ def _held_back(number: int) -> HallucinationRow:
 
 
 def _wanted() -> CaseDraft:
-    """What “Add to gold” made of the disclosure."""
+    """Build the draft that “Add to gold” made from the disclosure."""
     return CaseDraft(
         id="draft-leak",
         made_at=NOW - timedelta(hours=2),

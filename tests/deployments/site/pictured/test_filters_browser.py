@@ -1,4 +1,4 @@
-"""Every filter of every page, driven in a real browser at both widths, with and without script."""
+"""Every filter of every page, used in a real browser at both widths, with and without scripts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 class Filtered(NamedTuple):
-    """A value of a filter, what the page shows with it, and what it does not show any more."""
+    """A filter value, a text that the page shows with the filter, and a text that it no longer shows."""
 
     value: str
     there: str
@@ -93,12 +93,12 @@ FILTERS: dict[str, dict[str, Filtered]] = {
     },
     "/review/incidents": {"target": Filtered("claims-chat", "No drafts", "neighbour")},
 }
-"""Each page with each filter of its form. A page, or a filter, that is not here fails a test."""
+"""All pages with all filters of their forms. A missing page or filter fails a test."""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The site of the pictures."""
+    """Serve the site of the pictures."""
     folder = tmp_path_factory.mktemp("filters")
     store = filled(folder)
     with_drafts(folder)
@@ -107,7 +107,7 @@ def site(tmp_path_factory):
 
 
 async def test_every_page_is_in_the_table():
-    """A new page gets a row."""
+    """Every page has a row in the table, so a new page needs a new row."""
     assert set(FILTERS) == {route.path for route in PAGES if route.path != "/now"}
     assert len(CASES) == 13
 
@@ -119,7 +119,7 @@ async def test_every_page_is_in_the_table():
 @pytest.mark.parametrize("path", FILTERS)
 @pytest.mark.a_slice(14)
 async def test_every_filter_of_a_page_works(chromium, site, path, width, script):
-    """Chosen in the form it is in the address, the form shows it, and the page has what it asks for and nothing else."""
+    """A value selected in the form is in the address and in the form, and the page contains only matching entries."""
     address = site.address + PLACES.get(path, path)
     async with opened(chromium, address, width=width, script=script) as (page, heard):
         named = [await one.get_attribute("name") for one in await page.locator("form.filters [name]").all()]
@@ -150,7 +150,7 @@ async def options(field) -> list[str | None]:
 
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
 async def test_the_menu_of_a_phone_is_one_line_and_leads_everywhere(chromium, site, script):
-    """Closed it takes one line and names the page; open it has every page, and no other thing moves sideways."""
+    """The closed menu is one line with the page's name. The open menu lists every page and does not move sideways."""
     async with opened(chromium, f"{site.address}/runs", width=PHONE, script=script) as (page, heard):
         bar = await page.locator("header.bar").bounding_box()
         assert bar is not None

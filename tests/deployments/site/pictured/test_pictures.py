@@ -1,4 +1,4 @@
-"""The pictures of the site in the documents: small, shown, and of pages that still say what can be read on them."""
+"""The pictures of the site in the documentation: small, in use, and of pages that still contain their texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def site(tmp_path_factory):
 
 @pytest.mark.parametrize("one", PICTURED_PAGES, ids=lambda one: one.name)
 def test_a_page_says_what_its_picture_shows(site, one):
-    """If a page lost one of these texts, take its picture again or fix the page."""
+    """If a page no longer contains one of these texts, renew its picture or fix the page."""
     answer = httpx.get(f"{site.address}{one.address}", trust_env=False)
     assert answer.status_code == 200
     shown = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.text))
@@ -29,7 +29,7 @@ def test_a_page_says_what_its_picture_shows(site, one):
 @pytest.mark.parametrize("one", PICTURED_PAGES, ids=lambda one: one.name)
 @pytest.mark.parametrize("page", ["README.md", "docs/site.md"])
 def test_each_picture_is_shown_and_small(one, page):
-    """The pages about the site show it, and a clone stays small."""
+    """The documentation of the site shows each picture, and a clone of the repository stays small."""
     file = PICTURES / f"{one.name}.png"
     assert 5_000 < file.stat().st_size < MAX_BYTES
     assert f"pictures/{one.name}.png" in (ROOT / page).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A site behind its login with people's decisions to make, and its own table of routes, for tests of its door."""
+"""A site with a login and pending decisions, and its routing table, for tests of access."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ FORMS: dict[str, dict[str, str]] = {
     "/review/incidents/{draft}": {"word": "no", "target": "helpdesk", "note": "no question of a user"},
     "/logout": {},
 }
-"""A form that each address takes, for tests that walk the routing table; a decision adds its own."""
+"""A valid form for each address, for tests that walk the routing table. A new decision adds its form here."""
 
 
 @dataclass
 class Answered:
-    """What came back, as it was sent."""
+    """A response as it was sent."""
 
     status: int
     headers: http.client.HTTPMessage
@@ -46,12 +46,12 @@ class Answered:
 
     @property
     def cookie(self) -> str:
-        """The cookie that it sets, without its attributes."""
+        """Return the cookie that the response sets, without its attributes."""
         return (self.headers["set-cookie"] or "").partition(";")[0]
 
 
 def asked(address: str, path: str, *, method: str = "GET", form: dict[str, str] | None = None, **headers: str):
-    """Send a request with its path as it is written, and exactly these headers."""
+    """Send a request with its path as written, and with exactly these headers."""
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=60)
     body = urlencode(form) if form is not None else None
     sent = {"Content-Type": "application/x-www-form-urlencoded"} if form is not None else {}
@@ -64,30 +64,33 @@ def asked(address: str, path: str, *, method: str = "GET", form: dict[str, str] 
 
 @dataclass
 class Guarded:
-    """A served site, a token of each role, and who else there is."""
+    """A served site, a token for each role, and the other users."""
 
     site: ServedSite
     tokens: dict[str, str]
 
     def ask(self, path: str, **given) -> Answered:
-        """A request to it."""
+        """Send a request to the site."""
         return asked(self.site.address, path, **given)
 
     def session(self, name: str = "operate") -> str:
-        """A new session of this person: its cookie."""
+        """Start a new session of this person, and return its cookie."""
         answer = self.ask("/login", method="POST", form={"token": self.tokens[name]})
         assert answer.status == 303, answer.text
         return answer.cookie
 
     def form_token(self, cookie: str | None) -> str:
-        """What the forms of this session carry; of nobody's, on loopback."""
+        """Return the form token of a session. Without a cookie, return the one that the site uses on loopback."""
         page = self.ask(f"/incidents/{INCIDENT}", **({"cookie": cookie} if cookie else {})).text
         return page.split('name="form_token" value="')[1].partition('"')[0]
 
 
 @contextmanager
 def guarded_site(folder: Path, *, login: bool = True, **settings: object) -> Iterator[Guarded]:
-    """Serve incidents, answers and drafts; ``read``, ``operate`` and ``privacy`` have a token, where one is needed."""
+    """Serve incidents, answers and drafts.
+
+    If a login is needed, ``read``, ``operate`` and ``privacy`` have a token.
+    """
     store, tokens, drafts = with_people(folder), build_token_store(folder), with_drafts(folder, 12)
     assert drafts.exists()
     append_draft(store.journal, wanted_case())
@@ -101,7 +104,7 @@ def guarded_site(folder: Path, *, login: bool = True, **settings: object) -> Ite
 
 
 def routes_of(config: Config) -> list[tuple[str, frozenset[str]]]:
-    """Every address that the application answers, with its methods: the application's own table."""
+    """Return every address of the application's routing table, with its methods."""
     application = build_site_application(config, "127.0.0.1", SiteEnvironment(lambda: datetime.now(UTC), "me"))
     assert isinstance(application, AccessControl)
     found = [route for route in application.app.routes if isinstance(route, Route)]
@@ -110,12 +113,12 @@ def routes_of(config: Config) -> list[tuple[str, frozenset[str]]]:
 
 
 def address_of(path: str, **instead: str) -> str:
-    """An address of a route."""
+    """Return an example address of a route."""
     return path.format(**{**EXAMPLES, "incident": INCIDENT, **instead})
 
 
 def stored(folder: Path) -> dict[str, str]:
-    """What people's decisions change, each file by its hash: the journal, names, drafts, the suite, tokens."""
+    """Return the hashes of all files that decisions change: the journal, names, drafts, the suite, tokens."""
     skipped = ("site/views-", "snapshots/", "warehouse")
     files = (file for file in folder.rglob("*") if file.is_file())
     named = {str(file.relative_to(folder)): file for file in files}
@@ -127,6 +130,6 @@ def stored(folder: Path) -> dict[str, str]:
 
 
 def views(folder: Path) -> list[dict]:
-    """Who looked at what, as it was written down."""
+    """Return the entries of the view log."""
     files = sorted((folder / "site").glob("views-*.jsonl"))
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]

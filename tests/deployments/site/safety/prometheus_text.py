@@ -1,6 +1,9 @@
-"""A strict reader of Prometheus' text format, version 0.0.4: whatever its description does not allow is an error.
+"""A strict parser of the Prometheus text format, version 0.0.4.
 
-Stricter than most: every series has HELP and TYPE before it, its lines stand together, and none comes twice.
+Input that the specification does not allow is an error.
+
+It is stricter than most parsers: every series has HELP and TYPE before it, its lines are contiguous, and no series
+repeats.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ Series = tuple[str, tuple[tuple[str, str], ...]]
 
 
 class NotPrometheusText(ValueError):
-    """A line that is none of the format's; the message begins with its number."""
+    """Raised for a line that does not match the format. The message begins with the line number."""
 
 
 @dataclass
@@ -33,7 +36,7 @@ class _Reading:
 
 
 def samples_of(text: str) -> dict[Series, float]:
-    """Every sample by its name and its labels. Raises `NotPrometheusText`."""
+    """Return every sample by name and labels. Raises `NotPrometheusText`."""
     if not text.endswith("\n"):
         raise NotPrometheusText("the last line does not end")
     reading = _Reading()

@@ -1,4 +1,4 @@
-"""A reverse proxy as people put one in front: a path prefix, TLS ended before it, and headers that say so."""
+"""A typical reverse proxy: a path prefix, TLS that ends at the proxy, and forwarding headers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ HOP_BY_HOP = {"connection", "content-length", "host", "keep-alive", "transfer-en
 
 @dataclass(frozen=True)
 class ProxyWay:
-    """What a proxy does: ``strips`` the prefix from paths, ``renames`` the host and tells the browser's apart."""
+    """The behaviour of a proxy.
+
+    ``strips`` removes the prefix from paths. ``renames`` changes the host and forwards the browser's host in a
+    header.
+    """
 
     prefix: str = "/lookout"
     strips: bool = False
@@ -28,7 +32,7 @@ class ProxyWay:
 
 @dataclass
 class ReverseProxy:
-    """A running one: its address, and what was asked of it outside its prefix."""
+    """A running proxy: its address, and the requests outside its prefix."""
 
     address: str
     outside: list[str] = field(default_factory=list)
@@ -36,7 +40,7 @@ class ReverseProxy:
 
 @contextmanager
 def reverse_proxy(upstream: str, way: ProxyWay) -> Iterator[ReverseProxy]:
-    """Serve ``upstream`` below the prefix of ``way``, and nothing else."""
+    """Serve only ``upstream``, below the prefix of ``way``."""
     proxy = ReverseProxy("")
 
     async def passed_on(request: Request) -> Response:
@@ -70,7 +74,7 @@ def reverse_proxy(upstream: str, way: ProxyWay) -> Iterator[ReverseProxy]:
 
 
 def _headers(request: Request, way: ProxyWay) -> list[tuple[str, str]]:
-    """What the browser sent, and as lines of their own what this proxy knows."""
+    """Return the headers from the browser, and the proxy's own forwarding headers as separate lines."""
     sent = [(name, value) for name, value in request.headers.items() if name not in HOP_BY_HOP]
     before = [("x-forwarded-for", value) for value in request.headers.getlist("x-forwarded-for")]
     client = request.client.host if request.client else ""

@@ -1,4 +1,4 @@
-"""The site is killed while people decide: confirmed actions are stored, and repeated ones once."""
+"""The site is killed while people decide: confirmed actions are stored, and repeated actions are stored once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ refresh_s = 1
 
 @dataclass
 class ButtonAction:
-    """One form that a person sends: where to, with which fields; ``status`` is ``None`` while no answer came."""
+    """A form that a person sends: its address and fields. ``status`` is ``None`` until there is a response."""
 
     kind: str
     number: int
@@ -48,9 +48,10 @@ class ButtonAction:
 
 @dataclass
 class KillReport:
-    """What became of the presses. ``missing`` and ``twice`` name those of which nothing, or more than one thing, is there.
+    """The results of the presses.
 
-    ``leftovers`` are copies of the warehouse beyond the newest two.
+    ``missing`` lists presses without a stored result, ``twice`` those with more than one. ``leftovers`` are copies
+    of the warehouse other than the newest two.
     """
 
     presses: list[ButtonAction]
@@ -61,7 +62,10 @@ class KillReport:
 
 
 def kill_while_people_decide(folder: Path, kills: int, seed: int) -> KillReport:
-    """Serve by the command's own function, send a form, kill it (SIGKILL) at some moment, serve again, send it again."""
+    """Serve the site, send a form, kill the site with SIGKILL at some moment, serve again, and send the form again.
+
+    The site is served by the function of the command.
+    """
     chance, port = random.Random(seed), find_free_port("127.0.0.1", 0)
     with_people(folder, incidents=kills)
     with_drafts(folder, kills)
@@ -120,7 +124,7 @@ def _get(port: int, path: str) -> httpx.Response:
 
 
 def _fill_in(port: int, press: ButtonAction) -> None:
-    """As a person does on the page, with what its form carries."""
+    """Fill in a form as a person does on the page, with the page's hidden fields."""
     incident = f"/incidents/{compute_fingerprint(f'user-{press.number}')}"
     match press.kind:
         case "acknowledge" | "add_to_gold":
@@ -162,7 +166,7 @@ def _report(folder: Path, presses: list[ButtonAction], unanswered: int) -> KillR
 
 
 def _found(folder: Path, store, press: ButtonAction) -> int:
-    """How often what was pressed is there."""
+    """Count how often the result of a press is stored."""
     key = compute_fingerprint(f"user-{press.number}")
     match press.kind:
         case "acknowledge":

@@ -1,4 +1,4 @@
-"""The accessibility checks find what is planted, and nothing on a page without a fault."""
+"""The accessibility checks find planted faults, and report nothing on a page without faults."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def site(tmp_path_factory):
 
 
 async def test_each_rule_finds_what_is_planted(chromium, site):
-    """A rule that finds nothing anywhere would hold for every page; one that finds what it is not for, for none."""
+    """Each rule finds its own planted fault, and no rule reports faults of other rules."""
     async with opened(chromium, f"{site.address}/runs", without_policy=True) as (page, _):
         assert await find_broken_rules(page) == []
         missed, beside = [], []
@@ -79,7 +79,7 @@ async def test_each_rule_finds_what_is_planted(chromium, site):
     ],
 )
 async def test_each_rule_of_the_page_finds_what_is_planted(chromium, site, change, rule):
-    """What a page has once, or must have."""
+    """Rules for elements that a page must contain exactly once, or at least once."""
     async with opened(chromium, f"{site.address}/runs", width=DESKTOP) as (page, _):
         await page.evaluate(f"() => {{ {change} }}")
         assert any(rule in line for line in await find_broken_rules(page))

@@ -1,4 +1,4 @@
-"""The site in a container, as the documents say: the first token is made before it starts, and it is needed there."""
+"""The site in a container, as documented: it needs a token, which is created before the start."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IN_THE_IMAGE = "/etc/lookout/lookout.toml"
 
 
 def documented(kind: str, word: str) -> str:
-    """The one block of code that has ``word``."""
+    """Return the only code block that contains ``word``."""
     (block,) = [
         text for text in re.findall(rf"^```{kind}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL) if word in text
     ]
@@ -32,7 +32,10 @@ def documented(kind: str, word: str) -> str:
 
 
 def test_the_documented_way_leads_to_a_site_that_asks_for_a_token(tmp_path):
-    """With the documented file it does not start; after the documented command it does, for who has the token."""
+    """With the documented file, the site does not start.
+
+    After the documented command, it serves users with the token.
+    """
     file, data = tmp_path / "lookout.toml", tmp_path / "data"
     text = documented("toml", '"0.0.0.0"')
     assert "/var/lib/lookout/data" in text
@@ -57,7 +60,7 @@ def test_the_documented_way_leads_to_a_site_that_asks_for_a_token(tmp_path):
 
 
 def test_the_compose_file_has_what_the_documents_say():
-    """The file of the settings, the volume of the data, and the image's command agree with the documented paths."""
+    """The settings file, the data volume and the image's command match the documented paths."""
     compose = yaml.safe_load((ROOT / "deployments" / "compose.yaml").read_text(encoding="utf-8"))
     service = compose["services"]["lookout"]
     mounted = {place.split(":")[-2 if place.endswith(":ro") else -1]: place for place in service["volumes"]}

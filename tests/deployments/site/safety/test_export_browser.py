@@ -1,4 +1,4 @@
-"""A copy in files, opened from disk in a browser: every link leads somewhere, nothing is asked for, nothing is lost."""
+"""An export opened from disk in a browser: every link works, no request is sent, and no page is missing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def exported(config, goal: Path, most: int = export.MAX_PAGES):
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """A copy of hostile texts with room for fewer pages than there are."""
+    """Export hostile texts with a limit that is lower than the number of pages."""
     folder, goal = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("copies") / "copy"
     store_of(folder, HOSTILE)
     with chdir(folder):
@@ -65,7 +65,7 @@ class _Links(HTMLParser):
 
 
 def dead_links(goal: Path) -> list[tuple[str, str]]:
-    """Links of any page that lead to no file of the folder; there are no forms."""
+    """Return links of any page to files that are missing in the folder. The pages have no forms."""
     dead = []
     for page in goal.rglob("*.html"):
         if page.is_dir() or STAGED in page.parts:
@@ -82,7 +82,7 @@ def dead_links(goal: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.whole_only
 def test_every_link_of_every_page_leads_to_a_file(copy, snapshot):
-    """Also where there are more pages than are written: those links lead to a page that says so."""
+    """Links to pages beyond the limit lead to a page that explains the limit."""
     written, goal = copy
     assert dead_links(goal) == []
     assert (written.pages, written.left_out > 0) == (125, True)
@@ -94,7 +94,10 @@ def test_every_link_of_every_page_leads_to_a_file(copy, snapshot):
 @IN_ONE_LOOP
 @pytest.mark.parametrize("path", LOOKED_AT)
 async def test_a_page_from_disk_can_be_read_and_asks_for_nothing(chromium, copy, path):
-    """Opened as a file: styled, its script runs, no request leaves the folder, no text of the application runs."""
+    """A page opened as a file is styled and runs its script. No request leaves the folder.
+
+    Texts of the application are not executed.
+    """
     _, goal = copy
     address = (goal / path).as_uri()
     async with opened(chromium, address) as (page, heard):
@@ -113,7 +116,7 @@ async def test_a_page_from_disk_can_be_read_and_asks_for_nothing(chromium, copy,
 @pytest.mark.browser
 @IN_ONE_LOOP
 async def test_a_reader_finds_the_way_by_clicking(chromium, copy):
-    """From the first page by the bar to a run, a case and an incident and back, all within the folder."""
+    """From the first page, the menu leads to a run, a case, an incident and back, all inside the folder."""
     _, goal = copy
     async with opened(chromium, (goal / "index.html").as_uri()) as (page, heard):
         for name in ("Runs", "Cases", "Incidents", "Nightly", "Hallucinations", "Review", "Judge", "Suite", "Now"):
@@ -128,7 +131,7 @@ async def test_a_reader_finds_the_way_by_clicking(chromium, copy):
 
 
 def test_ids_that_look_like_something_else_have_their_pages(tmp_path):
-    """An id like a scheme, or like the file of a page, is a folder as any other; two targets do not mix."""
+    """An id that looks like a URL scheme or a page's file name is a normal folder, and two targets do not mix."""
     (tmp_path / "data").mkdir()
     store = store_in(tmp_path / "data")
     for number, target in enumerate(("helpdesk", "data:x", "index.html")):
@@ -151,7 +154,7 @@ def test_ids_that_look_like_something_else_have_their_pages(tmp_path):
 
 
 def test_a_copy_of_nothing_says_what_to_do(tmp_path):
-    """Without a run every page says what is missing and which command brings it; no badge or figure makes one up."""
+    """Without a run, every page says what is missing and which command creates it. No badge or figure is invented."""
     (tmp_path / "data").mkdir()
     store_in(tmp_path / "data").load_pending(5)
     goal = tmp_path / "copy"
@@ -185,7 +188,7 @@ def test_a_folder_with_other_files_is_refused_and_left_as_it_is(tmp_path, name, 
 
 @pytest.mark.parametrize("what", ["a link to a folder", "a link to a file", "a file of the same name"])
 def test_user_files_in_a_copy_are_neither_followed_nor_replaced(tmp_path, what):
-    """A planted link leads no file of an export out of its folder, also not one that is removed."""
+    """A planted link leads no exported or removed file out of the folder."""
     (tmp_path / "data").mkdir()
     filled(tmp_path / "data", runs=2)
     goal, theirs = tmp_path / "copy", tmp_path / "theirs"
@@ -211,7 +214,7 @@ def test_user_files_in_a_copy_are_neither_followed_nor_replaced(tmp_path, what):
 
 
 def test_a_web_servers_own_user_can_read_a_copy(tmp_path):
-    """Files and folders have the rights that the umask leaves: the copy is meant for others."""
+    """Files and folders have the permissions of the umask, because other users read the copy."""
     (tmp_path / "data").mkdir()
     filled(tmp_path / "data", runs=1)
     old = os.umask(0o022)
@@ -225,13 +228,16 @@ def test_a_web_servers_own_user_can_read_a_copy(tmp_path):
 
 
 def _points(config, goal: Path) -> Iterator[int]:
-    """After how many files written and moved an export is killed: some of each half, and its ends."""
+    """Yield the numbers of steps after which an export is killed.
+
+    The steps write and then move files; the numbers include some of each half and both ends.
+    """
     count = 2 * len(exported(config, goal).files)
     yield from sorted({0, 1, 2, count // 4, count // 2 - 1, count // 2, count // 2 + 1, 3 * count // 4, count - 3})
 
 
 def _killed_after(steps: int, config, goal: Path) -> None:
-    """Export in a child that ends itself, as by SIGKILL, when it has done so many steps."""
+    """Export in a child process that kills itself with SIGKILL after ``steps`` steps."""
     left = [steps]
 
     def counted(done, *given, **named):
@@ -250,9 +256,10 @@ def _killed_after(steps: int, config, goal: Path) -> None:
 
 @pytest.mark.whole_only
 def test_an_export_that_is_killed_leaves_a_copy_that_can_be_read(tmp_path):
-    """Killed while it writes: the former copy as it was. Killed while files take their place: no dead link either.
+    """An export that is killed while it writes leaves the former copy unchanged.
 
-    The next export begins where none was, and nothing of the killed one stays.
+    An export that is killed while it moves files leaves no dead link. The next export starts from the beginning and
+    removes all files of the killed export.
     """
     data, goal = tmp_path / "data", tmp_path / "copy"
     data.mkdir()
@@ -278,7 +285,7 @@ def test_an_export_that_is_killed_leaves_a_copy_that_can_be_read(tmp_path):
 
 
 def test_a_first_export_that_is_killed_can_be_made_again(tmp_path):
-    """What it left is known as its own, and is no reason to refuse the folder."""
+    """The files of a killed export are recognised, so the folder is not refused."""
     (tmp_path / "data").mkdir()
     filled(tmp_path / "data", runs=1)
     config, goal = config_of(tmp_path / "data"), tmp_path / "copy"
@@ -290,7 +297,7 @@ def test_a_first_export_that_is_killed_can_be_made_again(tmp_path):
 
 
 def test_a_full_disk_leaves_the_former_copy(tmp_path, monkeypatch):
-    """An error while it writes: nothing of the copy is touched, and nothing is left beside."""
+    """After a write error, the copy is unchanged, and no temporary file is left."""
     (tmp_path / "data").mkdir()
     filled(tmp_path / "data", runs=1)
     config, goal = config_of(tmp_path / "data"), tmp_path / "copy"

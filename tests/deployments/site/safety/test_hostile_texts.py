@@ -1,4 +1,4 @@
-"""Texts that want to be more than text, wherever the site shows one: they stay texts, and are shown to the character."""
+"""Hostile texts stay plain text on every page, and are shown character by character."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SKELETON = """() => [...document.querySelectorAll('*')].map(
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
-    """A site whose texts are hostile, and the same one whose texts are plain."""
+    """Serve a site with hostile texts, and the same site with plain texts."""
     folders = [tmp_path_factory.mktemp(name) for name in ("hostile", "plain")]
     stores = [store_of(folder, rows) for folder, rows in zip(folders, (HOSTILE, plain(HOSTILE)), strict=True)]
     sites = [serving_site(config_of(*pair[:1]), pair[1]) for pair in zip(folders, stores, strict=True)]
@@ -53,9 +53,9 @@ def both(tmp_path_factory):
 @pytest.mark.parametrize("path", ADDRESSES)
 @pytest.mark.a_slice(8)
 async def test_nothing_runs_nothing_is_asked_for_and_the_page_stays_itself(chromium, both, path, with_policy):
-    """No script ran, no dialog, no request elsewhere, nothing that the policy had to stop; also where there is none.
+    """No script runs, no dialog opens, and no other host is requested, even without the content security policy.
 
-    Element by element and attribute by attribute it is the page of plain texts.
+    The policy has nothing to block. Every element and attribute equals that of the page with plain texts.
     """
     hostile, harmless = both
     width = PHONE if with_policy else DESKTOP
@@ -77,7 +77,7 @@ async def test_nothing_runs_nothing_is_asked_for_and_the_page_stays_itself(chrom
 @IN_ONE_LOOP
 @pytest.mark.parametrize(("path", "where"), SHOWN.items())
 async def test_texts_are_shown_to_the_character(chromium, both, path, where):
-    """What the application said stands there as it said it, masked, with what is invisible written out."""
+    """A text of the application is shown unchanged, except for redaction and visible invisible characters."""
     async with opened(chromium, both[0].address + path) as (page, _):
         shown = "\n".join(await page.locator(where).all_text_contents())
     for row in HOSTILE[:2] if path.startswith("/compare") else HOSTILE:
@@ -85,7 +85,7 @@ async def test_texts_are_shown_to_the_character(chromium, both, path, where):
 
 
 def test_the_same_texts_are_exact_in_json(both):
-    """JSON is JSON whatever stands in it, of its own type, and holds the texts as they came, masked."""
+    """The JSON is valid for any text, has its own content type, and contains the redacted texts unchanged."""
     hostile, _ = both
     for path in {address.partition("?")[0] for address in ADDRESSES} - {"/"}:
         answer = httpx.get(f"{hostile.address}{path}.json?rows=200", trust_env=False)
@@ -99,7 +99,7 @@ def test_the_same_texts_are_exact_in_json(both):
 
 @pytest.mark.whole_only
 def test_an_address_with_a_hostile_text_answers_with_text(both):
-    """A filter, a name in the path, a message that nobody sealed: refused or ignored, and escaped."""
+    """A filter, a name in the path and an unsigned message are refused or ignored, and escaped."""
     hostile, _ = both
     with httpx.Client(base_url=hostile.address, trust_env=False) as client:
         for row in HOSTILE:

@@ -1,4 +1,4 @@
-"""Sessions and tokens over HTTP: what opens the site, what ends, and how often a token may be tried."""
+"""Sessions and tokens over HTTP: what gives access, what ends it, and how often a token may be tried."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def signer_of(guarded):
 
 
 def test_a_session_is_over_when_its_time_is(guarded):
-    """A cookie of thirteen hours ago opens nothing; one of eleven hours ago still does."""
+    """A cookie of thirteen hours ago gives no access. A cookie of eleven hours ago still does."""
     signer = signer_of(guarded)
     owner = signer.tokens.find_owner(guarded.tokens["operate"])
     statuses = [
@@ -50,7 +50,7 @@ def test_a_session_is_over_when_its_time_is(guarded):
 
 
 def test_a_logged_out_session_opens_nothing_wherever_it_was_copied_to(guarded):
-    """Logging out ends the session itself and not only this browser's cookie; the person's others go on."""
+    """Logging out ends the session and not only this browser's cookie. The person's other sessions continue."""
     cookie, other = guarded.session(), guarded.session()
     form = {"form_token": guarded.form_token(cookie)}
     answer = guarded.ask("/logout", method="POST", form=form, cookie=cookie)
@@ -60,7 +60,7 @@ def test_a_logged_out_session_opens_nothing_wherever_it_was_copied_to(guarded):
 
 
 def test_ended_sessions_are_forgotten_after_their_lifetime(tmp_path):
-    """The list of ended sessions does not grow for ever, and never forgets one that could still be used."""
+    """The list of ended sessions does not grow without limit, and contains every session that could still be used."""
     tokens = build_token_store(tmp_path)
     owner = tokens.find_owner(tokens.create_token("asha", Role.READ, sees_personal_data=False, at=NOON))
     signer = SessionSigner(tokens, tokens.load_or_create_key(), timedelta(hours=1))
@@ -75,7 +75,7 @@ def test_ended_sessions_are_forgotten_after_their_lifetime(tmp_path):
 
 
 def test_a_login_begins_a_new_session(guarded):
-    """A cookie that was there before is not a session and does not become one."""
+    """A cookie that existed before the login does not become a session."""
     planted = f"{build_cookie_name('')}=planted"
     answer = guarded.ask("/login", method="POST", form={"token": guarded.tokens["read"]}, cookie=planted)
     assert answer.status == 303
@@ -100,12 +100,12 @@ def test_a_login_begins_a_new_session(guarded):
     ],
 )
 def test_a_cookie_that_is_none_of_ours_opens_nothing(guarded, cookie):
-    """Whatever stands in it: 401, and never a fault of ours."""
+    """Any foreign cookie leads to HTTP 401, never to an internal error."""
     assert guarded.ask("/runs", cookie=f"{build_cookie_name('')}={cookie}".encode().decode("latin-1")).status == 401
 
 
 def test_a_token_that_is_none_of_ours_opens_nothing(tmp_path):
-    """Empty, of another alphabet, too long, or of another scheme."""
+    """An empty token, one with other characters, a too long one, and one of another scheme give no access."""
     given = ("Bearer ", "Bearer é", "bearer lookout_", "Basic bG9va291dA==", "Bearer " + "x" * 9_000)
     with guarded_site(tmp_path) as guarded:
         found = [guarded.ask("/runs", authorization=one.encode().decode("latin-1")).status for one in given]
@@ -113,7 +113,7 @@ def test_a_token_that_is_none_of_ours_opens_nothing(tmp_path):
 
 
 def test_another_installations_token_and_session_open_nothing(guarded, tmp_path):
-    """The same person with the same role elsewhere is nobody here."""
+    """The same person with the same role in another installation has no access here."""
     with guarded_site(tmp_path) as other:
         token, cookie = other.tokens["operate"], other.session()
         assert other.ask("/runs", cookie=cookie).status == 200
@@ -123,7 +123,7 @@ def test_another_installations_token_and_session_open_nothing(guarded, tmp_path)
 
 
 def test_a_revoked_token_opens_nothing_more(tmp_path):
-    """Neither itself nor the session that it opened, from the next request on; a new one of the same name is new."""
+    """After revocation, neither the token nor its sessions give access; a new token of this name does."""
     with guarded_site(tmp_path) as guarded:
         token, cookie = guarded.tokens["operate"], guarded.session()
         build_token_store(tmp_path).revoke_token("operate")
@@ -139,7 +139,7 @@ def test_a_revoked_token_opens_nothing_more(tmp_path):
 
 
 def test_a_damaged_file_of_tokens_lets_nobody_in_and_says_so(tmp_path):
-    """503 with what to do in the log, and not a token more than there were."""
+    """The response is HTTP 503, the log contains the advice, and no token is added."""
     with guarded_site(tmp_path) as guarded:
         (tmp_path / "site" / "tokens.json").write_text("{")
         answer = guarded.ask("/runs", authorization=f"Bearer {guarded.tokens['operate']}")
@@ -149,7 +149,7 @@ def test_a_damaged_file_of_tokens_lets_nobody_in_and_says_so(tmp_path):
 
 
 def test_the_cookie_is_for_this_site_alone(guarded, tmp_path):
-    """At the root browsers take it from no sibling's host; under a prefix it goes to that prefix alone."""
+    """At the root, the cookie is bound to this host. Under a prefix, browsers send it only below that prefix."""
     at_root = guarded.ask("/login", method="POST", form={"token": guarded.tokens["read"]}).headers["set-cookie"]
     with guarded_site(tmp_path, path_prefix="/lookout", **PROXY) as under:
         below = under.ask("/login", method="POST", form={"token": under.tokens["read"]}).headers["set-cookie"]
@@ -176,7 +176,7 @@ CONTROLS = ("/%09/evil.example", "/%0A/evil.example")
 
 @pytest.mark.parametrize("path", [*ELSEWHERE, "/runs?next=//evil.example", "/runs/%3Fx=1"])
 def test_the_login_goes_on_to_this_site_whatever_was_asked(guarded, path):
-    """With a session the page redirects, but never to another host, however that is spelt."""
+    """With a session, the page redirects, but never to another host, in any spelling."""
     page = _Links()
     page.feed(guarded.ask(path).text)
     if path in CONTROLS:  # no page has such an address: it is refused before the login
@@ -187,7 +187,7 @@ def test_the_login_goes_on_to_this_site_whatever_was_asked(guarded, path):
 
 
 def test_plain_http_beyond_this_machine_is_warned_of(tmp_path):
-    """Where a browser would drop the cookie and others could read the token, the login says so, and only there."""
+    """If a browser would drop the cookie and others could read the token, the login warns, and only then."""
     with guarded_site(tmp_path, host_names=["monitor.example"], **PROXY) as guarded:
         shown = [
             "plain http" in guarded.ask("/login", host="monitor.example", x_forwarded_proto=proto).text
@@ -199,7 +199,7 @@ def test_plain_http_beyond_this_machine_is_warned_of(tmp_path):
 
 
 def test_an_address_waits_for_its_own_wrong_tokens_whatever_it_says_it_is(tmp_path):
-    """A forged header before the proxy's own does not give an attacker another address."""
+    """A forged header before the proxy's own header does not give an attacker another address."""
     with guarded_site(tmp_path, **PROXY) as guarded:
         statuses = [
             guarded.ask(
@@ -216,7 +216,7 @@ def test_an_address_waits_for_its_own_wrong_tokens_whatever_it_says_it_is(tmp_pa
 
 
 def test_headers_of_a_peer_that_is_no_proxy_give_it_no_other_address(tmp_path):
-    """Only what a trusted proxy says counts: from anybody else it is as if it had not been said."""
+    """Only headers of a trusted proxy count. Headers of other peers are ignored."""
     with guarded_site(tmp_path) as guarded:
         statuses = [
             guarded.ask(
@@ -228,7 +228,7 @@ def test_headers_of_a_peer_that_is_no_proxy_give_it_no_other_address(tmp_path):
 
 
 def test_many_tries_at_once_are_counted_as_many(tmp_path):
-    """Sixty at the same moment: ten are answered, the others have to wait."""
+    """Of sixty requests at the same moment, ten are answered, and the others have to wait."""
     with guarded_site(tmp_path) as guarded, ThreadPoolExecutor(20) as pool:
         tries = [
             pool.submit(guarded.ask, "/login", method="POST", form={"token": f"lookout_{number}"})
@@ -239,7 +239,7 @@ def test_many_tries_at_once_are_counted_as_many(tmp_path):
 
 
 def test_wrong_tokens_in_a_header_count_as_those_of_the_form(tmp_path):
-    """Both ways are one count, and the answer says when to try again."""
+    """Both ways share one count, and the response says when to try again."""
     with guarded_site(tmp_path) as guarded:
         for _ in range(5):
             assert guarded.ask("/runs", authorization="Bearer wrong").status == 401
@@ -253,7 +253,10 @@ def test_wrong_tokens_in_a_header_count_as_those_of_the_form(tmp_path):
 
 
 def test_guessing_from_everywhere_waits_and_keeps_nobody_out_who_was_in():
-    """After 200 wrong ones from as many addresses a new address waits; one that came with a good token does not."""
+    """After 200 wrong tokens from as many addresses, a new address has to wait.
+
+    An address that sent a valid token before does not wait.
+    """
     clock = [NOON]
     limit = AttemptLimit(lambda: clock[0])
     limit.remember_good_token("192.0.2.1")
@@ -277,12 +280,12 @@ def test_guessing_from_everywhere_waits_and_keeps_nobody_out_who_was_in():
     ],
 )
 def test_one_visitors_addresses_are_one(first, second, same):
-    """Who has a network of IPv6 addresses has no more tries than who has one address."""
+    """A network of IPv6 addresses has no more attempts than a single address."""
     assert (compute_visitor_key(first) == compute_visitor_key(second)) is same
 
 
 def test_the_memory_of_addresses_is_bounded():
-    """A million addresses do not fill the memory, and the newest of them are those that are remembered."""
+    """A million addresses do not fill the memory, and the newest addresses are remembered."""
     limit = AttemptLimit(lambda: NOON, max_per_address=1, max_total=10_000, max_addresses=3)
     for number in range(10):
         limit.record_wrong_token(f"192.0.2.{number}")

@@ -1,4 +1,4 @@
-"""Personal data the whole way: masked on every page, in JSON and in files, until a permitted user asks."""
+"""Personal data is redacted on every page, in JSON and in files, until a permitted user requests it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,15 @@ TEXTS = (
 )
 IN_THIS_STORE = EXAMPLES | {"run": "run-0", "case": "h0", "incident": compute_fingerprint(0)}
 SHOWING = ("/cases/h0", "/hallucinations", "/review/drafts", "/incidents", "/nightly", "/runs/run-1", "/compare")
-"""Pages that show such texts to who may see them."""
+"""Pages that show such texts to permitted users."""
 
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory):
-    """A site with personal data in every text; a reader, an operator, and one of each who may see it."""
+    """Serve a site with personal data in every text.
+
+    It has a reader and an operator, and one of each who may see personal data.
+    """
     folder = tmp_path_factory.mktemp("personal")
     store, tokens = store_of(folder, TEXTS), build_token_store(folder)
     (folder / "reviewer").write_text("bina\n")
@@ -56,7 +59,7 @@ def found_in(text):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("name", ["read", "operate", "read-privacy", "operate-privacy"])
 def test_no_address_shows_it_unasked(guarded, name):
-    """Every address of the table, as a page and as JSON, for every role, also who may see it."""
+    """Without a request for it, no address shows personal data to any role, as a page or as JSON."""
     leaks = []
     for path, methods in routes_of(guarded.site.config):
         if "GET" in methods:
@@ -70,7 +73,7 @@ def test_no_address_shows_it_unasked(guarded, name):
     "asking", ["personal=shown", "personal=sh%6fwn", "personal=x&personal=shown", "%70ersonal=shown"]
 )
 def test_a_permitted_user_asks_and_is_logged(guarded, asking):
-    """However the address spells it: shown to them, as a page and as JSON, with a line that says so."""
+    """The data is shown for any spelling of the address, as a page and as JSON, with one line in the view log."""
     folder, before = guarded.site.config.data_folder, len(views(guarded.site.config.data_folder))
     for path in SHOWING:
         for suffix in ("", ".json"):
@@ -87,7 +90,7 @@ def test_a_permitted_user_asks_and_is_logged(guarded, asking):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("name", ["read", "operate"])
 def test_an_unpermitted_user_is_refused_and_logged(guarded, name):
-    """403 for every page, as JSON too, with nothing of it, and no line that says it was shown."""
+    """Every page, also as JSON, answers HTTP 403 without the data, and the view log has no line that it was shown."""
     folder, before = guarded.site.config.data_folder, len(views(guarded.site.config.data_folder))
     asked = [
         f"{route.path.format(**IN_THIS_STORE)}{suffix}?personal=shown"
@@ -106,7 +109,10 @@ def test_an_unpermitted_user_is_refused_and_logged(guarded, name):
 
 
 def test_every_look_is_written_down_with_its_filters(guarded):
-    """Who, when, what, by which filters: pages, JSON, figures and decisions; not the files that pages load."""
+    """The log contains who viewed what, when, and with which filters: pages, JSON, figures and decisions.
+
+    Assets that pages load are not logged.
+    """
     folder = guarded.site.config.data_folder
     before = len(views(folder))
     for path in ("/runs?verdict=FAIL&page=1", "/metrics", "/badge/helpdesk.svg", "/assets/site.css", "/nowhere"):
@@ -124,7 +130,7 @@ def test_every_look_is_written_down_with_its_filters(guarded):
 
 
 def test_actions_that_cannot_be_stored_are_not_shown(tmp_path, snapshot):
-    """A view log that cannot be written closes the pages, and the answer says what to do."""
+    """If the view log cannot be written, the pages are closed, and the response contains the advice."""
     store = store_of(tmp_path, TEXTS[:2])
     with serving_site(config_of(tmp_path), store) as site:
         guarded = Guarded(site, {})
@@ -139,7 +145,7 @@ def test_actions_that_cannot_be_stored_are_not_shown(tmp_path, snapshot):
 
 
 def test_a_copy_in_files_is_masked_for_every_role(guarded, tmp_path):
-    """Pages, JSON, figures and badges: nothing personal, though the owner at this machine may see all."""
+    """Pages, JSON, figures and badges contain no personal data, although the owner on this machine may see it."""
     outside = SiteEnvironment(lambda: datetime.now(UTC), "me")
     with open_site(config_of(guarded.site.config.data_folder), outside) as (site, renderer):
         written = export_site(site, renderer, tmp_path / "copy")

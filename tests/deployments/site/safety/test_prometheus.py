@@ -1,4 +1,4 @@
-"""The figures for Prometheus by the format's own rules, and beside what the pages say."""
+"""The figures for Prometheus follow the format's rules and match the pages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ HEAD = "# HELP a text\n# TYPE a gauge\n"
     ],
 )
 def test_the_reader_finds_what_the_format_forbids(text, why):
-    """A reader that takes everything would hold for every answer."""
+    """The test parser rejects invalid text. Otherwise its tests would always pass."""
     with pytest.raises(NotPrometheusText, match=why):
         samples_of(text)
 
@@ -49,7 +49,10 @@ def test_the_reader_finds_what_the_format_forbids(text, why):
     "filling", [filled, with_people, with_nights, None], ids=["runs", "people", "nights", "empty"]
 )
 def test_the_figures_are_those_of_the_pages(tmp_path, filling):
-    """Every figure by the strict reader, and incidents, scores and rates as the pages Now and Incidents have them."""
+    """The strict parser accepts every figure.
+
+    Incidents, scores and rates equal those on the pages Now and Incidents.
+    """
     store = filling(tmp_path) if filling else filled(tmp_path, runs=0)
     with (
         serving_site(config_of(tmp_path), store) as site,
@@ -79,7 +82,7 @@ def test_the_figures_are_those_of_the_pages(tmp_path, filling):
 
 @pytest.mark.parametrize("name", ['a"b', "a\\b", "a\nb", 'a\\"\n\\n', "é ✓ \u202e", "{}=,# HELP"])
 def test_any_name_stays_one_label(tmp_path, name):
-    """Quotes, backslashes and line ends in a name are escaped, and are read back as they were."""
+    """Quotes, backslashes and line breaks in a name are escaped, and are parsed back unchanged."""
     store = filled(tmp_path, runs=0)
     store.journal.append(run_rows("run-1", 1, hours_ago=1), run_id="run-1")
     store.load_pending(5)

@@ -1,4 +1,4 @@
-"""Behind a reverse proxy with a prefix: everything stays below it, and only the proxy is believed."""
+"""Behind a reverse proxy with a prefix, all addresses stay below the prefix, and only the proxy is trusted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SETTINGS = {"trusted_proxies": ["127.0.0.1"]}
 
 @pytest.fixture(scope="module", params=WAYS.values(), ids=WAYS.keys())
 def behind(request, tmp_path_factory):
-    """A site behind a proxy, and the proxy."""
+    """Serve a site behind a proxy, and yield both."""
     way = request.param
     folder = tmp_path_factory.mktemp("behind")
     with (
@@ -34,7 +34,7 @@ def behind(request, tmp_path_factory):
 
 
 class _Addresses(HTMLParser):
-    """Whatever a page leads to, loads or sends to."""
+    """Collects all addresses that a page links to, loads or sends forms to."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class _Addresses(HTMLParser):
 
 
 def session(proxy, prefix, token):
-    """The cookie of a user, obtained through the proxy."""
+    """Log in through the proxy, and return the user's cookie."""
     answer = httpx.post(f"{proxy.address}{prefix}/login", data={"token": token}, trust_env=False)
     assert (answer.status_code, answer.headers["location"]) == (303, f"{prefix}/")
     cookie = answer.headers["set-cookie"]
@@ -55,7 +55,7 @@ def session(proxy, prefix, token):
 
 @pytest.mark.whole_only
 def test_every_link_form_and_file_stays_below_the_prefix(behind):
-    """All pages that can be reached from the first are walked: nothing in them leads outside, and nothing is missing."""
+    """All pages that the first page leads to are visited: no address is outside the prefix, and none is missing."""
     guarded, proxy, way = behind
     cookie = session(proxy, way.prefix, guarded.tokens["privacy"])
     begin = f"{proxy.address}{way.prefix}/"
@@ -81,7 +81,7 @@ def test_every_link_form_and_file_stays_below_the_prefix(behind):
 
 
 def test_every_redirect_stays_below_the_prefix(behind):
-    """After each form, and after the login that a page asked for."""
+    """Redirects after each form, and after a login that a page required, stay below the prefix."""
     guarded, proxy, way = behind
     cookie = session(proxy, way.prefix, guarded.tokens["operate"])
     with httpx.Client(trust_env=False, headers={"cookie": cookie}) as client:
@@ -104,7 +104,7 @@ def test_every_redirect_stays_below_the_prefix(behind):
 @pytest.mark.browser
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_person_works_behind_the_proxy(chromium, behind):
-    """Log in, decide, log out in a browser: it asks for nothing outside the prefix."""
+    """A person logs in, decides and logs out in a browser, without a request outside the prefix."""
     guarded, proxy, way = behind
     address = f"{proxy.address}{way.prefix}/incidents/{INCIDENT}"
     async with opened(chromium, address, width=PHONE) as (page, heard):
@@ -141,7 +141,7 @@ def guarded(tmp_path_factory):
 
 @pytest.mark.parametrize("name", FORWARDED)
 def test_no_header_makes_anybody_local(local, guarded, name):
-    """Behind a proxy that nobody named the site without a login is closed; with one, no header opens it."""
+    """Behind an unconfigured proxy, a site without a login is closed. With a login, no header gives access."""
     for value in ("127.0.0.1", "for=127.0.0.1;host=localhost", "localhost", "/"):
         headers = {name.replace("-", "_"): value}
         assert local.ask("/runs", **headers).status == 400
@@ -168,7 +168,7 @@ def test_no_header_makes_anybody_local(local, guarded, name):
     ],
 )
 def test_a_page_elsewhere_cannot_reach_the_site_by_its_own_name(local, guarded, host):
-    """DNS rebinding: for reading and for deciding, without and with a login, whatever the proxy is said to have been."""
+    """DNS rebinding fails for reading and deciding, with and without a login, for any forwarding header."""
     for site in (local, guarded):
         for method in ("GET", "POST"):
             for headers in ({}, {"x_forwarded_host": "127.0.0.1"} if site is guarded else {}):
@@ -188,14 +188,14 @@ def test_a_page_elsewhere_cannot_reach_the_site_by_its_own_name(local, guarded, 
     ],
 )
 def test_a_trusted_proxys_word_for_the_host_counts(tmp_path, host, forwarded, status):
-    """The name that the browser used is what is checked, where the proxy tells it; else the one it sends."""
+    """The site checks the browser's host if the proxy forwards it. Otherwise it checks the host of the request."""
     with guarded_site(tmp_path, host_names=["monitor.example"], **SETTINGS) as site:
         headers = {"x_forwarded_host": forwarded} if forwarded else {}
         assert site.ask("/runs.json", host=host, **headers).status == status
 
 
 def test_an_error_behind_the_proxy_is_json_where_json_was_asked_for(behind):
-    """Also below the prefix the suffix counts, and the answer names nothing outside."""
+    """The suffix also selects JSON below the prefix, and the response contains no address outside of it."""
     _, proxy, way = behind
     answer = httpx.get(f"{proxy.address}{way.prefix}/runs/nobodys.json", trust_env=False)
     assert (answer.status_code, set(json.loads(answer.text))) == (401, {"error"})

@@ -1,4 +1,4 @@
-"""Every address of the application's own routing table: who gets in, and what a form needs to be one."""
+"""Every address of the application's routing table: who has access, and what a form needs."""
 
 from __future__ import annotations
 
@@ -34,13 +34,16 @@ def guarded(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=["logged in", "on this machine"])
 def visited(request, tmp_path_factory):
-    """A site with a login, and one on loopback without: forms need their token on both."""
+    """Serve a site with a login, and one on loopback without. Forms need their token on both."""
     with guarded_site(tmp_path_factory.mktemp("visited"), login=request.param == "logged in") as found:
         yield found
 
 
 def test_without_a_token_every_address_answers_401_to_every_method(guarded):
-    """Whatever is added to the table is closed, as a page and as JSON, but for the login and the health check."""
+    """Every route, as a page and as JSON, is closed, except for the login and the health check.
+
+    New routes are included.
+    """
     let_in = []
     for path, _ in routes_of(guarded.site.config):
         for method in METHODS:
@@ -55,7 +58,7 @@ def test_without_a_token_every_address_answers_401_to_every_method(guarded):
 
 @pytest.mark.parametrize("path", [*OF_A_COPY, "/badge/helpdesk.svg", "/assets/site.js", "/runs/run-1/report"])
 def test_addresses_of_files_are_closed_too(guarded, path):
-    """Neither a file of an export nor what other programs read is open."""
+    """Exported files and machine-readable addresses are closed too."""
     assert guarded.ask(path).status == 401
 
 
@@ -75,7 +78,7 @@ def test_addresses_of_files_are_closed_too(guarded, path):
     ],
 )
 def test_no_spelling_of_an_address_leads_around_the_login(guarded, path):
-    """What stands below an open address, or is written in another way, shows nothing of the warehouse."""
+    """A path below an open address, or in another spelling, shows nothing from the warehouse."""
     answer = guarded.ask(path)
     assert answer.status in {200, 400, 401, 404}
     assert "helpdesk" not in answer.text
@@ -84,13 +87,13 @@ def test_no_spelling_of_an_address_leads_around_the_login(guarded, path):
 
 @pytest.mark.parametrize("path", ["/runs/%00", "/runs/a%00b", "/incidents/%0a", "/runs/x/case/%ed%a0%80", "/%1b"])
 def test_f104_an_address_with_what_no_name_can_hold_is_not_there(guarded, path):
-    """Also for a person who is logged in: no file and no query gets it."""
+    """Even for a logged-in user, such a name reaches no file and no query."""
     answer = guarded.ask(path, cookie=guarded.session("read"))
     assert answer.status == 404
 
 
 def test_a_reader_decides_nothing_by_any_form(guarded):
-    """With a session and its own form's token, and with a token in the header: 403, and nothing is stored."""
+    """With a session and its form token, or with a token in the header, the response is 403, and nothing is stored."""
     before, cookie = stored(guarded.site.config.data_folder), guarded.session("read")
     bearer = f"Bearer {guarded.tokens['read']}"
     let_through = []
@@ -129,7 +132,7 @@ def _forged(visited, cookie, change):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("change", ELSEWHERE.values(), ids=ELSEWHERE.keys())
 def test_a_form_from_elsewhere_is_refused_and_nothing_is_stored(visited, change):
-    """Every address that takes a form, over HTTP: 403, and the journal, names, drafts and sessions are as they were."""
+    """Every address with a form answers HTTP 403, and the journal, names, drafts and sessions are unchanged."""
     cookie = _session(visited, "operate")
     token = _forged(visited, cookie, change)
     folder = visited.site.config.data_folder
@@ -149,14 +152,14 @@ def test_a_form_from_elsewhere_is_refused_and_nothing_is_stored(visited, change)
 
 @pytest.mark.parametrize("change", [one for one in ELSEWHERE.values() if "headers" in one])
 def test_a_form_of_another_site_logs_no_user_in(guarded, change):
-    """A right token in a form from elsewhere opens no session: nobody acts in a name that another site chose."""
+    """A valid token in another site's form starts no session, so another site cannot choose who acts."""
     form = {"token": guarded.tokens["operate"]}
     answer = guarded.ask("/login", method="POST", form=form, **change["headers"])
     assert (answer.status, answer.cookie) == (403, "")
 
 
 def test_the_same_forms_from_their_own_page_are_carried_out(tmp_path):
-    """The forms that are refused elsewhere are good ones: from their page each is stored."""
+    """The same forms are valid: if they come from their own page, each is stored."""
     with guarded_site(tmp_path, login=False) as visited:
         token = visited.form_token(None)
         own = {"sec_fetch_site": "same-origin", "origin": visited.site.address}
@@ -175,7 +178,7 @@ def test_the_same_forms_from_their_own_page_are_carried_out(tmp_path):
 
 
 def _existing(visited, path):
-    """What only the site knows: the silence that was made, the answer that is asked about, a draft."""
+    """Return values that only the site knows: the created silence, the answer to review, a draft."""
     if path.endswith("/end"):
         shown = visited.ask(address_of("/incidents/{incident}.json")).text
         return {"silence": shown.partition('"silences":[{"id":"')[2].partition('"')[0]}

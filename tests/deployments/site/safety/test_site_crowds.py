@@ -1,4 +1,4 @@
-"""Connections that never finish a form keep nobody from the site, and are closed."""
+"""Connections that never finish a form block no other user, and are closed."""
 
 from __future__ import annotations
 

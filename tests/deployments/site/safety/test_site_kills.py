@@ -1,4 +1,4 @@
-"""A site that is killed loses nothing that it said was done, and what is sent again is done once."""
+"""A killed site loses no confirmed action, and a repeated action is stored once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KILLS = 6
 
 @pytest.mark.whole_only
 def test_a_killed_site_loses_nothing_and_does_nothing_twice(tmp_path):
-    """Decisions, silences, labels and drafts at six kills: each is there once. `make soak` counts more."""
+    """After six kills, each decision, silence, label and draft is stored once. `make soak` tests more kills."""
     report = kill_while_people_decide(tmp_path, KILLS, seed=22)
     assert (report.missing, report.twice, report.leftovers) == ([], [], [])
     assert report.unanswered > 0
@@ -25,7 +25,10 @@ def test_a_killed_site_loses_nothing_and_does_nothing_twice(tmp_path):
 
 @pytest.mark.whole_only
 def test_a_form_that_is_sent_twice_is_one_decision(tmp_path):
-    """A double press, or a second request of the phone, is one action, one draft, one silence. A later press is new."""
+    """A double press or a repeated request of the phone is one action, one draft, one silence.
+
+    A later press is new.
+    """
     store = with_people(tmp_path)
     with chdir(tmp_path), serving_site(config_of(tmp_path), store) as site:
         guarded, incident = Guarded(site, {}), f"/incidents/{compute_fingerprint('user-0')}"

@@ -1,4 +1,4 @@
-"""A warehouse in which every text that comes from outside is one that was given, wherever such a text may stand."""
+"""A warehouse in which every text from outside is one of the given texts, in every field that can contain one."""
 
 from __future__ import annotations
 
@@ -73,21 +73,21 @@ HOSTILE = (
     "अ" * 400 + " " + "漢" * 400 + " " + "ש" * 200,
     " ",
 )
-"""Texts that want to be more than text: those that reports are tested with, and more."""
+"""Hostile texts: those that reports are tested with, and more."""
 
 
 def plain(rows: Sequence[str]) -> tuple[str, ...]:
-    """As many texts that want nothing."""
+    """Return the same number of harmless texts."""
     return tuple(f"a plain text number {number}" for number, _ in enumerate(rows))
 
 
 def compute_fingerprint(number: int) -> str:
-    """Of the incident with this number."""
+    """Compute the fingerprint of the incident with this number."""
     return hashlib.sha256(f"fault {number}".encode()).hexdigest()
 
 
 def store_of(folder: Path, rows: Sequence[str]) -> Store:
-    """For each text a run, an incident with its story, a line of the log and a night; and drafts of all together."""
+    """Store for each text a run, an incident with its history, a log entry and a night, and drafts with all texts."""
     store, now = store_in(folder), datetime.now(UTC).replace(microsecond=0)
     runs = [_of_case_numbers(hostile_cases([row])) for row in rows]
     store.journal.append_suite(Suite(name="gold", sha256=SUITE_SHA, cases=tuple(one.case for one in runs[0])))
@@ -107,12 +107,12 @@ def store_of(folder: Path, rows: Sequence[str]) -> Store:
 
 
 def _of_case_numbers(cases: Sequence[CaseResult]) -> list[CaseResult]:
-    """The same cases under the same ids in every run."""
+    """Give the cases the same ids in every run."""
     return [one for one in cases if one.case.id in {"h0", "n0", "u0", "r0"}]
 
 
 def _run(number: int, row: str, cases: Sequence[CaseResult], at: datetime) -> Iterator[JournalRow]:
-    """Every second run has its first case right, so that there are flips."""
+    """Build a run. In every second run, the first case is right, so that its verdict flips."""
     run_id = f"run-{number}"
     for one in cases:
         result = one.result.model_copy(update={"run_id": run_id, "asked_at": at})

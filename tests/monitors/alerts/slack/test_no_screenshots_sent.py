@@ -1,4 +1,4 @@
-"""Fault row 90: a picture of a page may show personal data, so no message carries one, nor says where it lies."""
+"""Fault row 90: a picture of a page may show personal data, so no message contains a picture or its path."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEAK = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)
 
 
 def photographed() -> CaseResult:
-    """A leak, with picture and trace."""
+    """Build a leak with picture and trace."""
     leaking = case_result(gold_case(severity=Severity.CRITICAL), LEAK)
     proof = Evidence(screenshot="evidence/case-1.r0.t0.jpg", trace="evidence/case-1.r0.t0.zip")
     return leaking.model_copy(update={"result": leaking.result.model_copy(update={"evidence": proof})})

@@ -1,4 +1,4 @@
-"""Delivery to a Slack that runs on loopback and misbehaves on demand."""
+"""Delivery to a Slack server on loopback that fails on demand."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_faults_of_the_monitor_go_to_its_own_channel(slack):
 
 
 async def test_the_three_runs_of_a_fault_are_a_page_a_reply_and_a_page(slack):
-    """First seen opens a thread, recovered answers in it, regressed opens the next one."""
+    """First seen starts a thread, recovered is a reply in it, and regressed starts the next thread."""
     decider, sender = AlertDecider(), bot(slack)
     reasons = []
     for now, seen, ended in (
@@ -101,7 +101,7 @@ async def test_the_three_runs_of_a_fault_are_a_page_a_reply_and_a_page(slack):
 
 
 async def test_a_second_page_of_the_same_run_can_follow_the_first_one(slack):
-    """Worst first tells as it goes: what comes later in the run need not ring the channel again."""
+    """Alerts are sent during the run, so later failures of the run need not notify the channel again."""
     first = await bot(slack).send(alert())
     await bot(slack).send(alert(observation("leak-2")), thread=first.thread, channel=first.channel)
     assert [message.thread_ts for message in slack.messages] == [None, first.thread]
@@ -237,7 +237,7 @@ async def test_f05_a_failed_lookup_does_not_post_again(slack, fault):
 
 @pytest.mark.parametrize("make", [bot, webhook], ids=["bot", "webhook"])
 async def test_f05_an_unfindable_message_is_duplicated_with_the_same_id(slack, make):
-    """A webhook, or a bot without the right to read: two at most, and both show the id."""
+    """A webhook, or a bot without permission to read, sends at most two messages, both with the same id."""
     slack.misbehave("lost", "missing_scope") if make is bot else slack.misbehave("lost")
     with pytest.raises(NotifyUnsure):
         await make(slack).send(alert())
@@ -261,7 +261,7 @@ async def test_f08_a_sender_killed_before_it_noted_the_receipt_does_not_post_aga
 
 
 async def test_f08_a_message_that_waited_is_looked_for_unasked(slack):
-    """The worker that comes after a killed one knows nothing of its try; the message's age tells enough."""
+    """The worker after a killed one does not know of its attempt, but the age of the message is sufficient."""
     await bot(slack).send(alert())
     late = SlackBot(settings(slack), token=TOKEN, now=lambda: NIGHT + HOUR)
     await late.send(alert())
@@ -299,7 +299,7 @@ EVERY_FAULT = (
 @pytest.mark.parametrize("make", [bot, webhook], ids=["bot", "webhook"])
 @pytest.mark.parametrize("fault", EVERY_FAULT)
 async def test_no_failure_shows_a_token_or_an_address(slack, make, fault, caplog):
-    """One check for every sender and every fault: neither the error, nor its trace, nor the log holds a secret."""
+    """For every sender and every fault, the error, its traceback and the log contain no secret."""
     caplog.set_level("DEBUG")
     slack.always = fault
     with pytest.raises(NotifyError) as caught:

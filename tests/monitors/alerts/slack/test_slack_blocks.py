@@ -1,4 +1,4 @@
-"""What Slack is handed: within its limits and inert, whatever the application said."""
+"""The blocks for Slack are within its limits and inert for any answer of the application."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def short_of(text: str) -> Redacted:
 
 
 def said_by_the_app(text: str, case_id: str = "case-1", **changes: object):
-    """A failure whose every free text is ``text``."""
+    """Build a failure in which every free text is ``text``."""
     short = short_of(text)
     words = {"asked": short or None, "expected": short or None, "answered": short or None}
     return observation(
@@ -70,7 +70,7 @@ def test_f82_mentions_and_masked_links_in_an_answer_are_inert(text):
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_f82_mentions_and_masked_links_in_a_report_are_inert(text):
-    """Also in what is said of the dimensions, though only our own figures stand there."""
+    """The text about the dimensions is inert too, although it contains only our own figures."""
     sent = payload(alert(said_by_the_app(text, is_report=True)).model_copy(update={"dimensions": text}))
     assert wrong_with(sent) is None
     assert mentions(sent) == []
@@ -122,7 +122,7 @@ async def test_f82_slack_itself_would_ring_nobody():
     "text", ["&" * 20_000, "<!channel>" * 2_000, "वाक्य " * 5_000], ids=["amp", "ring", "hindi"]
 )
 def test_f17_text_over_the_limits_is_cut_visibly(count, text):
-    """Escaping makes five characters of one; the limits hold after it."""
+    """Escaping can turn one character into five, and the result is still within the limits."""
     wide = AlertSettings(slack_channel="C0ALERTS", group_limit=10, excerpt_characters=1000, slack_buttons=True)
     long = make_excerpt(text, limit=1000)
     seen = [
@@ -201,7 +201,7 @@ def test_the_message_shows_what_a_person_needs(snapshot):
 
 @pytest.mark.parametrize("doubt", [{"unconfirmed": True}, {"flaky": "2 of 3 asks"}], ids=["unconfirmed", "flaky"])
 def test_a_doubt_about_a_failure_is_shown(doubt, snapshot):
-    """Only one judge found it, or the case is right at some times."""
+    """Only one judge reported the failure, or the case is right at some times."""
     plain, doubted = (
         "\n".join(texts(payload(alert(one))["blocks"])).splitlines()
         for one in (observation(), observation(**doubt))

@@ -1,4 +1,4 @@
-"""Buttons: only those that make sense, within Slack's limits, and read back as what was put in."""
+"""Buttons: only suitable ones, within Slack's limits, with values that are read back unchanged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def blocks_of(sent):
 
 
 def offered(sent) -> list[tuple[str, str]]:
-    """``action_id`` and value of everything that can be pressed."""
+    """Return ``action_id`` and value of every element that can be pressed."""
     blocks = blocks_of(sent)
     menus = [block["accessory"] for block in blocks if "accessory" in block]
     found = [(MENU, option["value"]) for menu in menus for option in menu["options"]]

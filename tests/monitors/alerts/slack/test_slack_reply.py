@@ -1,4 +1,4 @@
-"""The answer to a press: to Slack's hosts only, and every failure is one of our errors, without the address."""
+"""The response to a press is sent only to Slack's hosts. Every failure is an internal error without the address."""
 
 from __future__ import annotations
 

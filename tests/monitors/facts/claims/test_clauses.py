@@ -1,4 +1,4 @@
-"""Clauses: where a text is cut, and the words that its figures stand with."""
+"""Clauses: where a text is split, and the words that belong to its figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from monitors.facts.quantities.scan import scan
 
 
 def figures_with(text: str, word: str) -> list[str]:
-    """What stands with a word, as it is written."""
+    """Return the text that belongs to a word, as it is written."""
     passage = build_passage_with_clauses(scan(text))
     return [
         passage.scan.normalised.text[figure.start : figure.end]

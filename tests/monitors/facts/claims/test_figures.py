@@ -1,4 +1,4 @@
-"""Figures: a value in any of its forms is the same value, and words around a text change none of its values."""
+"""Figures: a value is the same in any of its forms, and words around a text change none of its values."""
 
 from __future__ import annotations
 

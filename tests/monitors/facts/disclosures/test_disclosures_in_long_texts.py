@@ -1,4 +1,4 @@
-"""What is found in a text of its own is found in the middle of a page too."""
+"""A value that is found in a short text is also found in the middle of a long page."""
 
 from __future__ import annotations
 

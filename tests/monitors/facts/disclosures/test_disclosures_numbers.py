@@ -1,4 +1,4 @@
-"""Check digits."""
+"""Tests of check digits."""
 
 from __future__ import annotations
 

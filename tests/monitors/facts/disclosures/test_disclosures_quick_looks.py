@@ -1,4 +1,4 @@
-"""The quick looks spare time and lose nothing: with them and without them the same is found in any text."""
+"""The quick pre-checks save time and do not change what is found in any text."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ AHEAD = r"(?=[A-Z]{2}[ -]?\d)"
 
 @contextmanager
 def no_quick_look() -> Iterator[None]:
-    """Every pattern looks at every island, and every text is folded: what the quick looks spare."""
+    """Disable the quick pre-checks: apply every pattern everywhere and fold every text."""
     codes = tuple(
         code._replace(pattern=re.compile(code.pattern.pattern.replace(AHEAD, ""), code.pattern.flags))
         for code in identifiers._CODES

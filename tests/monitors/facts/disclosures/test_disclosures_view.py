@@ -1,4 +1,4 @@
-"""The view of a text: one spelling, nothing invisible, every place known."""
+"""The view of a text has one spelling, no invisible characters, and a known position for each character."""
 
 from __future__ import annotations
 

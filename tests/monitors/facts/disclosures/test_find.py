@@ -1,4 +1,4 @@
-"""What a text gives away: each kind in the spellings people use, its look-alikes, and hostile texts."""
+"""Personal data is found in each usual spelling; look-alikes and hostile texts are tested too."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_target_patterns_make_account_numbers() -> None:
 
 
 def test_bare_order_numbers_are_not_masked() -> None:
-    """Of random twelve-digit numbers one in ten has a right check digit; behind "order" none may be taken for one."""
+    """None of 500 twelve-digit numbers behind "order" is masked, although one in ten has a valid check digit."""
     numbers = random.Random(7)
     texts = [f"order {numbers.randrange(10**11, 10**12)} shipped" for _ in range(500)]
     assert not any(kinds(text) for text in texts)
@@ -247,7 +247,7 @@ HOSTILE = (
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_texts_end(piece: str) -> None:
-    """A pattern that backtracks would take hours on these; the limit is the test's timeout, not a measurement."""
+    """Hostile texts are read within the timeout of the test; a pattern that backtracks would take hours."""
     find_disclosures(piece * (100_000 // len(piece)))
 
 

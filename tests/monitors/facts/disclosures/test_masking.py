@@ -1,4 +1,4 @@
-"""What a text gives away is replaced, and what is left gives nothing away."""
+"""Personal data in a text is replaced, and the masked text discloses nothing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_without_labels_nothing_is_left_for_the_reader() -> None:
 
 
 def test_a_text_that_never_settles_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each round finds one letter more, as a text made to attack would have it."""
+    """A text is withheld if each round of masking finds one more character, as in an attack."""
 
     def one_more(
         text: str, *, account_patterns: Sequence[str], hidden: Sequence[tuple[int, int]]

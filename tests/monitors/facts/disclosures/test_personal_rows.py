@@ -1,4 +1,4 @@
-"""Each row of `personal.jsonl`: what is personal in a support answer is masked whole, and what must stay stays.
+"""In each row of `personal.jsonl`, all personal data is masked, and text that must remain is unchanged.
 
 `python -m pytest tests/monitors/facts/disclosures/test_personal_rows.py` tests the words of `labels.toml`,
 `names.toml` and `places.toml`.

@@ -1,4 +1,4 @@
-"""The sieve lets everything through that the rules would find, and keeps back most of what they would not."""
+"""The sieve passes every text in which the rules find something, and drops most of the other texts."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_ordinary_texts_are_spared_the_rules(text: str) -> None:
 
 
 def test_every_character_that_the_view_changes_is_folded_first() -> None:
-    """All of Unicode, in pieces: where the view differs from the text, the sieve knows."""
+    """The sieve recognises every Unicode character that the view changes, so that such a text is folded first."""
     for start in range(0, sys.maxunicode + 1, 256):
         piece = "".join(chr(code) for code in range(start, start + 256) if not 0xD800 <= code < 0xE000)
         if build_normalised_view(piece).text != piece:
@@ -90,7 +90,7 @@ def test_digits_in_words_are_known() -> None:
 
 
 def test_prefixes_of_tokens_are_known() -> None:
-    """A token of each issuer, as long as the rules ask for."""
+    """The sieve passes a token of each issuer that has the minimum length of the rules."""
     for prefix in secrets._PREFIXES:
         texts = [
             f"{head}{prefix}{body}" for head in ("", "sk", "rzp") for body in ("a1b2c3d4e5" * 4, "ABCD1234" * 4)
@@ -108,7 +108,7 @@ def test_prefixes_of_tokens_are_known() -> None:
 
 @pytest.mark.parametrize("label", LABELS.values())
 def test_a_text_with_a_label_is_read(label: str) -> None:
-    """A label is one mark for the rules, so that what stands on both sides of it is nearer than it looks."""
+    """The sieve passes a text with a label, because the rules count the label as one character."""
     assert is_possible_disclosure(f"on {label} only")
 
 

@@ -1,4 +1,4 @@
-"""How a quantity limits."""
+"""Tests of the bounds of quantities, such as "at least" and "at most"."""
 
 import pytest
 
@@ -32,5 +32,5 @@ from monitors.facts.quantities.scan import read_facts
     ],
 )
 def test_bounds(text: str, bound: Bound):
-    """In English, Hindi and Hinglish, before and behind; never across the end of a sentence."""
+    """Bounds are read in English, Hindi and Hinglish, before or after the quantity, within one sentence."""
     assert read_facts(text)[0].bound is bound

@@ -1,4 +1,4 @@
-"""Times of day, and pairs of figures that are none."""
+"""Tests of times of day, and of pairs of figures that are not times."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ def test_a_time_keeps_the_place_that_it_has_in_the_text():
 
 
 def test_a_number_with_its_own_unit_is_not_a_time():
-    """₹5 before noon is money."""
+    """In "₹5 before noon", the number is an amount of money, not a time."""
     assert [fact.kind for fact in read_facts("It costs ₹5 by 12 noon")] == [FactKind.MONEY, FactKind.TIME]

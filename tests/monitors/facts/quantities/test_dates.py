@@ -1,4 +1,4 @@
-"""Dates."""
+"""Tests of dates."""
 
 from datetime import date
 
@@ -36,7 +36,7 @@ def dates(text: str, reference: date | None = None) -> list[str]:
     ],
 )
 def test_one_date(text: str, iso: str):
-    """Complete or partial ISO 8601, and nothing of it is a number as well."""
+    """A date is read as complete or partial ISO 8601, and no part of the date is also read as a number."""
     assert [(fact.kind.value, fact.value) for fact in read_facts(text)] == [("date", iso)]
 
 

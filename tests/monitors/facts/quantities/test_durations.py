@@ -1,4 +1,4 @@
-"""Durations in days, with the unit as it was said."""
+"""Durations are read in days, together with the original unit."""
 
 import pytest
 

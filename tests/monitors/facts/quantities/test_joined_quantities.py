@@ -1,4 +1,4 @@
-"""Two quantities side by side stay two, whatever stands between them; only a smaller scale goes on with a number."""
+"""Two adjacent quantities stay two, with any text between them; only a smaller scale continues a number."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ TWO, ONE = ("number", "2", None), ("number", "1", None)
     ],
 )
 def test_quantities_side_by_side_are_read_as_two(text: str, expected: list[Read]) -> None:
-    """A comma, an "and", a bracket, a line's end or a table's bar ends a number."""
+    """A comma, an "and", a bracket, a line end or the bar of a table ends a number."""
     assert _read(text) == expected
 
 
@@ -88,7 +88,7 @@ def test_quantities_side_by_side_are_read_as_two(text: str, expected: list[Read]
     ],
 )
 def test_a_smaller_scale_goes_on_with_its_number(text: str, value: str | None) -> None:
-    """What one says in one breath stays one number."""
+    """A number that continues with a smaller scale stays one number."""
     read = _read(text)
     assert len(read) == 1
     assert value is None or read[0][1] == value
@@ -124,5 +124,5 @@ _JOINTS = st.sampled_from(
 def test_any_two_quantities_between_any_joint_are_two(
     first: tuple[str, Read], joint: str, second: tuple[str, Read]
 ) -> None:
-    """The law: what stands between two quantities never makes one of them, nor changes either."""
+    """For any two quantities, the text between them neither joins them nor changes one of them."""
     assert _read(f"{first[0]}{joint}{second[0]}") == [first[1], second[1]]

@@ -1,4 +1,4 @@
-"""German, French and Spanish words, read as the rows of `languages.toml` say."""
+"""German, French and Spanish words are read as the rows of `languages.toml` define them."""
 
 from __future__ import annotations
 
@@ -62,5 +62,5 @@ def test_german_number_words_are_put_together(tens: int, ones: int) -> None:
 
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
 def test_every_row_is_one_word_in_small_letters(language: str) -> None:
-    """A row that is added to `languages.toml` is tested by this."""
+    """Every row of `languages.toml` is one lower-case word; a new row is tested too."""
     assert all(word == word.casefold() or "ß" in word for word in load_translations(language))

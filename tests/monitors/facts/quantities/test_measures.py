@@ -1,4 +1,4 @@
-"""Units of measurement, exact in their base unit."""
+"""Units of measurement are converted exactly to their base unit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_measure_in_its_base_unit(text: str, value: str, base: str) -> None:
 
 @given(st.sampled_from(sorted(UNITS)), st.integers(min_value=1, max_value=10_000))
 def test_every_spelling_of_every_unit_is_read(spelling: str, amount: int) -> None:
-    """A row that is added to `units.toml` is tested by this."""
+    """Every spelling of every unit in `units.toml` is read; a new row is tested too."""
     facts = read_facts(f"{amount} {spelling}.")
     unit = UNITS[spelling]
     assert [fact.unit for fact in facts] == [unit.base]

@@ -1,4 +1,4 @@
-"""Money with its currency."""
+"""Tests of amounts of money with their currency."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def money(text: str) -> list[tuple[str, str | None]]:
     ],
 )
 def test_one_amount(text: str, value: str, unit: str | None):
-    """One amount, no number beside it: the sign may stand on either side, words or digits."""
+    """An amount is read once, with its sign on either side, in words or digits, and no extra number is read."""
     assert [fact.kind.value for fact in read_facts(text)] == ["money"]
     assert money(text) == [(value, unit)]
 
@@ -50,7 +50,7 @@ def test_ranges_share_their_sign_and_scale():
 
 
 def test_neighbours_keep_their_own():
-    """Amounts in a row do not lend each other their signs."""
+    """Each of several adjacent amounts keeps its own currency sign."""
     assert money("₹100 ₹200") == [("100", "INR"), ("200", "INR")]
     assert money("eur 5 usd 6") == [("5", "EUR"), ("6", "USD")]
 

@@ -1,4 +1,4 @@
-"""Numbers that name a place in a row."""
+"""Tests of ordinal numbers and section numbers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a numeral says."""
+"""Tests of reading numerals."""
 
 from decimal import Decimal
 
@@ -26,13 +26,13 @@ from monitors.facts.quantities.numerals import format_plain, parse_numeral
     ],
 )
 def test_separators(text: str, values: list[str]):
-    """Thousands groups of both systems, decimal points and commas; anything else is several numbers."""
+    """Western and Indian thousands groups and decimal points and commas are read; other forms are several numbers."""
     assert [value for value, _, _ in parse_numeral(text)] == [Decimal(value) for value in values]
 
 
 @given(st.integers(min_value=0, max_value=10**15))
 def test_both_groupings_say_the_same(number: int):
-    """Format then read returns the value, in western and in Indian groups."""
+    """A number that is formatted in western or Indian groups is read back with the same value."""
     western = f"{number:,}"
     head, tail = str(number)[:-3], str(number)[-3:]
     pairs = [head[max(0, end - 2) : end] for end in range(len(head), 0, -2)][::-1]
@@ -50,5 +50,5 @@ def test_endless_digits_are_no_number(text: str):
     ("value", "text"), [("1E+6", "1000000"), ("2.500", "2.5"), ("-0", "0"), ("0.0", "0"), ("-7.10", "-7.1")]
 )
 def test_plain(value: str, text: str):
-    """Values leave without exponents and trailing zeros."""
+    """Values are formatted without exponents and trailing zeros."""
     assert format_plain(Decimal(value)) == text

@@ -1,4 +1,4 @@
-"""Texts in a language that is not read: of words only the names of currencies, ``h`` and ``min`` are in a reading."""
+"""In a language that is not read, the only words in a reading are currency names, ``h`` and ``min``."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_no_reading_holds_a_word_of_english_or_hindi(text: str) -> None:
 
 @given(TEXTS)
 def test_every_quantity_stands_on_digits(text: str) -> None:
-    """Without digits nothing is read, whatever words stand there."""
+    """Nothing is read from a text without digits, regardless of its words."""
     scanned = scan("".join(letter for letter in text if not letter.isdigit()), locale=build_locale(Language.OTHER))
     assert scanned.readings == []
 

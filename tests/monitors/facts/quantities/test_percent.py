@@ -1,4 +1,4 @@
-"""Percentages."""
+"""Tests of percentages."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The period that an amount is for."""
+"""Tests of the period of an amount, such as "per year"."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Everything a text states, with places, in any text."""
+"""All quantities of any text are found, with their positions."""
 
 from itertools import pairwise
 
@@ -11,7 +11,7 @@ from tests.tiers import scale_examples
 
 
 def test_a_sentence():
-    """Kinds, values and places of all quantities, sorted, none overlapping."""
+    """The kinds, values and positions of all quantities in a sentence are read, sorted and without overlaps."""
     text = "Maternity: ₹50,000 after two (2) years; 10% co-pay, from 1 April 2024, for 3 claims."
     assert [(fact.kind.value, fact.value, fact.text) for fact in read_facts(text)] == [
         ("money", "50000", "₹50,000"),
@@ -23,7 +23,7 @@ def test_a_sentence():
 
 
 def test_spans_count_the_original():
-    """Code points of the text as given, also where folding moved everything."""
+    """Spans count code points of the original text, even if folding moved every character."""
     text = "\u202eﬁrst: रु.\u200b १५,०००\u202f/- and 24\u2011month"
     facts = read_facts(text)
     assert [fact.value for fact in facts][-2:] == ["15000", "720"]
@@ -31,7 +31,7 @@ def test_spans_count_the_original():
 
 
 def test_measures_and_identifiers_are_no_numbers():
-    """Letters right behind digits make something else of them: a unit, or a name."""
+    """Letters directly after digits make a unit or an identifier, not a number."""
     assert [fact.value for fact in read_facts("A4 paper, 4x4 drive, a 7P chip")] == ["4", "4", "4"]
     assert [(fact.kind, fact.value) for fact in read_facts("750ml")] == [("quantity", "0.75")]
 
@@ -46,7 +46,7 @@ PIECES = st.sampled_from(
 @settings(max_examples=scale_examples(400))
 @given(st.lists(PIECES, max_size=14), st.sampled_from([" ", ""]))
 def test_anything_made_of_quantities(pieces: list[str], joint: str):
-    """No text breaks the reader; facts are in order, do not overlap, and show what stands there."""
+    """Any text is read without an error; facts are in order, do not overlap, and match the text at their position."""
     text = joint.join(pieces)
     facts = read_facts(text)
     for fact in facts:
@@ -81,7 +81,7 @@ def test_any_text(text: str):
     ],
 )
 def test_hostile_repetition_ends(unit: str):
-    """A hundred thousand characters of one pattern are read in one pass: the test's own time limit is the judge."""
+    """A hundred thousand repetitive characters are read in one pass, within the time limit of the test."""
     text = unit * (100_000 // len(unit))
     assert scan(text, limits=ReadLimits(tokens=6_000, readings=400)) is not None
     assert len(read_facts(text[:20_000])) <= 20_000
@@ -104,7 +104,7 @@ def test_limits_say_that_they_cut():
     ],
 )
 def test_numbers_beyond_reason(text: str):
-    """They are left out or read, but never stop the reader, and no value is longer than a line."""
+    """Very large numbers are read or omitted without an error, and no value is longer than a line."""
     assert all(len(fact.value) < 100 for fact in read_facts(text))
 
 

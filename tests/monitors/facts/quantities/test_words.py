@@ -1,4 +1,4 @@
-"""Numbers in words: English, Hindi, Hindi in Latin letters, and digits among them."""
+"""Tests of numbers in words: English, Hindi, Hindi in Latin letters, and words mixed with digits."""
 
 import pytest
 from hypothesis import given
@@ -76,7 +76,7 @@ def test_one_number(text: str, value: str):
     ],
 )
 def test_none_or_several(text: str, values: list[str]):
-    """Numbers that only stand side by side are not one; pronouns, verbs and addresses are none."""
+    """Adjacent numbers are not joined; pronouns, verbs and addresses are not numbers."""
     assert numbers(text) == values
 
 
@@ -85,7 +85,7 @@ def test_none_or_several(text: str, values: list[str]):
     [("the 5th floor", "5"), ("twenty third", "23"), ("तीसरी", "3"), ("12वां", "12"), ("पचासवीं", "50")],
 )
 def test_ordinals_are_marked(text: str, value: str):
-    """An ordinal is a number whose original unit says so."""
+    """An ordinal is a number whose original unit is "ordinal"."""
     (fact,) = read_facts(text)
     assert (fact.value, fact.original_unit) == (value, "ordinal")
 
@@ -96,7 +96,7 @@ TENS = ["", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eight
 
 
 def spoken(number: int) -> str:
-    """English words of a number below a billion."""
+    """Return the English words of a number below a billion."""
     for size, name in ((10**6, "million"), (10**3, "thousand"), (100, "hundred")):
         if number >= size:
             head, rest = divmod(number, size)
@@ -108,5 +108,5 @@ def spoken(number: int) -> str:
 
 @given(st.integers(min_value=1, max_value=10**9 - 1))
 def test_said_then_read(number: int):
-    """Any number, said in English, is read back."""
+    """Any number that is written in English words is read back with its value."""
     assert numbers(spoken(number)) == [str(number)]

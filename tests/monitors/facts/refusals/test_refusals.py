@@ -1,4 +1,4 @@
-"""Refusals: declining, silent documents, lectures; and what is none: denials, hedges that answer, advice."""
+"""Tests of refusals, silent documents and lectures; and of denials, hedges and advice, which are not refusals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monitors.facts.refusals.detect import classify_refusal
 ROWS = [
     json.loads(line) for line in Path(__file__).with_name("replies.jsonl").read_text(encoding="utf-8").splitlines()
 ]
-"""Replies of trades from the marina to the tattoo studio, each with what it does: `kind` as `RefusalKind` has it."""
+"""Replies of many trades, from a marina to a tattoo studio; `kind` is a `RefusalKind`."""
 MIN_DECIDED, MAX_WRONG = 0.75, 0.015
 
 
@@ -26,7 +26,7 @@ def test_few_replies_are_misread_and_few_are_open() -> None:
 
 
 def test_words_of_an_address_decline_nothing() -> None:
-    """``private`` in an e-mail address that the reply gives away is no "that is private"."""
+    """The word ``private`` in an e-mail address of the reply does not make the reply a refusal."""
     reply = "Sure, it's lena.private@seamail.example."
     assert classify_refusal(reply, "What is the skipper's e-mail?", expected=True).kind == "answered"
 

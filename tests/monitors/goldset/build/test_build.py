@@ -1,4 +1,4 @@
-"""Facts and templates make cases that trace to field and clause, the same every time."""
+"""Facts and templates produce the same cases every time, each with its source field and clause."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def by_template(built: BuildResult, language="en"):
 
 
 def test_about_twenty_templates_over_eight_types_ship():
-    """Each in three languages."""
+    """The package has about twenty templates over eight types, each in three languages."""
     assert 15 <= len(BOOK.template) <= 25
     assert {one.type for one in BOOK.template} | {one.type_no for one in BOOK.template if one.type_no} == {
         "waiting_period", "coverage_scope", "exclusions", "sub_limit", "eligibility", "claim", "network", "bonus",
@@ -59,7 +59,7 @@ def test_about_twenty_templates_over_eight_types_ship():
 
 
 def test_a_gold_traces_to_field_clause_and_document():
-    """A dispute over a gold is settled by its provenance."""
+    """Each gold states the field, clause and document that it comes from."""
     case = by_template(built_of(SHEET))["ped-waiting"]
     assert (case.gold, case.cluster, case.expected_citation) == (
         "36 months",
@@ -72,7 +72,7 @@ def test_a_gold_traces_to_field_clause_and_document():
 
 
 def test_negatives_are_honest():
-    """Excluded is an answer, nothing is an answer, silence is a refusal, and what nobody read is not asked."""
+    """An excluded item is an answer, a zero is an answer, silence is a refusal, and an unread field is not asked."""
     cases = by_template(built_of(SHEET))
     assert set(cases) == {"ped-waiting", "ayush", "co-payment", "deductible"}
     assert (cases["ayush"].gold, cases["ayush"].type) == ("No, AYUSH treatment is not covered", "exclusions")
@@ -82,7 +82,7 @@ def test_negatives_are_honest():
 
 
 def test_languages_are_joined_as_pairs():
-    """The parity metric compares them."""
+    """Cases in different languages are joined as pairs for the parity metric."""
     built = built_of(SHEET, languages=THREE)
     ped = [case for case in built.cases if "ped-waiting" in case.id]
     assert [case.gold for case in ped] == ["36 months", "36 महीने", "36 mahine"]
@@ -91,21 +91,21 @@ def test_languages_are_joined_as_pairs():
 
 
 def test_a_policy_more_adds_its_cases_and_changes_no_other():
-    """No template has to know it."""
+    """One more policy adds its own cases, changes no other case and needs no change to a template."""
     before, after = built_of(SHEET), built_of(SHEET, sheet(id="tara-plus", name="Tara Plus"))
     assert after.cases[: len(before.cases)] == before.cases
     assert {case.cluster for case in after.cases[len(before.cases) :]} == {"tara-plus"}
 
 
 def test_two_documents_of_one_policy_are_asked_about_once():
-    """Questions name the policy, not the document."""
+    """A policy with two documents is asked about once, because questions name the policy."""
     both = built_of(SHEET, sheet(id="tara-brochure", facts=[SHEET["facts"][0], fact("grace_period", value=15)]))
     assert len([case for case in both.cases if "ped-waiting" in case.id]) == 1
     assert {case.cluster for case in both.cases} == {"tara-basic"}
 
 
 def test_contradicting_documents_are_reported_and_give_no_case():
-    """Any gold would be a guess."""
+    """Documents that contradict each other are reported and give no case."""
     other = fact("pre_existing_disease_waiting_months", value=24, quote="after 24 months")
     built = built_of(SHEET, sheet(id="tara-brochure", facts=[other]))
     assert not [case for case in built.cases if "ped-waiting" in case.id]
@@ -113,7 +113,7 @@ def test_contradicting_documents_are_reported_and_give_no_case():
 
 
 def test_silence_counts_only_when_every_document_is_silent():
-    """A wording that states it makes the brochure's silence meaningless."""
+    """A field counts as not stated only if no document of the policy states it."""
     states = fact("deductible_amount", value=50000, quote="A deductible of ₹50,000 applies.")
     built = built_of(SHEET, sheet(id="tara-wording", facts=[states]))
     (case,) = [case for case in built.cases if "deductible" in case.id]
@@ -121,7 +121,7 @@ def test_silence_counts_only_when_every_document_is_silent():
 
 
 def test_a_name_that_two_publishers_use_is_asked_with_the_publisher():
-    """Else two golds would answer one question."""
+    """If two publishers use the same policy name, the question also names the publisher."""
     built = built_of(SHEET, sheet(id="other", publisher="Niva"))
     asked = [case.question for case in built.cases if "ped-waiting" in case.id]
     assert len(set(asked)) == 2
@@ -150,13 +150,13 @@ def test_a_name_that_two_publishers_use_is_asked_with_the_publisher():
     ],
 )  # fmt: skip
 def test_a_fact_is_read_by_its_fields_kind(field, given, found):
-    """Or it is left out, with the reason."""
+    """A fact is read by the kind of its field, or omitted with a reason."""
     one = FactSheet.model_validate(sheet(facts=[fact(field, **given)])).facts[0]
     assert parse_usable_fact_value(one, SCHEMA.fields[field], AcceptPolicy()) == found
 
 
 def test_accepted_values_are_configured():
-    """Low confidence and unproven values can be taken, silence can be left."""
+    """Settings can accept values of low confidence and unproven values, and can omit silent fields."""
     low = FactSheet.model_validate(sheet(facts=[fact(confidence="low", quote="as in the schedule")])).facts[0]
     loose = AcceptPolicy(confidence="low", unproven=True)
     assert isinstance(parse_usable_fact_value(low, SCHEMA.fields["co_payment_pct"], loose), Amount)
@@ -174,7 +174,7 @@ MEASURED = [name for name, one in SCHEMA.fields.items() if one.kind not in ("cov
 
 @given(number=NUMBERS, field=st.sampled_from(MEASURED), language=st.sampled_from(THREE))
 def test_a_value_that_is_phrased_can_be_read_back(number, field, language):
-    """Format, then read: the same one quantity in every language, so that graders can grade it."""
+    """A formatted value is read back as the same single quantity in every language, so that graders can grade it."""
     definition = SCHEMA.fields[field]
     value = Amount(definition.kind, number, definition.unit, definition.bound)
     (read,) = collect_quantities(phrase_value(value, definition, language))
@@ -190,7 +190,7 @@ def test_a_value_that_is_phrased_can_be_read_back(number, field, language):
 
 
 def test_a_quote_in_another_currency_proves_no_amount(snapshot):
-    """Euros in the document never become rupees in the gold, and the build says why."""
+    """An amount in euros in the document never becomes rupees in the gold, and the build reports the reason."""
     built = built_of(sheet(facts=[fact("deductible_amount", value=2500, quote="A deductible of €2,500 applies.")]))
     assert not [case for case in built.cases if "deductible" in case.id]
     assert [one.reason for one in built.not_asked] == snapshot
@@ -210,7 +210,7 @@ def test_a_quote_in_another_currency_proves_no_amount(snapshot):
     ],
 )
 def test_an_amount_is_in_the_currency_of_its_quote(quote, currency, gold):
-    """Of its field where the quote leaves it open; where neither says, nothing is asked."""
+    """The currency comes from the quote, else from the field; without either, no case is built."""
     field = SCHEMA.fields["deductible_amount"].model_copy(update={"currency": currency})
     schema = SCHEMA.model_copy(update={"fields": {**SCHEMA.fields, "deductible_amount": field}})
     given = sheet(facts=[fact("deductible_amount", value=150000, quote=quote)])
@@ -221,7 +221,7 @@ def test_an_amount_is_in_the_currency_of_its_quote(quote, currency, gold):
 
 
 def test_lists_are_joined_in_the_language():
-    """Sums insured come as lists."""
+    """A list of values, such as several sums insured, is joined in the language of the case."""
     numbers = (100000, 200000, 500000)
     many = Several(tuple(Amount(FieldKind.MONEY, Decimal(n), None, Bound.EXACT, "INR") for n in numbers))
     said = phrase_value(many, SCHEMA.fields["sum_insured_options"], Language.HINDI)
@@ -241,7 +241,7 @@ def test_lists_are_joined_in_the_language():
     ],
 )
 def test_a_template_that_cannot_work_is_named(tmp_path, old, new, wanted):
-    """With its file, when it is loaded."""
+    """An invalid template is reported with its file when it is loaded."""
     shipped = (SHIPPED_PACKS / PACK / TEMPLATES).read_text(encoding="utf-8")
     (tmp_path / TEMPLATES).write_text(shipped.replace(old, new), encoding="utf-8")
     with pytest.raises(GoldSetError) as error:
@@ -253,7 +253,7 @@ def test_a_template_that_cannot_work_is_named(tmp_path, old, new, wanted):
 @pytest.mark.whole_only
 @pytest.mark.skipif(not REAL.exists(), reason="the facts of a real bot are not on this machine")
 def test_eighty_real_policies_are_the_same_twice():
-    """Reading and three languages included; a policy more adds its cases only."""
+    """Eighty real policies give the same cases twice in three languages; one more policy only adds its own cases."""
     sheets = read_fact_sheets(REAL, SCHEMA)
     first = build_cases(sheets[:80], SCHEMA, BOOK, THREE)
     text = "".join(map(format_case_line, first.cases))

@@ -1,4 +1,4 @@
-"""Fact sheets and rows are read alike, and what cannot be used is named with its file, line and key."""
+"""Fact sheets and rows are read alike, and unusable facts are reported with file, line and key."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ SCHEMA = load_fact_schema("health_insurance")
 
 
 def test_the_shipped_schema_has_sixty_two_fields():
-    """The example covers an Indian health policy."""
+    """The shipped schema has 62 fields of an Indian health policy."""
     assert len(SCHEMA.fields) == 62
 
 
 def test_a_folder_is_read_file_by_file_in_the_order_of_names(tmp_path):
-    """The order of a folder's listing makes no difference."""
+    """The files of a folder are read in the order of their names, not in the order of the directory listing."""
     written(tmp_path, sheet(id="b"), sheet(id="a"))
     assert [one.id for one in read_fact_sheets(tmp_path, SCHEMA)] == ["a", "b"]
 
 
 def test_one_file_holds_a_sheet_or_a_list_of_them(tmp_path):
-    """A single policy needs no folder."""
+    """A file contains one sheet or a list of sheets, so that a single policy needs no folder."""
     one = tmp_path / "one.json"
     one.write_text(json.dumps(sheet()))
     two = tmp_path / "two.json"
@@ -34,7 +34,7 @@ def test_one_file_holds_a_sheet_or_a_list_of_them(tmp_path):
 
 
 def test_rows_come_together_by_policy_and_know_their_line(tmp_path):
-    """A row form carries value, unit, quote and confidence over, and an unstated value differs from a missing one."""
+    """Rows are grouped by policy and keep line, value, unit, quote and confidence; unstated differs from missing."""
     rows = (
         row("co_payment_pct", value=20, unit="%", quote="20% of each claim", confidence="HIGH", document="t.pdf"),
         row("grace_period", policy="tara-plus", value=30),
@@ -60,13 +60,13 @@ def test_rows_come_together_by_policy_and_know_their_line(tmp_path):
     ],
 )
 def test_a_reader_who_found_nothing_says_so_in_several_ways(tmp_path, quote):
-    """All of them are the document's silence."""
+    """All ways of recording that nothing was found mean that the document is silent."""
     (one,) = read_fact_sheets(written_rows(tmp_path / "r.jsonl", row("co_payment_pct", quote=quote)), SCHEMA)
     assert one.facts[0].silent
 
 
 def test_an_alias_is_the_schema_field(tmp_path):
-    """Sources name fields as they like; templates need to know one name."""
+    """An alias of a field is read as the schema field, because templates know only one name."""
     (one,) = read_fact_sheets(written(tmp_path, sheet(facts=[fact("copayment_pct")])), SCHEMA)
     assert one.facts[0].field == "co_payment_pct"
 
@@ -83,7 +83,7 @@ def test_an_alias_is_the_schema_field(tmp_path):
     ],
 )
 def test_a_bad_sheet_is_named_with_its_key(tmp_path, content, wanted):
-    """File, sheet, key: enough to fix it."""
+    """An invalid sheet is reported with its file, sheet and key."""
     path = tmp_path / "facts.json"
     path.write_text(json.dumps(content))
     with pytest.raises(GoldSetError) as error:
@@ -93,7 +93,7 @@ def test_a_bad_sheet_is_named_with_its_key(tmp_path, content, wanted):
 
 @pytest.mark.parametrize("line", ['{"policy_id": "x"}', "[1]", "{", '{"policy_id": 7}'])
 def test_a_bad_row_is_named_with_its_line(tmp_path, line):
-    """Counted from one, blank lines too."""
+    """An invalid row is reported with its line number, which starts at 1 and counts blank lines."""
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(row("grace_period", value=1)) + "\n\n" + line + "\n")
     with pytest.raises(GoldSetError, match=r"rows\.jsonl, line 3"):
@@ -101,7 +101,7 @@ def test_a_bad_row_is_named_with_its_line(tmp_path, line):
 
 
 def test_an_empty_folder_says_what_would_be_accepted(tmp_path):
-    """A wrong path is the likeliest reason."""
+    """The error for an empty folder lists the accepted files, because a wrong path is the most likely cause."""
     with pytest.raises(GoldSetError, match=r"has no \*\.json"):
         read_fact_sheets(tmp_path, SCHEMA)
 
@@ -116,14 +116,14 @@ def test_an_empty_folder_says_what_would_be_accepted(tmp_path):
     ],
 )
 def test_a_schema_that_cannot_work_is_refused(tmp_path, fields, wanted):
-    """Said when it is loaded, not at the first fact."""
+    """An invalid schema is rejected when it is loaded, not at the first fact."""
     (tmp_path / "schema.toml").write_text(f'name = "phones"\nversion = 1\n[fields]\n{fields}\n')
     with pytest.raises(GoldSetError, match=rf"schema\.toml: .*{wanted}"):
         load_fact_schema(str(tmp_path))
 
 
 def test_any_other_schema_works_by_configuration(tmp_path):
-    """Nothing in the reader knows of insurance."""
+    """Any other schema can be configured, because the reader contains nothing about insurance."""
     field = 'battery_hours = { kind = "duration", unit = "hour", means = "time on one charge" }'
     (tmp_path / "schema.toml").write_text(f'name = "phones"\nversion = 1\n[fields]\n{field}\n')
     phones = load_fact_schema(str(tmp_path))

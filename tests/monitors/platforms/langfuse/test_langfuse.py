@@ -1,4 +1,4 @@
-"""What is Langfuse's alone: whose keys they are, items that people made, bad scores, late traces, older servers."""
+"""Tests that apply only to Langfuse: its keys, human-made items, invalid scores, late traces, older servers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ WRONG_KEYS = [
 async def test_keys_that_are_not_the_projects_own_are_refused_first(
     langfuse: LangfuseBackend, changes: dict[str, Any], environment: dict[str, str], said: str
 ) -> None:
-    """Keys of production, of another project, wrong ones and none end it before anything else is asked."""
+    """Keys of production, of another project, invalid keys and missing keys are rejected before any other request."""
 
     async def opened() -> None:
         settings = langfuse.settings(**changes)
@@ -68,13 +68,13 @@ async def test_keys_that_are_not_the_projects_own_are_refused_first(
 
 
 def test_one_project_cannot_be_both() -> None:
-    """Settings that call the evaluations' project production's are refused when they are read."""
+    """Settings that use production's project also as the evaluation project are rejected when they are read."""
     with pytest.raises(ValueError, match="the one for evaluations"):
         LangfuseSettings(project="live", production_project="live")
 
 
 async def test_keys_are_not_sent_where_an_address_leads(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
-    """An address that leads elsewhere is an error that says where, not followed with the keys."""
+    """If the server redirects, the error names the new host, and the keys are not sent there."""
     server.leads_to = "https://eu.example.com/api/public/projects"
     with pytest.raises(ConfigError, match=r"leads to eu\.example\.com, and Lookout does not send keys"):
         async with langfuse.connect():
@@ -82,7 +82,7 @@ async def test_keys_are_not_sent_where_an_address_leads(langfuse: LangfuseBacken
 
 
 async def test_a_server_that_hangs_is_given_up(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
-    """No answer within the deadline, again and again, is an error with that deadline."""
+    """A server that repeatedly misses the deadline is an error that contains the deadline."""
     async with langfuse.connect(request_deadline_s=0.05) as platform:
         server.fates = repeat("hang")
         with pytest.raises(SourceUnavailable, match=r"no answer within 0\.05 s"):
@@ -99,13 +99,13 @@ PEOPLE = [
 
 @pytest.mark.parametrize(("written", "read"), PEOPLE)
 def test_added_examples_of_any_shape_are_read(written: dict[str, Any], read: dict[str, Any]) -> None:
-    """An item made in Langfuse's pages is read, with its trace, where it is no object too."""
+    """An item that was created in Langfuse's pages is read, with its trace, even if its input is not an object."""
     item = DatasetItem.model_validate({"id": "1", "datasetName": "golden"} | written)
     assert build_example_from_item(item).model_dump(include=set(read)) == read
 
 
 def test_a_persons_change_counts_more_than_the_exact_copy() -> None:
-    """A part that Langfuse could not hold exactly, and that a person changed since, is what the person made of it."""
+    """If a person changed a part that Langfuse cannot store exactly, the person's version is read."""
     body = build_item_from_example("golden", case(1, inputs={"a": "x\x00y", "n": 2**60}, metadata={"k": "\x01"}))
     body["input"] = {"a": "by hand"}
     example = build_example_from_item(DatasetItem.model_validate(body))
@@ -116,7 +116,7 @@ def test_a_persons_change_counts_more_than_the_exact_copy() -> None:
 async def test_an_item_that_a_person_archived_is_not_read(
     langfuse: LangfuseBackend, server: LangfuseServer
 ) -> None:
-    """What was put away in Langfuse's pages is out of the suite."""
+    """An item that was archived in Langfuse's pages is not part of the suite."""
     async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         await platform.datasets.push(dataset, [case(1), case(2)])
@@ -125,7 +125,10 @@ async def test_an_item_that_a_person_archived_is_not_read(
 
 
 async def test_an_item_of_another_dataset_is_left_alone(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
-    """Ids are the project's in Langfuse: removing from one dataset touches no other, and writing says so."""
+    """Removing an item from a dataset does not affect other datasets, and writing its id there is an error.
+
+    In Langfuse, an id is unique in the whole project.
+    """
     async with langfuse.connect() as platform:
         first, second = [await platform.datasets.create(name, "", {}) for name in ("first", "second")]
         await platform.datasets.push(first, [case(1)])
@@ -136,7 +139,7 @@ async def test_an_item_of_another_dataset_is_left_alone(langfuse: LangfuseBacken
 
 
 async def test_a_dataset_that_changes_while_it_is_read_is_an_error(langfuse: LangfuseBackend) -> None:
-    """Pages that would shift are not taken for the whole."""
+    """If a dataset changes while its pages are read, the result is an error, not an incomplete dataset."""
     async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         await platform.datasets.push(dataset, [case(number) for number in range(150)])
@@ -153,7 +156,7 @@ async def read_while_it_grows(platform: Platform, dataset: Dataset) -> None:
 
 
 async def test_a_tag_is_the_moment_of_the_state_it_names(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
-    """A tag is a moment of Langfuse's own clock, after the last change and before the next one."""
+    """A tag is a time of Langfuse's own clock, after the last change and before the next one."""
     async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {"suite": "golden"})
         await platform.datasets.push(dataset, [case(1)])
@@ -167,7 +170,7 @@ async def test_a_tag_is_the_moment_of_the_state_it_names(langfuse: LangfuseBacke
 async def test_a_row_carries_what_langfuse_makes_an_experiment_of(
     langfuse: LangfuseBackend, server: LangfuseServer
 ) -> None:
-    """Each row is one span with experiment, dataset, item and metadata, apart from traffic, its failure marked."""
+    """Each row is one span with experiment, dataset, item, metadata and failure, separate from traffic."""
     async with langfuse.connect() as platform:
         url = await an_experiment(platform, 0.5)
     spans = server.attributes()
@@ -186,7 +189,7 @@ async def test_a_row_carries_what_langfuse_makes_an_experiment_of(
 
 
 async def test_a_case_asked_again_is_in_the_same_trace(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
-    """An item has one trace in an experiment: what a case was asked again lies below the first, with its own scores."""
+    """In an experiment, an item has one trace: repeats are children of the first span, with their own scores."""
     rows = [row(0).model_copy(update={"repeat": repeat}) for repeat in range(3)]
     async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
@@ -202,7 +205,7 @@ async def test_a_case_asked_again_is_in_the_same_trace(langfuse: LangfuseBackend
 async def test_scores_that_fail_alone_are_written_again_alone(
     langfuse: LangfuseBackend, server: LangfuseServer
 ) -> None:
-    """Of a batch the scores that Langfuse could not take now are sent again, until all are there."""
+    """Only the scores of a batch that Langfuse could not store are sent again, until all are stored."""
     server.score_fates["factual"] = [503, 201, 429, 500]
     async with langfuse.connect() as platform:
         await an_experiment(platform, 0.5)
@@ -211,7 +214,7 @@ async def test_scores_that_fail_alone_are_written_again_alone(
 
 
 async def test_a_score_that_langfuse_refuses_is_named(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
-    """A score that will never be taken is an error with its name, though the batch was answered 207."""
+    """A score that Langfuse rejects is an error with its name, even if the response to the batch was 207."""
     server.score_fates["note"] = [400]
     async with langfuse.connect() as platform:
         with pytest.raises(SourceUnavailable, match="writing score 'note': HTTP 400"):
@@ -219,7 +222,7 @@ async def test_a_score_that_langfuse_refuses_is_named(langfuse: LangfuseBackend,
 
 
 async def test_large_rows_are_sent_in_several_requests(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
-    """No request is larger than Langfuse takes: rows of half a megabyte go two at a time."""
+    """No request is larger than Langfuse's limit: rows of half a megabyte are sent two at a time."""
     rows = [row(number).model_copy(update={"inputs": {"text": "x" * 450_000}}) for number in range(9)]
     async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
@@ -231,7 +234,7 @@ async def test_large_rows_are_sent_in_several_requests(langfuse: LangfuseBackend
 async def test_an_older_langfuse_has_datasets_and_no_experiments(
     langfuse: LangfuseBackend, server: LangfuseServer
 ) -> None:
-    """With version 3 datasets work; an experiment and a trace say which version they need, and write nothing."""
+    """With version 3, datasets work, and experiments and traces name the version they need and write nothing."""
     server.version = "3.172.1"
     async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
@@ -244,7 +247,7 @@ async def test_an_older_langfuse_has_datasets_and_no_experiments(
 
 
 def observations(parts: int, *, ended: bool = True) -> list[dict[str, Any]]:
-    """A trace: a root and its parts."""
+    """Return the observations of a trace: a root and its parts."""
     start, end = "2026-11-23T09:00:00.000Z", "2026-11-23T09:00:03.000Z"
     root = {"id": "root", "parentObservationId": None, "startTime": start, "endTime": end if ended else None}
     return [root] + [
@@ -266,7 +269,7 @@ READINGS = {
 async def test_a_trace_is_read_until_two_readings_agree(
     langfuse: LangfuseBackend, stored: list[dict[str, Any]], late: list[int], read: tuple[int, bool]
 ) -> None:
-    """A trace that is still coming in is not taken for whole, and one that never ends is marked so."""
+    """An incomplete trace is read again until two readings agree; a trace that never ends is marked."""
     langfuse.server.observations["t1"], langfuse.server.late = stored, list(late)
     async with langfuse.connect() as platform:
         trace = await platform.traces.read("t1")
@@ -276,7 +279,7 @@ async def test_a_trace_is_read_until_two_readings_agree(
 
 
 async def test_the_steps_and_the_reply_of_a_trace_are_read(langfuse: LangfuseBackend) -> None:
-    """A reader of LangSmith traces also reads Langfuse's: its tools are steps, its root has question and reply."""
+    """A Langfuse trace is read like a LangSmith trace: tools are steps, and the root has question and reply."""
     root, part = observations(1)
     question, reply = {"messages": [{"role": "user", "content": "Is it covered?"}]}, {"answer": "24"}
     root |= {"type": "AGENT", "name": "bot", "input": json.dumps(question), "output": json.dumps(reply)}
@@ -294,13 +297,13 @@ async def test_the_steps_and_the_reply_of_a_trace_are_read(langfuse: LangfuseBac
 
 
 async def test_a_trace_that_is_not_there_is_none(langfuse: LangfuseBackend) -> None:
-    """Where two readings find nothing, there is no trace."""
+    """If two readings find nothing, the trace does not exist."""
     async with langfuse.connect() as platform:
         assert await platform.traces.read("t9") is None
 
 
 async def test_a_pause_is_as_long_as_langfuse_asks(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
-    """A limit is waited for as long as Retry-After says; without it our own pauses grow."""
+    """A rate limit is waited for as long as Retry-After states; without this header, the pauses grow."""
     pauses: list[float] = []
 
     async def pause(seconds: float) -> None:
@@ -313,7 +316,7 @@ async def test_a_pause_is_as_long_as_langfuse_asks(langfuse: LangfuseBackend, se
 
 
 def test_an_example_needs_no_extra_where_langfuse_holds_it_as_it_is() -> None:
-    """The metadata that people see has one key of ours, with what Langfuse has no place for."""
+    """The visible metadata has one additional key, which contains only what Langfuse has no field for."""
     metadata = build_item_from_example("golden", case(1, metadata={"severity": 3}))["metadata"]
     assert metadata == {"severity": 3, "_lookout": {"splits": '["train"]', "no_trace": True}}
     assert build_item_from_example("golden", Example(id="a", inputs={}))["status"] == "ACTIVE"

@@ -1,4 +1,4 @@
-"""Pushes against the local server of LangSmith's datasets, with kills, lost replies and limits by a seed."""
+"""Pushes to the local server of LangSmith's datasets, with seeded kills, lost replies and rate limits."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ NAME = "waiting periods"
 
 
 async def no_pause(_seconds: float) -> None:
-    """Asks again at once."""
+    """Return at once, so that a retry does not wait."""
 
 
 @asynccontextmanager
 async def opened(server: LangSmithDatasetServer, attempts: int = 3) -> AsyncGenerator[LangSmithDatasets]:
-    """The datasets behind a local server."""
+    """Open the datasets on a local server."""
     access = LangSmithAccess(
         project="bot", api_url=server.url, key_env="LANGSMITH_API_KEY", request_deadline_s=20, attempts=attempts
     )
@@ -39,7 +39,7 @@ async def opened(server: LangSmithDatasetServer, attempts: int = 3) -> AsyncGene
 async def push(
     server: LangSmithDatasetServer, cases: Sequence[GoldCase], *, overwrite: bool = False, prune: bool = False
 ) -> int:
-    """What the command does once the person has said yes; how many entries were written or deleted."""
+    """Push as the command does after confirmation, and return the number of written and deleted entries."""
     suite = build_suite(list(cases), name="waiting", source="suite.jsonl")
     async with opened(server) as datasets:
         compared = await compare_dataset(datasets, NAME, suite.cases, lambda _count: None)
@@ -49,7 +49,7 @@ async def push(
 
 
 async def entries(server: LangSmithDatasetServer) -> list[Example]:
-    """All entries of the dataset, as the SDK reads them."""
+    """Return all entries of the dataset, as the SDK reads them."""
     async with opened(server) as datasets:
         found = await datasets.find(NAME)
         assert found is not None
@@ -57,22 +57,25 @@ async def entries(server: LangSmithDatasetServer) -> list[Example]:
 
 
 async def cases_there(server: LangSmithDatasetServer) -> dict[str, GoldCase | Unusable]:
-    """The cases of the dataset by their ids. Raises where one is held twice."""
+    """Return the cases of the dataset by id.
+
+    Raises `AssertionError` if a case is stored twice.
+    """
     held = await entries(server)
     assert len({find_case_id(entry) for entry in held}) == len(held), "a case is there twice"
     return {str(find_case_id(entry)): read_case_from_example(entry) for entry in held}
 
 
 def plans(count: int) -> list[GoldCase]:
-    """So many cases."""
+    """Return ``count`` cases."""
     return [gold_case(f"plan-{number}", gold=f"{number} months") for number in range(count)]
 
 
 async def run_schedule(server: LangSmithDatasetServer, seed: int) -> int:
-    """One schedule: pushes that are killed, limited and answered into the void, until one ends; how many it took.
+    """Run one seeded schedule of pushes until one completes, and return their number.
 
-    The dataset may hold an older state of the suite. Raises where it does not hold the suite in the end, each case
-    once.
+    Pushes are killed, rate-limited, or lose their replies. The dataset may contain an older state of the suite.
+    Raises `AssertionError` if the dataset does not contain the suite at the end, each case once.
     """
     chance = random.Random(seed)
     server.restart(late=chance.choice((0, 0, 1, 3)), multipart=chance.random() < 0.8)
@@ -95,7 +98,10 @@ async def run_schedule(server: LangSmithDatasetServer, seed: int) -> int:
 
 
 def _plan_faults(server: LangSmithDatasetServer, chance: random.Random, begun: int, *, calm: bool) -> None:
-    """Faults of the next requests: a kill is where nothing is answered any more, the last request done or not."""
+    """Plan the faults of the next requests.
+
+    From a kill onwards, no request is answered; the last request before it may have been executed.
+    """
     server.calm()
     if calm:
         return

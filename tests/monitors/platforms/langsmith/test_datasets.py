@@ -1,4 +1,4 @@
-"""LangSmith's datasets by its SDK: in pages, once, whatever is lost on the way."""
+"""LangSmith's datasets are read and written in pages by the SDK, each entry once, whatever requests are lost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.monitors.platforms.langsmith.pushes import (
 from tests.servers.langsmith_datasets import LangSmithDatasetServer
 
 SLICE = 25
-"""Of the 1,000 schedules of `make soak`."""
+"""The number of schedules in this test; `make soak` runs 1,000."""
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +88,7 @@ def _with_split(server: LangSmithDatasetServer) -> dict[str, object]:
 
 
 async def test_pages_are_of_one_version_whatever_people_add_meanwhile(server: LangSmithDatasetServer) -> None:
-    """Else an entry that is added shifts the pages, and one is read twice."""
+    """All pages are read from one version: an added entry would shift the pages, and one entry would be read twice."""
     await push(server, plans(150))
     async with opened(server) as datasets:
         found = await datasets.find(NAME)
@@ -102,7 +102,7 @@ async def test_pages_are_of_one_version_whatever_people_add_meanwhile(server: La
 
 
 async def test_no_page_and_no_batch_has_more_than_a_hundred(server: LangSmithDatasetServer) -> None:
-    """The server refuses longer ones."""
+    """No page and no batch exceeds one hundred entries, the limit of the server."""
     assert await push(server, plans(250)) == 250
     assert len(await entries(server)) == 250
 
@@ -131,7 +131,7 @@ async def test_a_key_that_is_refused_is_named_and_not_shown(server: LangSmithDat
 async def test_missing_items_are_created_again_and_deletions_happen_once(
     server: LangSmithDatasetServer,
 ) -> None:
-    """An entry that is deleted between our reading and our writing, and one that is deleted before."""
+    """An entry that was deleted after it was read is created again, and a second deletion is not an error."""
     await push(server, plans(3))
     async with opened(server) as datasets:
         found = await datasets.find(NAME)
@@ -146,7 +146,7 @@ async def test_missing_items_are_created_again_and_deletions_happen_once(
 
 
 async def test_an_entry_that_is_there_and_not_listed_yet_is_replaced(server: LangSmithDatasetServer) -> None:
-    """The halves of a batch lead to it."""
+    """An entry that exists but is not listed yet is found by halving the batch, and replaced."""
     await push(server, plans(5))
     async with opened(server) as datasets:
         found = await datasets.find(NAME)
@@ -179,6 +179,6 @@ async def test_a_push_that_is_killed_anywhere_is_made_whole_by_the_next(
 
 
 def test_a_case_of_a_person_has_a_source() -> None:
-    """A new entry of a case that was grown of a trace is linked with it."""
+    """A new entry of a case that was made from a trace is linked to the trace."""
     assert build_example_from_case(gold_case(), "d", None, _TRACE).source_trace == _TRACE
     assert build_example_from_case(gold_case(), "d", Example(id="x", inputs={}), _TRACE).source_trace is None

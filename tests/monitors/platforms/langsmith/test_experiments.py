@@ -1,4 +1,4 @@
-"""Experiments in LangSmith by its SDK: whole, on their dataset, once however often they are written."""
+"""Experiments are written to LangSmith by its SDK: complete, on their dataset, and without duplicates."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def server() -> Iterator[LangSmithExperimentServer]:
 
 
 def row(number: int, *, repeat: int = 0, value: float = 1.0, error: str | None = None) -> ExperimentRow:
-    """One asking of a case, with two scores."""
+    """Return one result of a case, with two scores."""
     start = NOON + timedelta(seconds=number)
     return ExperimentRow(
         example_id=f"eeeeeeee-2222-4333-8444-{number:012}",
@@ -53,7 +53,7 @@ def row(number: int, *, repeat: int = 0, value: float = 1.0, error: str | None =
 
 
 class Waits:
-    """Does not wait, and remembers how long it should have."""
+    """A sleep that returns at once and records its durations."""
 
     def __init__(self) -> None:
         self.asked_s: list[float] = []
@@ -104,7 +104,10 @@ async def test_an_experiment_is_a_project_on_its_dataset_with_a_root_run_for_eac
 async def test_written_again_nothing_is_there_twice_and_what_changed_replaces(
     server: LangSmithExperimentServer,
 ) -> None:
-    """A run that is finished by the next process asks again what had no answer."""
+    """A second write creates no duplicates and replaces changed rows.
+
+    A process that resumes a run asks again the questions that had no answer.
+    """
     first = await write(server, [row(1), row(2, error="timeout"), row(1, repeat=1)])
     second = await write(server, [row(1), row(2, value=0.0), row(1, repeat=1)])
     assert (first, len(server.projects), len(server.runs), len(server.feedback)) == (second, 1, 3, 6)
@@ -167,6 +170,9 @@ async def test_no_thread_and_no_unsent_item_is_left(server: LangSmithExperimentS
 async def test_f05_writers_that_are_killed_anywhere_leave_nothing_twice_and_lose_nothing(
     server: LangSmithExperimentServer,
 ) -> None:
-    """A slice of the thousand schedules of ``make soak``."""
+    """Writers that are killed at any point leave no duplicate and lose nothing.
+
+    This is a part of the thousand schedules of ``make soak``.
+    """
     killed = [await live_through(server, seed) for seed in range(40)]
     assert sum(killed) > 20

@@ -1,4 +1,4 @@
-"""The traces of an agent's jobs by LangSmith's SDK: its runs, late ones too, and those that lie in production."""
+"""The traces of an agent's jobs are read by LangSmith's SDK, also late runs and runs in the production project."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def server() -> Iterator[LangSmithServer]:
 
 
 def tree(project: uuid.UUID, tools: int = 2) -> list[dict[str, Any]]:
-    """The runs of a trace: a root and calls of one tool."""
+    """Return the runs of a trace: a root and calls of one tool."""
     common = {"project_id": str(project), "metadata": {}, "parent_run_ids": []}
     start, end = "2026-01-31T02:00:00+00:00", "2026-01-31T02:00:03+00:00"
     root = {
@@ -57,7 +57,7 @@ def tracing(server: LangSmithServer, **changes: Any) -> TracingSettings:
 
 
 async def no_pause(_seconds: float) -> None:
-    """Asks again at once."""
+    """Return at once, so that a retry does not wait."""
 
 
 ADDRESSES = [
@@ -113,7 +113,7 @@ PARTS = [
 async def test_a_trace_that_comes_in_parts_counts_only_when_two_readings_agree(
     server: LangSmithServer, root: str, portions: list[int], counted: int | None
 ) -> None:
-    """Without its root, or while it changes, what is there is shown and never counted."""
+    """A trace counts only if it has its root and two readings agree; otherwise it is shown but not counted."""
     if root == "first":
         server.trees[TRACE].reverse()
     server.portions = list(portions)

@@ -1,4 +1,4 @@
-"""Conversations over HTTP are apart: no cookie of one reaches the next, and a broken client is not used again."""
+"""Conversations over HTTP are separate: they share no cookies, and a broken client is not used again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.servers.threaded_server import ThreadedServer
 
 
 class Remembering(ThreadedServer):
-    """Gives every visitor a cookie and says which one came along, and over which connection."""
+    """A server that sets a cookie for each visitor and returns the received cookie and the client port."""
 
     def application(self) -> web.Application:
         app = web.Application()

@@ -1,4 +1,4 @@
-"""Server-sent events: the same however the network cuts them."""
+"""Server-sent events are read alike, however the network splits them."""
 
 from __future__ import annotations
 

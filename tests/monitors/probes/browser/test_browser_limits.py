@@ -1,4 +1,4 @@
-"""A page that takes the machine's memory or a core, and a download, end as that page's fault; the others go on."""
+"""A page that uses too much memory or CPU, or a download, ends with a fault of that page; other pages continue."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ document.querySelector("form").onsubmit = (event) => {
 
 
 class Site(ThreadingHTTPServer):
-    """A chat, and a download without an end. ``sent`` counts the bytes of that."""
+    """A chat, and a download without an end; ``sent`` counts the bytes of the download."""
 
     daemon_threads = True
 
@@ -63,7 +63,7 @@ class Site(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """See `Site`."""
+    """The request handler of `Site`."""
 
     server: Site
 
@@ -173,7 +173,7 @@ async def test_temporary_files_lie_in_the_runs_folder_and_go_with_the_browser():
 
 @contextmanager
 def browser_root() -> Iterator[Path]:
-    """A run's folder with a short path, as they have them."""
+    """Return a run folder with a short path, as real runs have."""
     folder = Path("/tmp") / f"lookout-test-{os.getpid()}"
     folder.mkdir()
     try:
@@ -311,7 +311,7 @@ exec setpriv --reuid=nobody --clear-groups "{chromium}" "$@"
 
 
 def browser_of_a_user(folder: Path) -> str:
-    """The browser, started by a user without rights."""
+    """Start the browser as a user without privileges."""
     chromium = os.environ.get("CHROMIUM_PATH") or find_system_chromium()
     if chromium is None or (os.geteuid() == 0 and shutil.which("setpriv") is None):
         pytest.skip("no browser that a user without rights could start")

@@ -1,4 +1,4 @@
-"""Tables of nested custom elements are read like native ones: every cell, in its row."""
+"""Tables of nested custom elements are read like native tables: every cell, in its row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ QUESTIONS = ("what of eyes?", "what of ears?", "what of teeth?")
 
 
 def show_table(question: str) -> str:
-    """The table of each answer, as a person reads it."""
+    """Return the table of each answer, as a person reads it."""
     return f"Item\tLimit\tWait\nRoom\t₹4,000\t2 years\n{question}\t12\t10:30"
 
 

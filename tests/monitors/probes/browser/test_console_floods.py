@@ -1,4 +1,4 @@
-"""A page, its workers of each kind and what it loads pour out hundreds of megabytes: that is taken in bounds."""
+"""Hundreds of megabytes from a page, its workers and its downloads need only bounded memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SCRIPTS = {
     "/post-at-once.js": WITHOUT_END.replace("SAY", "postMessage"),
     "/port.js": f"onconnect = (event) => {{ {MANY.replace('SAY', 'event.ports[0].postMessage')} }};",
 }
-"""What the workers do: each says 400 MB a second as long as it may, or without a pause."""
+"""The scripts of the workers: each writes 400 MB a second while it is allowed, or without a pause."""
 CHAT = """<!doctype html><meta charset=utf-8><div id=log></div><form><textarea aria-label="Message"></textarea>
 <button>Send</button></form><script>
 const log = document.querySelector("#log"), box = document.querySelector("textarea");
@@ -58,11 +58,14 @@ document.querySelector("form").onsubmit = (event) => {
 };</script>""".replace("POUR", POUR)
 BULK = b"x" * 1_000_000
 MAX_MB, MAX_ENDLESS_MB = 400, 1_200
-"""What is stored of a flood; of a worker's console, which nothing stops before it gives way or its page is ended."""
+"""The maximum memory in MB during a flood, and during a flood from a worker's console.
+
+Nothing stops the console of a worker before the worker yields or its page is ended.
+"""
 
 
 class Handler(BaseHTTPRequestHandler):
-    """The chat, a worker's script, and a megabyte."""
+    """The request handler that serves the chat, a worker's script, and a megabyte of data."""
 
     protocol_version = "HTTP/1.1"
 
@@ -98,7 +101,10 @@ def site() -> Iterator[str]:
 
 
 def memory_mb() -> float:
-    """Memory of this process and of Playwright's driver, which store console messages. The browser has limits of its own."""
+    """Return the memory in MB of this process and of Playwright's driver, which store console messages.
+
+    The browser has its own limits.
+    """
     family = [all_processes()[os.getpid()], *descendants(os.getpid())]
     return sum(one.rss_mb for one in family if one.pid == os.getpid() or "run-driver" in one.command)
 
@@ -109,7 +115,7 @@ def memory_mb() -> float:
 @pytest.mark.a_slice(1)
 @pytest.mark.whole_only
 async def test_a_flood_costs_no_answer_and_little_memory(driver_for: MakeDriver, word):
-    """Of a console, messages between threads, and what is loaded; the next question is answered too."""
+    """A flood of console output, messages between threads or downloads needs little memory and loses no answer."""
     with site() as address:
         async with driver_for(address, patience_s=3, answer_deadline_s=60, service_workers=True) as driver:
             await driver.ask((QUESTION,))
@@ -125,7 +131,11 @@ async def test_a_flood_costs_no_answer_and_little_memory(driver_for: MakeDriver,
 @pytest.mark.parametrize("word", ["WORKER", "INNER", "AT-ONCE", "POST-ENDLESS"])
 @pytest.mark.whole_only
 async def test_a_flood_without_end_costs_its_own_question_at_most(driver_for: MakeDriver, word):
-    """Nothing can run before its script; where it gives way too late, its page is ended. So do messages without end."""
+    """An endless flood affects at most its own question.
+
+    No code can run before a worker's script; if the worker yields too late, its page is ended. The same applies to
+    endless messages.
+    """
     with site() as address:
         async with driver_for(address, patience_s=3, answer_deadline_s=60) as driver:
             await driver.ask((QUESTION,))

@@ -1,4 +1,4 @@
-"""What may not be the answer is never graded, and what the application says of itself is no answer."""
+"""A text that may not be the answer is never graded, and a notice of the application is not an answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def _failure(driver_for: MakeDriver, address: str, question: str, **change
 async def test_a_greeting_that_comes_by_a_timer_is_no_answer_of_the_first_question_either(
     zoo: str, driver_for: MakeDriver, question: str
 ) -> None:
-    """It comes before the answer or after it, and is different for everybody: it tells the time."""
+    """A timed greeting before or after the first answer is not the answer, although it differs for each visitor."""
     async with driver_for(f"{zoo}/late_welcome.html") as driver:
         answer = await driver.ask((question,))
     assert answer.visible_text == reply(question)
@@ -77,7 +77,7 @@ async def test_one_line_for_different_questions_that_nothing_proves_an_answer_is
 async def test_one_answer_to_different_questions_is_graded_where_the_page_proves_it(
     zoo: str, driver_for: MakeDriver
 ) -> None:
-    """An app that says "Yes." to everything is asked, and answers: that is for the graders to judge."""
+    """The same answer to different questions is graded if the page proves that it belongs to each question."""
     async with driver_for(f"{zoo}/contenteditable.html") as driver:
         answers = [await driver.ask((question,)) for question in ("short eyes?", "short ears?")]
     assert [answer.visible_text for answer in answers] == [reply("short"), reply("short")]

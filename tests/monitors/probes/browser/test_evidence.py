@@ -1,4 +1,4 @@
-"""Pictures and traces: stored when wanted, readable by their owner alone."""
+"""Screenshots and traces are stored when requested, readable by their owner only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def open_umask() -> object:
-    """A process that lets everybody read what it writes."""
+    """Set a umask with which every user can read new files."""
     before = os.umask(0)
     yield
     os.umask(before)

@@ -1,4 +1,4 @@
-"""What a page says to everybody is known after a few of them, and is no answer when it comes late."""
+"""Texts that a page shows to every visitor are learned after a few pages, and are not answers if they come late."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_line_is_a_greeting_when_two_pages_and_half_of_all_said_it() -> None:
 @shares_browser
 @pytest.mark.whole_only
 async def test_a_greeting_that_comes_after_the_question_is_no_answer(zoo: str, driver_for: MakeDriver) -> None:
-    """Two pages have greeted in time; the third one's greeting comes between question and answer."""
+    """After two pages that greeted in time, a greeting of the third page between question and answer is recognised."""
     async with driver_for(f"{zoo}/greeting.html", patience_s=2) as driver:
         await driver.ask(("one",))
         await driver.ask(("two",))
@@ -44,7 +44,10 @@ async def test_a_greeting_that_comes_after_the_question_is_no_answer(zoo: str, d
 async def test_a_greeting_is_no_answer_where_the_page_that_nobody_asks_comes_late(
     zoo: str, driver_for: MakeDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a busy machine it stands seconds after the page that was asked, which greets 2.5 s after it was loaded."""
+    """A late greeting is not an answer even if the silent page is opened ten seconds late on a busy machine.
+
+    The page that was asked greets 2.5 s after it was loaded.
+    """
     stand = SilentPage._open_page_and_collect_lines
 
     async def late(silent: SilentPage) -> None:
@@ -68,7 +71,7 @@ async def test_a_greeting_that_comes_in_the_second_turn_is_no_answer(zoo: str, d
 
 @shares_browser
 async def test_a_page_that_only_counts_and_ticks_says_nothing_new(zoo: str, driver_for: MakeDriver) -> None:
-    """Who is online changes every 1.7 s, for ever: nobody waits until that stands still."""
+    """A counter of online users that changes every 1.7 s does not delay the answer."""
     async with driver_for(f"{zoo}/socket.html") as driver, driver._pages.open_tab() as tab:
         chat = await driver._pages.open_chat_in_tab(tab)
         await call_in_page(chat.frame, "greeted", 2000, 600_000)

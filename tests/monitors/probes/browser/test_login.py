@@ -1,4 +1,4 @@
-"""Pages behind a login are driven: by form, stored session, header, cookie, HTTP authentication; nothing is shown."""
+"""Pages behind a login work by form, stored session, header, cookie or HTTP authentication, without a leak."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def stored(folder: Path) -> Path:
 async def test_a_form_signs_in_once_for_all_and_again_when_the_session_ended(
     site: LoginSite, settings: ProbeSettings, tmp_path: Path, form: str
 ) -> None:
-    """The next run takes the stored session; its file is for its owner alone."""
+    """A login form is used once per session, and the stored session is readable by its owner only."""
     address = f"{site.url}/chat"
     ways = {"url": f"{site.url}{form}", **FORM}
     async with driver_to(address, settings, tmp_path, login_to(address, tmp_path, ways)) as driver:
@@ -84,7 +84,7 @@ async def test_a_form_signs_in_once_for_all_and_again_when_the_session_ended(
 async def test_a_session_that_ends_while_a_question_is_asked_is_no_answer_of_the_apps(
     settings: ProbeSettings, tmp_path: Path
 ) -> None:
-    """The page goes to the login, whose text is not graded; the next try has a session of its own."""
+    """If the session ends during a question, the login page is not graded, and the retry signs in again."""
     with LoginSite(asks_per_session=1) as site:
         address = f"{site.url}/chat"
         login = login_to(address, tmp_path, {"url": f"{site.url}/login", **FORM})
@@ -100,7 +100,10 @@ async def test_a_session_that_ends_while_a_question_is_asked_is_no_answer_of_the
 async def test_a_wrong_password_is_tried_once_and_not_printed(
     site: LoginSite, settings: ProbeSettings, tmp_path: Path
 ) -> None:
-    """An account may be locked after a few tries, and the page repeats what was typed."""
+    """A wrong password is tried once, because accounts can be locked.
+
+    The password is not printed, even if the page repeats it.
+    """
     address = f"{site.url}/chat"
     wrong = SECRETS | {"BOT_PASSWORD": "not-the-password"}
     login = login_to(address, tmp_path, {"url": f"{site.url}/login", **FORM}, wrong)
@@ -166,7 +169,7 @@ async def test_extra_headers_open_a_page_and_their_rejection_is_reported(
 async def test_headers_go_to_the_targets_own_origin_alone(
     site: LoginSite, settings: ProbeSettings, tmp_path: Path
 ) -> None:
-    """Not to the host that the target redirects to."""
+    """Headers are sent to the target's own origin only, not to the host of a redirect."""
     ways = {"headers": {"X-Key": {"env": "BOT_KEY"}}}
     with LoginSite() as other:
         address = f"{site.url}/header/moved?to={other.url}/elsewhere"
@@ -180,7 +183,7 @@ async def test_headers_go_to_the_targets_own_origin_alone(
 async def test_credentials_of_the_target_are_in_no_answer_and_no_evidence(
     site: LoginSite, settings: ProbeSettings, tmp_path: Path
 ) -> None:
-    """The app repeats password and session; the trace has every request with its cookies."""
+    """The target's credentials are in no answer and no trace, although the app repeats password and session."""
     address = f"{site.url}/chat"
     login = login_to(address, tmp_path, {"url": f"{site.url}/login", **FORM})
     seen: list[Answer] = []

@@ -1,4 +1,4 @@
-"""A page that takes a question before it is connected loses it: it is asked once more, and never blamed on the app."""
+"""A question that a page loses because it is not connected yet is asked once more and never blamed on the app."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUESTIONS = ("what of eyes?", "what of ears?", "what of teeth?")
 async def test_a_question_that_no_request_held_is_sent_once_more(
     zoo: str, driver_for: MakeDriver, mode: str
 ) -> None:
-    """Even when the page receives something else meanwhile, such as a heartbeat."""
+    """A question that no request contained is sent once more, even if the page receives a heartbeat or other data."""
     async with driver_for(f"{zoo}/connecting.html{mode}", patience_s=3) as driver:
         first = await driver.ask(QUESTIONS[:2])
         second = await driver.ask(QUESTIONS[2:])

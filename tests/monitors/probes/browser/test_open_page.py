@@ -1,4 +1,4 @@
-"""Chats that must be opened first: what opens them is found by place and proof, pinned, and nothing else is pressed."""
+"""A chat that must be opened first is opened by a proven element, which is then pinned; nothing else is clicked."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def test_a_chat_that_must_be_opened_is_opened_for_each_question(
 async def test_a_page_of_tools_without_a_chat_is_never_graded(
     zoo: str, driver_for: MakeDriver, way: str, error: type[ProbeError], said: str
 ) -> None:
-    """Its box takes any text, and something answers: that is no chat, whether the box says so or not."""
+    """A page with a tool that accepts any text and responds is not a chat and is never graded."""
     async with driver_for(f"{zoo}/tools.html{way}", patience_s=1) as driver:
         for question in QUESTIONS:
             with pytest.raises(error, match=said) as raised:

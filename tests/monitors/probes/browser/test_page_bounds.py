@@ -1,4 +1,4 @@
-"""A page uses up neither the disk, nor the screen, nor the memory of who opens it."""
+"""A page cannot use up the disk, the screen or the memory of the machine."""
 
 from __future__ import annotations
 

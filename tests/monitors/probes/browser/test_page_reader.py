@@ -1,4 +1,4 @@
-"""A script is run in a page; a failure is reported with its cause."""
+"""A script runs in a page, and a failure is reported with its cause."""
 
 from __future__ import annotations
 

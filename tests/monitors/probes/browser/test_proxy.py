@@ -1,4 +1,4 @@
-"""The browser's way out connects where the guard lets it, through the owner's proxy where there is one."""
+"""The browser's proxy connects only where the guard allows it, through the owner's proxy if one is configured."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def guard_of(*configured: str) -> AddressGuard:
 
 @asynccontextmanager
 async def echo() -> AsyncGenerator[int]:
-    """The port of a server that says everything twice."""
+    """Yield the port of a server that repeats everything twice."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(2 * await reader.read(1000))
@@ -43,7 +43,7 @@ async def echo() -> AsyncGenerator[int]:
 
 @asynccontextmanager
 async def network_proxy(status: str = "200 OK") -> AsyncGenerator[tuple[int, list[bytes]]]:
-    """A proxy as companies have them: its port, and the heads of what it was asked. It answers for everybody."""
+    """Yield the port of a company proxy and the headers of its requests; the proxy answers in place of all hosts."""
     heads: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -59,7 +59,7 @@ async def network_proxy(status: str = "200 OK") -> AsyncGenerator[tuple[int, lis
 
 
 async def ask(proxy: GuardedProxy, host: str, port: int, *, command: int = 1, text: bytes = b"hi") -> bytes | int:
-    """What comes back through the proxy; the reply of SOCKS where no connection is made."""
+    """Return the response through the proxy, or the SOCKS reply if no connection is made."""
     reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.address.rpartition(":")[2]))
     try:
         name = host.encode()
@@ -149,7 +149,7 @@ async def test_a_stream_that_breaks_there_breaks_here_and_does_not_look_ended() 
 
 
 async def test_whenever_it_is_closed_no_connection_stays_open() -> None:
-    """The browser hangs up, and some turns of the loop later the page is through: nothing is left to the collector."""
+    """Whenever the proxy is closed, no connection stays open until garbage collection."""
     async with echo() as port:
         guard = guard_of(f"http://app.example.com:{port}")
         gc.collect()
@@ -164,7 +164,7 @@ async def test_whenever_it_is_closed_no_connection_stays_open() -> None:
 
 
 async def _closed_after(proxy: GuardedProxy, port: int, turns: int, *, hang_up: bool) -> None:
-    """Closes the proxy ``turns`` turns of the loop after a question was sent, or after the browser hung up."""
+    """Close the proxy ``turns`` turns of the event loop after the request or after the browser's hang-up."""
     await proxy.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.address.rpartition(":")[2]))
     writer.write(bytes((5, 1, 0)) + bytes((5, 1, 0, 3, 15)) + b"app.example.com" + port.to_bytes(2))

@@ -1,4 +1,7 @@
-"""No character of an answer is lost inside a line, whatever the renderer: seeded Markdown under real renderers, read exactly."""
+"""No character within a line of an answer is lost with any renderer.
+
+Seeded Markdown is rendered by real renderers and must be read exactly.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ pytestmark = ONE_BROWSER
 
 ROOM = "is a room paid for?"
 SLICE = 40
-"""Of the 10,000 answers of `make soak`."""
+"""The number of answers in this test; `make soak` reads 10,000."""
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -48,14 +51,17 @@ async def test_answers_of_random_markdown_are_read_to_the_character(page) -> Non
     ],
 )  # fmt: skip
 async def test_answers_that_read_like_labels(page, seed, unsure) -> None:
-    """Read to the character, or left unsure where the page does not tell which it is: never wrong."""
+    """An answer that looks like a label is read exactly, or unsure if the page is ambiguous, but never wrong."""
     await open_page(page)
     seen = await read_many(page, seed, 1)
     assert (seen.wrong, seen.unsure) == ([], unsure)
 
 
 async def test_brackets_of_a_style_sheet_stand_around_a_citations_number(page) -> None:
-    """What else a style sheet draws is no text: quotation marks, icons, brackets around words."""
+    """Brackets from a style sheet are read around the number of a citation.
+
+    Other text from a style sheet is ignored: quotation marks, icons, brackets around words.
+    """
     await page.add_init_script(load_page_script())
     await page.goto("about:blank")
     await page.set_content(
@@ -71,7 +77,10 @@ async def test_brackets_of_a_style_sheet_stand_around_a_citations_number(page) -
 async def test_a_figure_at_the_edge_that_may_be_the_answers_own_leaves_it_ungraded(
     zoo: str, driver_for: MakeDriver
 ) -> None:
-    """It reads like the age of a message: left out it would make a right answer wrong, so nobody grades it."""
+    """A figure at the edge that may be the age of the message leaves the answer ungraded.
+
+    Without the figure, a right answer could become wrong.
+    """
     async with driver_for(f"{zoo}/eta.html", screenshots="never", traces="never") as driver:
         question = "when does it arrive?"
         with pytest.raises(CaptureUnsure, match=r"48 hours.*probe\.selectors\.answer") as failed:
@@ -81,7 +90,7 @@ async def test_a_figure_at_the_edge_that_may_be_the_answers_own_leaves_it_ungrad
 
 
 async def test_a_receipt_with_its_time_is_no_figure_of_the_answers(zoo: str, driver_for: MakeDriver) -> None:
-    """It says so itself: "Read 10:02" stands between question and answer, and any answer is read without doubt."""
+    """A receipt such as "Read 10:02" between question and answer is not part of the answer, and any answer is read."""
     async with driver_for(f"{zoo}/socket.html", patience_s=3) as driver:
         answer = await driver.ask((ROOM,))
     assert answer.visible_text == reply(ROOM)

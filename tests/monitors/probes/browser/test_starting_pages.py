@@ -1,4 +1,4 @@
-"""A page that is still starting is waited for; a password field beside a chat is no login page."""
+"""Lookout waits for a page that is still starting; a password field beside a chat does not make a login page."""
 
 from __future__ import annotations
 

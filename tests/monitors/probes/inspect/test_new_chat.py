@@ -1,4 +1,4 @@
-"""Whether a page's "new chat" button starts a new chat, as `lookout doctor` finds out; and what it proposes."""
+"""`lookout doctor` finds whether a "new chat" button starts a new chat, and proposes a setting."""
 
 from __future__ import annotations
 
@@ -57,11 +57,14 @@ KINDS = {
     "keeps": {"recalls": "true", "forgets": "false"},
     "recalls_nothing": {"recalls": "false", "forgets": "true"},
 }
-"""Bots that recall or do not, and whose button forgets or does not; it comes with the first answer."""
+"""Bots that remember earlier messages or not, and whose button clears them or not.
+
+The button appears with the first answer.
+"""
 
 
 class Bots(ThreadedServer):
-    """A page for each kind."""
+    """A server with a page for each kind of bot."""
 
     def application(self) -> web.Application:
         application = web.Application()
@@ -102,7 +105,7 @@ async def test_with_isolation_configured_nothing_is_tried(bots: str, settings: P
 
 
 def printed(found: NewChat | None) -> str:
-    """What doctor prints of a page with this button."""
+    """Return what `lookout doctor` prints for a page with this button."""
     out = io.StringIO()
     box = PageElement(role="textbox", name="", selector="#box", how_sure="sure")
     inspection = PageInspection(address="http://127.0.0.1:1", box=box, new_chat=found)

@@ -1,4 +1,4 @@
-"""What `lookout doctor` sees: real pages, found without configuration; and what it found, pinned, is really used."""
+"""`lookout doctor` inspects real pages without configuration, and the proposed settings work."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = ONE_BROWSER
 
 @pytest.fixture(scope="module")
 def wired() -> Iterator[str]:
-    """Pages that show less than they were sent."""
+    """Yield the address of pages that show less than the app sent."""
     with Wired() as server:
         yield server.url
 
@@ -38,13 +38,13 @@ async def looked(
     asking: AskPermission = AskPermission.IF_NEEDED,
     **changes: object,
 ) -> PageInspection:
-    """One look."""
+    """Return the result of one inspection."""
     changed = ProbeSettings.model_validate({**settings.model_dump(), **changes})
     return await inspect_page(address, changed, picture=folder / "look.png", asking=asking)
 
 
 def pinned(look: PageInspection) -> dict[str, object]:
-    """The probe's settings as `lookout.toml` would give them with the printed lines in it."""
+    """Return the probe settings that `lookout.toml` has with the printed lines."""
     import tomllib
 
     lines = f"[targets.page]\nurl = '{look.address}'\nsuite = 's.jsonl'\n{format_selectors_toml(look, 'page')}\n"
@@ -103,7 +103,7 @@ async def test_a_chat_in_a_frame_and_in_a_shadow_root_is_reported(
 async def test_the_pinned_answer_of_streamlit_holds_a_list_too(
     streamlit: str, settings: ProbeSettings, driver_for: MakeDriver, tmp_path: Path
 ) -> None:
-    """The answer it was found by is one paragraph; one with a list in it has more."""
+    """The proposed answer selector, found with a one-paragraph answer, also matches an answer with a list."""
     look = await looked(streamlit, settings, tmp_path)
     assert look.selectors.answer is not None
     async with driver_for(look.address, **pinned(look)) as driver:

@@ -1,4 +1,4 @@
-"""From what a page received to the rule that finds the answer in it."""
+"""The rule for the answer is found in the messages that a page received."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ SHOWN = (
 
 
 def test_an_answer_is_found_by_its_sentences_though_neither_text_stands_in_the_other() -> None:
-    """The page takes each source out, sets a number for it and cards below; the reply names its sources apart too."""
+    """An answer is found by its sentences even if neither text contains the other.
+
+    The page replaces each source by a number and shows cards below; the reply also lists its sources separately.
+    """
     whole = {
         "reply": {"text": " ".join(LONG)},
         "sources": [{"score": 0.91, "title": "Gold, clause 4.2"}, {"score": 0.7, "title": "Gold, table 2"}],
@@ -100,7 +103,7 @@ def test_another_answer_is_not_the_same_for_a_few_words() -> None:
 
 
 def test_the_place_of_sources_comes_from_any_answer_that_has_one() -> None:
-    """A greeting has none: its list is empty, or its key is not there."""
+    """The path of the sources comes from any answer with sources; in a greeting, the list is empty or missing."""
     hello, cited = "Hello there, ask me about your policy.", LONG[0]
     first = find_wire_candidates([received("ask", {"text": hello, "model": "primary"})], hello)
     second = find_wire_candidates(

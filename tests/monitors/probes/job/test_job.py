@@ -1,4 +1,4 @@
-"""Agents that work on a job: the whole report, the steps that led to it, and each way to fail with its own error."""
+"""Agents that work on a job give the whole report, the steps, and a separate error for each kind of failure."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ JOB = {
 
 @pytest.fixture
 def jobs() -> Iterator[Jobs]:
-    """A server of its own for each test: it counts what it is asked."""
+    """Yield a new server for each test, because the server counts its requests."""
     with Jobs() as server:
         yield server
 
@@ -58,7 +58,7 @@ def jobs() -> Iterator[Jobs]:
 def asking(
     jobs: Jobs, folder: Path, *, path: str = "/jobs", clock: Any = None, **job: Any
 ) -> AbstractAsyncContextManager[ChatDriver]:
-    """A driver as the configuration makes it."""
+    """Return a driver that is built from the configuration."""
     settings = ProbeSettings.model_validate({"driver": "job", "job": JOB | job})
     headers = build_request_headers({}, {"KEY": "a-key"}, key="probe.headers", token_variable="KEY")
     return build_driver(jobs.url + path, settings, run_folder=folder, clock=clock or Ticking(), headers=headers)
@@ -175,7 +175,7 @@ async def test_a_late_job_is_cancelled(jobs: Jobs, tmp_path: Path) -> None:
 
 
 async def killed_while_asking(jobs: Jobs, folder: Path, turns: tuple[str, ...], looks: int, **job: Any) -> None:
-    """Asks, and goes away without a word when the newest job has been looked at so often."""
+    """Ask, and cancel after the newest job has been polled ``looks`` times."""
     async with asking(jobs, folder, **job) as driver:
         asked = asyncio.ensure_future(driver.ask(turns, name="c.r0.t0"))
         await asyncio.to_thread(jobs.wait_for, f"job/{len(turns)}", looks)

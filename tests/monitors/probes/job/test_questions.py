@@ -1,4 +1,4 @@
-"""An agent that stops to ask is answered, once for each question, and what was said stands in the evidence."""
+"""Each question of an agent is answered once, and the evidence contains questions and answers."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ JOB = {
 
 @pytest.fixture
 def jobs() -> Iterator[Jobs]:
-    """A server of its own for each test."""
+    """Yield a new server for each test."""
     with Jobs() as server:
         yield server
 
 
 def asking(jobs: Jobs, folder: Path, **job: Any) -> AbstractAsyncContextManager[ChatDriver]:
-    """A driver as the configuration makes it, with an answer of the suite's to the second question."""
+    """Return a driver from the configuration, with the suite's answer to the second question."""
     settings = ProbeSettings.model_validate({"driver": "job", "job": JOB | job})
     headers = build_request_headers({}, {"KEY": "a-key"}, key="probe.headers", token_variable="KEY")
     return build_driver(

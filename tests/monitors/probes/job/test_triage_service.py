@@ -1,4 +1,4 @@
-"""A triage service as they are: events without names, the report by GraphQL, limits, and jobs that come back."""
+"""A realistic triage service has unnamed events, a GraphQL report, rate limits and resumed jobs."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ JOB = {
 
 @pytest.fixture
 def agent() -> Iterator[TriageAgent]:
-    """A service of its own for each test."""
+    """Yield a new service for each test."""
     with TriageAgent({ISSUE.format(n): REPORT for n in range(30)}, graphql_only=True) as server:
         yield server
 
 
 def asking(agent: TriageAgent, folder: Path, **job: Any) -> AbstractAsyncContextManager[ChatDriver]:
-    """A driver as the configuration makes it."""
+    """Return a driver that is built from the configuration."""
     settings = ProbeSettings.model_validate({"driver": "job", "job": JOB | job})
     headers = build_request_headers({}, {"KEY": "a-key"}, key="probe.headers", token_variable="KEY")
     return build_driver(f"{agent.url}/jobs", settings, run_folder=folder, clock=Ticking(), headers=headers)

@@ -1,4 +1,4 @@
-"""A log at an address: only what is new travels, and what cannot be read is said without a secret."""
+"""Only new data of a remote log is transferred, and a read error is reported without a secret."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_f97_a_log_that_redirects_to_no_web_page_is_its_own_fault(log, server, l
 
 @pytest.mark.parametrize("fault", ["drips", "endless"])
 def test_f96_a_log_that_never_ends_is_given_up(log, server, monkeypatch, fault):
-    """A byte a second, or a range that is longer than asked for: the deadline and the asked length end it."""
+    """A read of one byte a second ends at the deadline; a range that is longer than requested ends at its length."""
     monkeypatch.setattr(files, "REQUEST_DEADLINE_S", 0.5)
     log.append(entry(1))
     server.fault = fault

@@ -1,4 +1,4 @@
-"""Following a log: what rotation, truncation, crashes and bad lines do to it, row by row."""
+"""A log is followed through rotation, truncation, crashes and bad lines."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def test_f66_a_partial_last_line_waits(log, reader):
 
 
 def test_an_entry_whose_line_has_not_ended_is_taken_once(log, reader):
-    """Some writers put the line's end before each entry: the newest must not wait for the next."""
+    """An entry without a line end is read at once and only once.
+
+    Some writers put the line end before each entry, so the newest entry must not wait for the next one.
+    """
     log.append(entry(1).rstrip(b"\n"))
     reader.look()
     assert reader.numbers == [1]
@@ -109,7 +112,10 @@ def test_f68_copy_truncate(log, reader, later):
 
 
 def test_f68_a_copy_from_before_the_last_line_is_not_read_again(log, reader):
-    """Between copying and truncation a line came and was read: the copy is shorter than what is known."""
+    """A copy is not read again if a line was added and read after the copy and before the truncation.
+
+    The copy is then shorter than the content that was read.
+    """
     log.append(entry(1))
     copied = log.path.read_bytes()
     log.append(entry(2))
@@ -143,7 +149,7 @@ def test_cut_back_to_its_beginning_nothing_is_read_twice(log, reader):
 
 
 def test_f70_inode_reused(log, reader):
-    """Another file under the same inode, and the same file under another."""
+    """Another file with the same inode is read, and the same file with another inode is not read again."""
     log.append(entry(1))
     reader.look()
     log.rewrite(entry(2) + entry(3))
@@ -156,7 +162,7 @@ def test_f70_inode_reused(log, reader):
 
 
 def test_the_same_file_under_two_names_is_read_once(log, reader):
-    """A rename between two of the reader's own steps shows one file twice."""
+    """A file with two names is read once; this state occurs if a rename happens while the reader lists files."""
     log.append(entry(1))
     os.link(log.path, log.path.with_name(f"{NAME}.1"))
     reader.look()

@@ -1,4 +1,7 @@
-"""Any story of a log: appends, torn lines, every kind of rotation, deletion, kills. What files still hold is read once."""
+"""Any sequence of appends, torn lines, rotations, deletions and kills is tested.
+
+Everything that the files still contain is read once.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ NEVER_SEEN = -1
 
 
 class LogStory(RuleBasedStateMachine):
-    """The model is the set of numbers written; the files themselves say what they still hold."""
+    """The model is the set of written numbers; the files themselves contain the lines that still exist."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,7 +118,7 @@ class LogStory(RuleBasedStateMachine):
 
     @rule(batches=strategies.integers(1, 3))
     def killed_while_reading(self, batches: int) -> None:
-        """What was stored is stored; the rest was never read."""
+        """Kill the reader after ``batches`` stored batches; later batches are not read."""
         for _, batch in zip(range(batches), self.reader.batches(), strict=False):
             self.reader.keep(batch)
             self.seen_life, self.added_to_seen_life = NEVER_SEEN, set()  # half a look knows of half the files
@@ -142,7 +145,10 @@ class LogStory(RuleBasedStateMachine):
     # --- what the files hold ------------------------------------------------------------------------------
 
     def _held(self) -> set[int]:
-        """Numbers of all complete lines in files that can grow or be rotated; archives were read before."""
+        """Return the numbers of all complete lines in files that are not archives.
+
+        Archives were read before they were compressed.
+        """
         lines = (
             line
             for path in self.folder.iterdir()

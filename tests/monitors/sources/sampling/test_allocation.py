@@ -1,4 +1,4 @@
-"""Whole numbers for the strata: bounded, growing only by adding, and the best that there are."""
+"""Sample sizes of strata are bounded whole numbers that never shrink as the budget grows, and optimal."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ def test_a_larger_number_only_adds(asked, budget, more, minimum, by):
 
 @pytest.mark.parametrize("whole", [False, True], ids=["by risk", "wanted whole"])
 def test_one_stratum_does_not_take_it_all(whole):
-    """100,000 conversations, 500 sampled, 1,173 that show a disclosure: all of these fail, and nothing else does."""
+    """One stratum does not get the whole sample, even if it contains all failures.
+
+    Of 100,000 conversations, 500 are sampled; 1,173 show a disclosure, and only these fail.
+    """
     asked = [
         StratumClaim(1_173, 20, whole),
         StratumClaim(900, 10),
@@ -75,7 +78,10 @@ def test_every_stratum_has_its_part_of_a_quarter_or_is_sampled_whole(asked, budg
 
 @given(claims, st.integers(0, 200))
 def test_no_stratum_falls_behind_half_of_its_share(asked, budget):
-    """Half of the number goes by size, so that an interval over all stays about as wide as a simple sample's."""
+    """Each stratum gets at least half of its proportional share.
+
+    Half of the number is allocated by size, so that the overall interval is about as wide as in a simple sample.
+    """
     sample_sizes = allocate_sample(asked, budget, 1)
     there = sum(claim.conversations for claim in asked)
     for claim, count in zip(asked, sample_sizes, strict=True):
@@ -91,7 +97,10 @@ def test_a_stratum_wanted_whole_comes_first_in_its_quarter():
 
 @pytest.mark.parametrize("budget", range(3, 16))
 def test_no_other_whole_numbers_have_less_variance(budget):
-    """Sum of (size times spread) squared over the sample size, for every way to share the budget."""
+    """No other allocation of the budget has a smaller variance.
+
+    The variance is the sum of (size times spread) squared over the sample size.
+    """
     asked = [StratumClaim(40, 0.1), StratumClaim(12, 0.45), StratumClaim(7, 0.3)]
 
     def variance(sample_sizes):

@@ -1,4 +1,4 @@
-"""The interval that a night will have on average, held against scipy's distributions and against random nights."""
+"""The expected interval of a night is tested against scipy's distributions and against random nights."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def width(strata, **settings) -> float:
 
 @pytest.mark.parametrize(("graded", "rate"), [(10, 0.01), (50, 0.01), (200, 0.003), (30, 0.4)])
 def test_one_stratum_has_the_mean_over_all_that_may_be_seen(graded, rate):
-    """Every number of failures, weighted by scipy's binomial; the width at the mean would be another."""
+    """For one stratum, the expected width is the mean over all numbers of failures, weighted by scipy's binomial.
+
+    The width at the mean number of failures would differ.
+    """
     exact = sum(
         binom.pmf(failures, graded, rate) * np.diff(compute_finite_population_limits(failures, graded, 2_000))[0]
         for failures in range(graded + 1)

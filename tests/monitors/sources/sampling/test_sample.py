@@ -1,4 +1,4 @@
-"""A sample is reproducible, contains every smaller one, and gives each conversation's probability."""
+"""A sample is reproducible, contains every smaller sample, and gives each conversation's probability."""
 
 from __future__ import annotations
 
@@ -78,7 +78,10 @@ def test_never_more_than_there_are_each_once_and_the_minimum_from_every_stratum(
 @settings(max_examples=scale_examples(40), deadline=None)
 @given(nights, st.integers(1, 50), st.sampled_from([simple, stratified]))
 def test_by_number_the_inclusion_probabilities_sum_to_the_sample_size(conversations, number, make):
-    """Over all conversations of a stratum, sampled or not: each has sampled / conversations."""
+    """In each stratum, the inclusion probabilities of all conversations, sampled or not, sum to the sample size.
+
+    Each probability is sampled / conversations.
+    """
     sampling = sample_conversations(conversations, make(number=number), NIGHT)
     shares = {one.stratum: one.sampled / one.conversations for one in sampling.strata}
     assert all(one.inclusion_probability == shares[one.stratum] for one in sampling.sampled)
@@ -88,7 +91,10 @@ def test_by_number_the_inclusion_probabilities_sum_to_the_sample_size(conversati
 
 @given(st.integers(1, 60), st.floats(0.001, 0.999), st.integers(1, 8))
 def test_by_rate_they_sum_to_the_expected_number(conversations, rate, minimum):
-    """The larger of the minimum and a binomial count, by scipy's binomial."""
+    """By rate, the probabilities sum to the expected value of the larger of the minimum and a binomial count.
+
+    The expected value is computed with scipy's binomial.
+    """
     least = min(minimum, conversations)
     expected = sum(max(least, each) * binom.pmf(each, conversations, rate) for each in range(conversations + 1))
     assert conversations * compute_inclusion_probability(conversations, rate, least) == pytest.approx(expected)
@@ -97,7 +103,7 @@ def test_by_rate_they_sum_to_the_expected_number(conversations, rate, minimum):
 @settings(max_examples=scale_examples(60), deadline=None)
 @given(nights, st.data())
 def test_by_rate_a_conversation_is_sampled_independently_of_others(conversations, data):
-    """Those of its own stratum included, unless they are too few for the minimum."""
+    """A conversation is sampled independently of others, also of its own stratum unless the minimum applies."""
     facts = stratified(rate=0.3, certainty=())
     sampling = sample_conversations(conversations, facts, NIGHT)
     enough = {one.stratum for one in sampling.strata if one.sampled > facts.settings.minimum_per_stratum}
@@ -118,7 +124,7 @@ def test_another_night_or_target_is_another_draw():
 
 
 def test_each_conversation_is_sampled_as_often_as_its_probability_says():
-    """Over 400 nights: ten of 100, so each about 40 times, with the spread of a binomial count."""
+    """Over 400 nights, each of 100 conversations is sampled about 40 times, with the spread of a binomial count."""
     conversations = night({None: 100})
     seeds = [Seed("demo", date(2026, 1, 1) + timedelta(days=each)) for each in range(400)]
     counts = Counter(one for seed in seeds for one in ids(sample_conversations(conversations, simple(), seed)))

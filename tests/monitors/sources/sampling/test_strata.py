@@ -1,4 +1,4 @@
-"""A conversation belongs to the gravest sign that it shows, and only to that."""
+"""A conversation belongs only to the stratum of the most serious sign that it shows."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def with_turn(*turns: tuple[str, str]):
 
 
 def test_data_the_user_wrote_before_is_not_a_disclosure():
-    """Spelt another way it is still theirs; written only afterwards it is not."""
+    """Data that the user wrote earlier, in any spelling, is not a disclosure; data that they write only later is."""
     echo = with_turn(("my mail is Asha.Verma.1987@GMAIL.com", "Thank you, asha.verma.1987@gmail.com is noted."))
     later = with_turn(("hello", "Write to asha.verma.1987@gmail.com."), ("asha.verma.1987@gmail.com?", "Yes."))
     assert find_stratum_name(echo, stratified()) == REST_STRATUM

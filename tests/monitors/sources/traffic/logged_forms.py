@@ -1,4 +1,4 @@
-"""Logged conversations in the forms of many loggers, each with what should be read from it."""
+"""Logged conversations in the formats of many loggers, each with the expected result."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from monitors.records.traffic import UnusableReason
 
 QUESTION: Final = "Do you deliver on Sundays?"
 ENDED: Final = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-"""All conversations ended within the minute that begins then."""
+"""The time at which all conversations ended, to within a minute."""
 
 
 class LoggedForm(NamedTuple):
-    """The rows of one conversation as a logger writes them, and its expected reading."""
+    """The rows of one conversation in the format of a logger, and the expected result."""
 
     form: str
     rows: list[dict[str, Any]]
@@ -25,12 +25,12 @@ class LoggedForm(NamedTuple):
 
 
 def load_logged_forms() -> list[LoggedForm]:
-    """Load the forms of ``forms.jsonl``."""
+    """Load the logged formats of ``forms.jsonl``."""
     lines = Path(__file__).with_name("forms.jsonl").read_text(encoding="utf-8").splitlines()
     forms = [LoggedForm(**json.loads(line)) for line in lines]
     return [form._replace(reason=form.reason and UnusableReason(form.reason)) for form in forms]
 
 
 def is_end_time(time: datetime) -> bool:
-    """Whether a time is one at which the conversations ended."""
+    """Return whether ``time`` is within a minute of `ENDED`."""
     return ENDED - timedelta(minutes=1) <= time < ENDED + timedelta(minutes=1)

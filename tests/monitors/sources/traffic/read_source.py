@@ -1,4 +1,4 @@
-"""Stored conversations for tests, and reading a source to its end."""
+"""Stored conversations for tests, and a function that reads a source to its end."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ DAY = timedelta(days=1)
 
 
 def stored(number: int, **changes: Any) -> dict[str, Any]:
-    """An item: conversation ``number``, completed so many seconds after noon."""
+    """Return an item: conversation ``number``, completed ``number`` seconds after noon."""
     at = (NOON + timedelta(seconds=number)).isoformat()
     return {"id": f"c-{number}", "completed_at": at, "question": f"q{number}", "answer": f"a{number}", **changes}
 
 
 def as_lines(*items: Any) -> bytes:
-    """Items as JSON lines; what is bytes already stands as it is."""
+    """Return items as JSON lines; bytes are used unchanged."""
     return b"".join((item if isinstance(item, bytes) else json.dumps(item).encode()) + b"\n" for item in items)
 
 
 class Read:
-    """What came of reading a source: conversations by id in order, notices, and the error that ended it."""
+    """The result of reading a source: conversations, notices, and the error that ended the reading."""
 
     def __init__(self) -> None:
         self.conversations: list[Conversation] = []
@@ -40,7 +40,7 @@ class Read:
 
     @property
     def error_text(self) -> str:
-        """The error's whole message, without ports."""
+        """Return the whole message of the error, without ports."""
         return replace_volatile(str(self.error))
 
     @property
@@ -49,7 +49,7 @@ class Read:
 
 
 async def read_all(source: TrafficSource, since: datetime = NOON - DAY, until: datetime = NOON + DAY) -> Read:
-    """Everything that a source gives, and the error of ours that it ends with."""
+    """Read everything from a source, and store the `MonitorError` that ends it."""
     read = Read()
     try:
         async for one in source.read_conversations(since, until):

@@ -1,4 +1,4 @@
-"""Settings are chosen by their kind, hold no secret, and become the source that they describe."""
+"""Traffic settings are chosen by their kind, contain no secret, and create the source that they describe."""
 
 from __future__ import annotations
 

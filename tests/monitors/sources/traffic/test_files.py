@@ -1,4 +1,4 @@
-"""Traffic in files: here, on the web, in a bucket, in a Hub repository. A bad line never costs the others."""
+"""Traffic is read from local files, URLs, buckets and Hub repositories; a bad line does not affect other lines."""
 
 from __future__ import annotations
 
@@ -403,7 +403,10 @@ async def test_a_hub_repository_that_is_not_there_is_named(monkeypatch: pytest.M
 
 
 async def test_a_check_reads_the_newest_file_of_each_pattern(tmp_path: Path) -> None:
-    """It does not look for conversations: a quiet hour and a file that begins are no error."""
+    """The check reads the newest file of each pattern and accepts files without a conversation.
+
+    A quiet hour and a new, empty file are not errors.
+    """
     (tmp_path / "2026-02-01.jsonl").write_bytes(b"<html>")
     (tmp_path / "2026-03-01.jsonl").write_bytes(as_lines(stored(1)))
     (tmp_path / "today.jsonl").write_bytes(b"")
@@ -450,7 +453,7 @@ async def test_no_thread_of_ours_is_left(tmp_path: Path) -> None:
 
 
 class Trickle:
-    """A stream that gives as few bytes as it likes."""
+    """A stream that returns fewer bytes than requested."""
 
     def __init__(self, content: bytes, sizes: list[int]) -> None:
         self.content, self.sizes = content, sizes

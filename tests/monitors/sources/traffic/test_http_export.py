@@ -1,4 +1,4 @@
-"""Traffic out of a paginated export: however its pages follow each other, and however its server misbehaves."""
+"""Traffic is read from an export with any kind of pagination, also if its server misbehaves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IDS = [item["id"] for item in ITEMS]
 
 
 class Pauses:
-    """Notes how long it should have slept, and does not."""
+    """A sleep that returns at once and records its durations."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -218,7 +218,10 @@ async def test_the_token_is_sent() -> None:
 
 
 async def elsewhere(answer: Any) -> tuple[Read, ExportServer]:
-    """What comes of an answer that leads to another host, and that host, which nobody may ask."""
+    """Read a source whose response links to another host, and return the result and that host.
+
+    That host must receive no request.
+    """
     with ExportServer(ITEMS) as other, ExportServer([]) as server:
         server.answers["x"] = answer(other.url)
         return await read_all(source(f"{server.url}/other/x", token=SECRET, token_env="T")), other

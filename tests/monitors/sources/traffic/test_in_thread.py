@@ -1,4 +1,4 @@
-"""Values fetched in a thread come in order; an error comes behind what was read before it; leaving ends the work."""
+"""Values from a thread arrive in order, an error follows the values read before it, and leaving stops the thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored conversations of common shapes are read without any mapping; anything else is reported and not quoted."""
+"""Stored conversations in common formats are read without a mapping; other items are reported without quoting them."""
 
 from __future__ import annotations
 
@@ -287,7 +287,10 @@ def test_lists_of_questions_and_answers_are_turns() -> None:
 
 @pytest.mark.parametrize("name", ["request_id", "trace_id", "run_id"])
 def test_rows_of_one_request_are_conversations_of_their_own(name: str) -> None:
-    """Another question, another time, another request: each is another row; the same row again is the same."""
+    """Rows of one request are separate conversations if question, time or request id differ.
+
+    A repeated row has the same id.
+    """
     row = {name: "r-1", "ts": T, "question": "x", "answer": "a"}
     rows = [row, row | {"question": "y"}, row | {"ts": "2026-03-01T12:00:01Z"}, row | {name: "r-2"}]
     ids = [conversation(one).id for one in rows]
@@ -297,7 +300,10 @@ def test_rows_of_one_request_are_conversations_of_their_own(name: str) -> None:
 
 
 def test_items_unusable_in_another_night_are_not_reported_again() -> None:
-    """The log of a month holds one line that is no JSON and one item without a place for a reply, on one day."""
+    """Unusable items are reported only in the night of their position in the log.
+
+    The log of a month contains an invalid line and an item without a reply, on one day.
+    """
     broken = SourceWarning(kind=SourceWarningKind.LINE_UNREADABLE, place="log:3", detail="not JSON")
     days = [NOON + timedelta(days=number) for number in range(5)]
     good = [{"ts": day.isoformat(), "question": "q", "answer": "a"} for day in days]

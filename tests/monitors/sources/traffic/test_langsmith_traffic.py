@@ -1,4 +1,7 @@
-"""LangSmith by its SDK, against a server that speaks its API: runs out, scores back, once, and no thread left."""
+"""LangSmith is tested with its SDK against a local server.
+
+Runs are read, scores are written once, and no thread remains.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ KEY = "lsv2_pt_hush"
 
 
 def run(number: int, **changes: Any) -> dict[str, Any]:
-    """A root run that took a second."""
+    """Return a root run that took a second."""
     start = NOON + timedelta(seconds=number)
     return {
         "id": str(uuid.UUID(int=number + 1)),
@@ -52,7 +55,7 @@ def server() -> Iterator[LangSmithServer]:
 
 
 async def no_pause(_seconds: float) -> None:
-    """Tries again at once."""
+    """Return at once, so that a retry does not wait."""
 
 
 def source(server: LangSmithServer, *, key: str = KEY, **changes: Any) -> LangSmithTrafficSource:
@@ -74,7 +77,7 @@ async def test_every_root_run_is_read_page_by_page(server: LangSmithServer) -> N
 
 
 async def test_a_run_counts_when_it_ended(server: LangSmithServer) -> None:
-    """One that began long before the window and ended in it is read, one that goes on is left for another night."""
+    """A run belongs to the window in which it ended, even if it began long before; an open run is skipped."""
     server.runs = [
         run(1, start_time=(NOON - timedelta(minutes=50)).isoformat()),
         run(2, end_time=None),
@@ -129,7 +132,10 @@ async def test_scores_are_written_back_once_however_often(server: LangSmithServe
 
 
 async def test_no_score_prolongs_how_long_a_trace_is_stored(server: LangSmithServer) -> None:
-    """LangSmith's default would: a trace with feedback is billed, and stores what its user said, for 400 days."""
+    """A score does not extend the retention of its trace.
+
+    By default, LangSmith would store, and bill, a trace with feedback for 400 days, including what its user wrote.
+    """
     keeper = source(server)
     conversation = (await read_all(keeper)).conversations[0]
     for value in (0.0, 1.0):

@@ -1,4 +1,4 @@
-"""Conversations are read as their loggers write them: question, reply, passages and time, without any mapping."""
+"""Question, reply, passages and time are read from the formats of many loggers, without a mapping."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ def read_by_pipe(lines: str, folder: Path) -> CompletedProcess[str]:
 
 
 def test_the_pipe_reads_what_the_nightly_run_reads(tmp_path: Path) -> None:
-    """One answer for each line, in its order; lines of one message name the line of their conversation."""
+    """The pipe reads what the nightly run reads, with one answer for each line, in order.
+
+    Lines of one message name the line of their conversation.
+    """
     rows = [
         (form, number == len(form.rows), row) for form in FORMS for number, row in enumerate(form.rows, start=1)
     ]
@@ -118,7 +121,7 @@ def test_a_time_with_personal_data_is_not_shown() -> None:
 
 
 def test_an_error_as_json_stays_the_reply() -> None:
-    """An error of the machinery is what the user was shown; it is not unwrapped to something milder."""
+    """An error in JSON form is what the user saw, so the reply keeps the whole JSON."""
     error = '{"error": {"message": "Overloaded", "type": "overloaded_error"}}'
     (record,) = read_rows({"question": "q", "answer": error, "ts": 1772366400})
     assert isinstance(record, Conversation)

@@ -1,4 +1,4 @@
-"""Past conversations are read off a page in a real browser, without configuration where the page is a common one."""
+"""Past conversations are read from a page in a real browser, without configuration for common pages."""
 
 from __future__ import annotations
 
