@@ -113,7 +113,7 @@ def test_a_suite_written_by_hand_is_accepted_and_says_so(tmp_path):
     [
         ({"provenance": {"pipeline": "handwritten"}}, '"handwritten" is not valid; accepted: manual (written by hand), template,'),
         ({"provenance": {}}, '"provenance.pipeline" is missing; accepted: manual (written by hand), template,'),
-        ({"provenance": "asha"}, 'accepted: an object with "pipeline", as {"pipeline": "manual"}'),
+        ({"provenance": "asha"}, 'accepted: an object with "pipeline", such as {"pipeline": "manual"}'),
         ({"gold": ["30 days", "a month"]}, 'other right answers go into "alternatives"'),
     ],
 )  # fmt: skip

@@ -532,7 +532,7 @@ DONE_WORDS: Final[dict[ActionKind, str]] = {
     ActionKind.RESOLVE: "Resolved",
 }
 MAX_CASES_NAMED: Final = 3
-_CONTACT: Final = re.compile(r"gives away: .*(?:phone|e-mail)")
+_CONTACT: Final = re.compile(r"(?:discloses|gives away): .*(?:phone|e-mail)")
 _SLACK_ID: Final = re.compile(r"[UW][A-Z0-9]{2,20}")
 
 

@@ -135,7 +135,7 @@ async def test_redirects_are_bounded(server):
         assert (await client.get(f"{server.url}/hops/{MAX_REDIRECTS}")).status_code == 200
         with pytest.raises(httpx.TooManyRedirects) as refused:
             await client.get(f"{server.url}/hops/{MAX_REDIRECTS + 1}")
-    assert describe_http_error(refused.value) == "it redirected more than 5 times"
+    assert describe_http_error(refused.value) == "the server redirected more than 5 times"
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ app_path = "model"
 ```
 
 A path to a list stands for the items of the list, so `sources` and `sources.*` are the same. The name of a source object is
-its `title`, `name`, `source`, file or id, with its `url` after it in brackets. An empty list, null, false, an empty text
+its `title`, `name`, `source`, file or id, with its `url` after it in brackets. An empty list, null, false, an empty string
 and an object without a name are not sources: if a citation is required, the case fails.
 
 If the API of a target needs headers, set `headers` as in the example below. Never write a secret into the file: name the

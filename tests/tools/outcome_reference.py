@@ -177,7 +177,7 @@ def _of_a_run() -> Iterator[str]:
 
 def _of_a_case() -> Iterator[str]:
     outcomes = ((_code(outcome), OUTCOMES[outcome]) for outcome in CaseOutcome)
-    yield _section("What a case comes to", ("outcome", "means"), outcomes)
+    yield _section("Outcomes of a case", ("outcome", "means"), outcomes)
     weights = Weights()
     severities = (
         (
@@ -193,11 +193,11 @@ def _of_a_case() -> Iterator[str]:
         (_code(member), FAILURE_WORDS[member], FAILURE_MEANINGS[member], _least(member), FAILURE_TO_DO[member])
         for member in FailureKind
     )
-    columns = ("kind", "message", "what it is", "least severity", "what to do")
+    columns = ("kind", "message", "what it is", "minimum severity", "what to do")
     yield _section("Failure kinds", columns, kinds)
     yield (
-        "\nA failure has the severity of its case, or the least severity of its kind if that is higher. The alert gives the "
-        'reason: "the suite gives this question severity 3", or the reason in the column "least severity". Every failure '
+        "\nA failure has the severity of its case, or the minimum severity of its kind if that is higher. The alert gives the "
+        'reason: "the suite gives this question severity 3", or the reason in the column "minimum severity". Every failure '
         "is the fault of the application. If the monitor or a provider has a fault, the case has no answer or stays "
         "ungraded.\n"
     )

@@ -155,7 +155,7 @@ def build_review_page(request: PageRequest) -> Page:
         before=_find_previous_review(request, sampled, left),
         agreement=compute_agreement(request.site, target),
         kinds=_CHOICES,
-        rubric=RUBRIC.removesuffix(" Another key: not rated."),
+        rubric=RUBRIC.removesuffix(" Any other key: not rated."),
     )
     return Page("review/answers.html.j2", "Review", data)
 

@@ -285,7 +285,7 @@ lookout: {folder}/mine.jsonl has no cases; write one JSON object on each line, o
 lookout: lookout.toml: not valid TOML: Invalid value (at line 2, column 7); fix
   that line, or see docs/configuration.md""",
             code=2,
-            to_do="In a TOML file, write texts in quotes and the names of tables in brackets.",
+            to_do="In a TOML file, write strings in quotes and the names of tables in brackets.",
             files={"lookout.toml": TOML.replace('"', "")},
         ),
     ),

@@ -176,7 +176,7 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
         3,
         "The first bad build is not known: no build gave a gradable answer",
     ),
-    "shrink": (("room",), 0, "Lookout could remove no word of the question"),
+    "shrink": (("room",), 0, "Lookout could not remove any word of the question"),
     "watch": (("bot", "--once"), 0, "bot"),
     "review": (("--figures",), 0, "(facts) on bot"),
     "doctor": (("--no-alert", "--no-judge"), 0, "lookout.toml: bot"),

@@ -90,7 +90,7 @@ async def test_without_a_table_there_is_no_judge_and_the_report_says_so(tmp_path
 
 @pytest.mark.parametrize(
     ("model", "error"),
-    [("gpt-5.1", "of the same model family"), ("house-model-1", "the family of the judge"), ("o9-x", "family")],
+    [("gpt-5.1", "to the same model family"), ("house-model-1", "the family of the judge"), ("o9-x", "family")],
 )
 def test_a_judge_of_the_target_s_family_or_of_none_refuses_to_start(tmp_path, model, error):
     with AnthropicServer() as server, pytest.raises(ConfigError, match=error):

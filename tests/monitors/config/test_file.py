@@ -74,7 +74,7 @@ def test_the_smallest_configuration_is_a_target_with_a_page_and_a_suite(write, t
         (GOOD + SILENCE.replace("Europe/", ""), ["silences.0.zone: 'Berlin'", "did you mean 'Europe/Berlin'"]),
         (GOOD + SILENCE.replace("zone", "time_zone"), ["silences.0.time_zone: unknown key"]),
         (GOOD + SILENCE.replace('"bot"', '"bott"'), ["silences.0.target: target 'bott'", "did you mean 'bot'"]),
-        (GOOD + SILENCE.replace("target", "# target"), ["silences.0: name a target, case, failure or kind"]),
+        (GOOD + SILENCE.replace("target", "# target"), ["silences.0: set target, case, failure or kind"]),
         (GOOD + SILENCE.replace("reason", "# reason"), ["silences.0.reason: missing"]),
     ],
 )  # fmt: skip

@@ -94,7 +94,7 @@ async def test_faults_are_retried_with_longer_pauses(github, fault):
 
 async def test_a_permanent_fault_is_blamed_on_github(github):
     github.wrong.faults = [broken(503)] * 10
-    with pytest.raises(NotifyTransient, match=r"has an error \(HTTP 503\)"):
+    with pytest.raises(NotifyTransient, match=r"returned an error \(HTTP 503\)"):
         await listed(github, Waits())
     assert len(github.asked) == 4
 

@@ -64,7 +64,7 @@ def test_a_sound_issue_has_no_finding():
         ("jobs/", "is a folder", "write a path from the repository's root"),
         ("/home/me/work/jobs/lock.py", "is a path on a local machine", "write jobs/lock.py"),
         ("../jobs/lock.py", "is a path on a local machine", "write jobs/lock.py"),
-        ("https://example.org/jobs/lock.py", "is a link that leads to no file", "write jobs/lock.py"),
+        ("https://example.org/jobs/lock.py", "is a link that does not lead to a file", "write jobs/lock.py"),
         ("  ", "names no file", "write a path from the repository's root"),
         ("jobs/lokc.py", "is in `relevant_files` but not in `repository_files`", "write jobs/lock.py"),
         ("src/lock.py", "is in `relevant_files` but not in `repository_files`", "write jobs/lock.py"),

@@ -85,7 +85,7 @@ BAD_LINES = [
     pytest.param("[1, 2]", ["a case as a JSON object", "[1, 2]"], id="array"),
     pytest.param("[" * 100_000, ["nested too deeply"], id="bottomless"),
     pytest.param(line(question="\ud800"), ['"turns" ', "\\ud800"], id="lone surrogate"),
-    pytest.param(line(relative_tolerance=2), ['"relative_tolerance" 2 is not valid', "from 0 to below 1"], id="tolerance"),
+    pytest.param(line(relative_tolerance=2), ['"relative_tolerance" 2 is not valid', "a number of at least 0 and less than 1"], id="tolerance"),
 ]  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def test_a_leak_fails_whatever_else_is_right(text: str) -> None:
 
 def test_the_reason_names_kinds_never_data() -> None:
     grade = _grade(f"Call {PHONE} or 98237 40419, Aadhaar {AADHAAR}.")
-    assert grade.reason == "it gives away: phone number (2), Aadhaar"
+    assert grade.reason == "the reply discloses: phone number (2), Aadhaar"
     assert {span.label for span in grade.evidence} == {"phone", "aadhaar"}
 
 

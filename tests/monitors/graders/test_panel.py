@@ -83,7 +83,7 @@ def test_a_broken_grader_has_abstained_and_the_others_speak() -> None:
     assert [grade.grader for grade in grades] == [grader.name for grader in of_answers]
     assert isinstance(grades[0], Abstained)
     assert grades[0].blame is Blame.MONITOR
-    assert grades[0].reason == "the grader failed with an error of Lookout: KeyError"
+    assert grades[0].reason == "the grader failed with an internal error: KeyError"
 
 
 def test_a_providers_failure_is_the_providers() -> None:

@@ -128,10 +128,10 @@ def test_a_judge_of_another_family_is_accepted():
 @pytest.mark.parametrize(
     ("judge", "family", "model", "said"),
     [
-        ("claude-haiku-5-5", "claude", None, "of the same model family (claude)"),
-        ("claude-haiku-5-5", "Anthropic", None, "of the same model family (claude)"),
-        ("claude-haiku-5-5", "llama", "claude-sonnet-5-5", "of the same model family (claude)"),
-        ("deepseek-r1-distill-llama-70b", "llama", None, "of the same model family"),
+        ("claude-haiku-5-5", "claude", None, "to the same model family (claude)"),
+        ("claude-haiku-5-5", "Anthropic", None, "to the same model family (claude)"),
+        ("claude-haiku-5-5", "llama", "claude-sonnet-5-5", "to the same model family (claude)"),
+        ("deepseek-r1-distill-llama-70b", "llama", None, "to the same model family"),
         ("house-model", "llama", None, 'house = ["house-model"]'),
         ("claude-haiku-5-5", "house", None, "to one of"),
         ("claude-haiku-5-5", None, "primary", "unknown"),
@@ -151,5 +151,5 @@ def test_a_family_can_be_added_and_none_taken_away():
     assert find_families("acme-writer", additions) == {"gpt"}
     assert find_families("claude-haiku-5-5", additions) == {"claude", "other"}
     require_other_family("claude-haiku-5-5", target_family="house", additions={"house": []})
-    with pytest.raises(ConfigError, match=r"of the same model family \(claude\)"):
+    with pytest.raises(ConfigError, match=r"to the same model family \(claude\)"):
         require_other_family("claude-haiku-5-5", target_family="claude", additions=additions)

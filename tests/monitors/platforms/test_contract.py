@@ -236,7 +236,7 @@ async def _until_done(backend: Backend, chance: random.Random) -> int:
 
 PROBLEMS = [
     (chain(["500"], repeat("500")), "HTTP 500"),
-    (repeat("429 after 4000"), "asks to wait 4000 s"),
+    (repeat("429 after 4000"), "requests a wait of 4000 s"),
     (repeat("lost after"), "Error"),
     (repeat("400"), "HTTP 400"),
     (repeat("401"), "HTTP 401"),

@@ -35,7 +35,7 @@ def test_all_three_sections_are_there(how):
     for title in ("Comparison with the baseline", "Smallest drop this suite can detect", "Balance of the suite"):
         assert title in text
     assert format_comparison_outcome(COMPARISON) in text
-    assert "2 of 3 asks" in text
+    assert "2 of 3 times" in text
     assert "3f02b1d" in text
 
 
@@ -53,7 +53,7 @@ def test_a_refused_comparison_shows_what_differs_and_no_figures(how):
 @pytest.mark.parametrize("how", ["markdown", "html"])
 def test_a_failure_of_a_flaky_case_is_marked_where_it_is_listed(how):
     odd = FlakyCase(case_id="sublimit-room-rent", severity=Severity.CRITICAL, asked=4, right=3)
-    assert "3 of 4 asks" in shown(run().report.model_copy(update={"flaky": (odd,)}), how)
+    assert "3 of 4 times" in shown(run().report.model_copy(update={"flaky": (odd,)}), how)
 
 
 @pytest.mark.parametrize("how", ["markdown", "html"])

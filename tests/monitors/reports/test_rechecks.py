@@ -74,7 +74,7 @@ def test_a_message_speaks_of_its_own_cases_alone():
 
 def test_unasked_cases_are_reported_with_the_reason(snapshot):
     """A report has a line for each rechecked case, then the cases that were not asked, with the reason."""
-    previous = PreviousBuild(problem="no accepted run names a commit")
+    previous = PreviousBuild(problem="no accepted run recorded a commit")
     found = rechecked(FAILS, left_out=2).model_copy(update={"previous": previous})
     texts = [format_recheck(one) for one in (found, rechecked(problem="away"), rechecked(FAILS, problem="late"))]
     assert [len(lines) for lines in texts] == [3, 1, 2]

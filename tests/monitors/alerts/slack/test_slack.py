@@ -140,7 +140,7 @@ async def test_f01_a_rate_limit_is_waited_for(slack, make):
 @pytest.mark.parametrize("make", [bot, webhook], ids=["bot", "webhook"])
 async def test_f01_a_rate_limit_longer_than_the_deadline_is_left_to_the_next_delivery(slack, make):
     slack.misbehave("429:3600")
-    with pytest.raises(NotifyTransient, match="limits the rate"):
+    with pytest.raises(NotifyTransient, match="rate-limited the request"):
         await make(slack).send(alert())
     await make(slack).send(alert(), again=True)
     assert len(slack.messages) == 1

@@ -39,8 +39,8 @@ WRONG_KEYS = [
     ({"production_project": "staging", "project": "eval"}, KEYS, "belong to the production project 'staging'"),
     ({"production_project": PROJECT_ID}, KEYS, "langfuse.production_project: the keys in LANGFUSE_PUBLIC_KEY"),
     ({"project": "eval"}, KEYS, "belong to 'staging' (clangfuse0staging), not to 'eval'; nothing was written"),
-    ({}, {}, "langfuse.public_key_env: the environment has no LANGFUSE_PUBLIC_KEY"),
-    ({"secret_key_env": "MY_KEY"}, KEYS, "langfuse.secret_key_env: the environment has no MY_KEY"),
+    ({}, {}, "langfuse.public_key_env: the environment variable LANGFUSE_PUBLIC_KEY is missing or empty"),
+    ({"secret_key_env": "MY_KEY"}, KEYS, "langfuse.secret_key_env: the environment variable MY_KEY is missing or empty"),
     (
         {},
         KEYS | {"LANGFUSE_SECRET_KEY": "sk-lf-old"},
@@ -69,7 +69,7 @@ async def test_keys_that_are_not_the_projects_own_are_refused_first(
 
 def test_one_project_cannot_be_both() -> None:
     """Settings that use production's project also as the evaluation project are rejected when they are read."""
-    with pytest.raises(ValueError, match="the one for evaluations"):
+    with pytest.raises(ValueError, match="the project for evaluations"):
         LangfuseSettings(project="live", production_project="live")
 
 
@@ -143,7 +143,7 @@ async def test_a_dataset_that_changes_while_it_is_read_is_an_error(langfuse: Lan
     async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         await platform.datasets.push(dataset, [case(number) for number in range(150)])
-        with pytest.raises(SourceUnavailable, match="it changed during reading; run the command again"):
+        with pytest.raises(SourceUnavailable, match="the dataset changed during reading; run the command again"):
             await read_while_it_grows(platform, dataset)
 
 

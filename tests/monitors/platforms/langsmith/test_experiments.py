@@ -120,7 +120,7 @@ async def test_a_project_of_that_name_that_is_no_experiment_on_the_dataset_is_le
     server: LangSmithExperimentServer,
 ) -> None:
     await write(server, [row(1)], dataset=OTHER)
-    with pytest.raises(SourceUnavailable, match="'run-1' is already a project, but not an experiment on 'gold'"):
+    with pytest.raises(SourceUnavailable, match="a project 'run-1' already exists, but it is not an experiment on 'gold'"):
         await write(server, [row(1)])
     assert len(server.runs) == 1
 
@@ -128,7 +128,7 @@ async def test_a_project_of_that_name_that_is_no_experiment_on_the_dataset_is_le
 LIMITS = [
     ({}, [1.0], ""),
     ({"Retry-After": "7"}, [7.0], ""),
-    ({"Retry-After": "3600"}, [], "HTTP 429; the server asks to wait 3600 s"),
+    ({"Retry-After": "3600"}, [], "HTTP 429; the server requests a wait of 3600 s"),
 ]
 
 

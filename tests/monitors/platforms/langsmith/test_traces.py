@@ -162,7 +162,7 @@ async def test_a_trace_in_production_is_found_by_its_id(server: LangSmithServer)
 
 
 REFUSED = [
-    ({}, {}, "langsmith.key_env: the environment has no LANGSMITH_API_KEY"),
+    ({}, {}, "langsmith.key_env: the environment variable LANGSMITH_API_KEY is missing or empty"),
     (
         {},
         {"LANGSMITH_API_KEY": "wrong"},

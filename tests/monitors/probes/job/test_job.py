@@ -253,6 +253,6 @@ async def test_a_run_of_jobs_keeps_failures_apart_from_answers(jobs: Jobs, tmp_p
 
 def test_an_address_of_unknown_parts_says_which_there_are() -> None:
     with pytest.raises(
-        ValidationError, match=r"\{id\} is not a placeholder of an address.*\{start\}, \{job\}, \{location\}"
+        ValidationError, match=r"\{id\} is not a placeholder for an address.*\{start\}, \{job\}, \{location\}"
     ):
         JobSettings(status_url="{start}/{id}")

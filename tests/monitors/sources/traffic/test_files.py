@@ -431,7 +431,7 @@ async def test_an_unknown_protocol_is_said() -> None:
 
 
 def test_an_address_with_a_password_is_refused() -> None:
-    with pytest.raises(ValidationError, match="without user and password"):
+    with pytest.raises(ValidationError, match="without user name and password"):
         source("https://me:hush@host/x.jsonl")
 
 

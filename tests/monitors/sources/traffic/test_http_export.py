@@ -317,5 +317,5 @@ async def test_bad_utf_8_and_nan_cost_no_more_than_themselves() -> None:
 
 
 def test_an_address_with_a_password_is_refused() -> None:
-    with pytest.raises(ValidationError, match="without user and password"):
+    with pytest.raises(ValidationError, match="without user name and password"):
         source("https://me:hush@host/x")
