@@ -255,7 +255,7 @@ def _build_run_automation(
 def build_abandoned_run_automation(watched: Watched, crashed_after_s: float) -> AutomationCore:
     """Build the automation that marks a run Crashed if its heartbeats stop. Its slot is then free again."""
     return AutomationCore(
-        name="a run sends no heartbeats",
+        name="a run sends no heartbeat",
         description="Marks a run as Crashed if its heartbeats stop.",
         trigger=EventTrigger(
             match=_build_resource_match({"prefect.resource.id": RUN_EVENTS}),

@@ -117,7 +117,7 @@ def compute_axis_start(metrics: Sequence[Metric]) -> float:
 
 
 class StepLines(NamedTuple):
-    """The numbers of steps at which the lines for the shortest path and for the limit are drawn.
+    """The numbers of steps at which the chart has a line: the shortest path, and the limit.
 
     ``None`` draws no line.
     """

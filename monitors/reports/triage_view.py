@@ -506,7 +506,7 @@ def build_agent_steps_view(result: CaseResult, reference: TriageReference, marke
 
 
 def _compute_step_place(evidence: Evidence, after: int | None) -> int | None:
-    """Return the number of boxes after which the line for ``after`` steps is drawn. ``None`` if it is unknown.
+    """Return the number of boxes before the line for ``after`` steps, or ``None`` if it is unknown.
 
     If the application counts hops instead of steps, ``after`` is a number of hops.
     """

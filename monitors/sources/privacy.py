@@ -97,7 +97,7 @@ def normalise_value(kind: DisclosureKind, text: str) -> str:
     """Return a value in a normalised form, which is the same for all spellings of the value.
 
     All letters become lower case. The name of a person keeps single spaces between its words. In some kinds, only
-    white space is removed. In all other kinds, only letters and digits are kept, and the country code of a phone
+    white space is removed. In all other kinds, only letters and digits remain, and the country code of a phone
     number is removed.
     """
     folded = unicodedata.normalize("NFKC", build_normalised_view(text).text).casefold()

@@ -139,7 +139,11 @@ def test_one_api_that_works_is_shown_with_its_answer(tmp_path):
 @pytest.mark.parametrize(
     ("headers", "variables", "said"),
     [
-        ('{ "X-Api-Key" = { env = "BOT_KEY" } }', {}, "probe.headers.X-Api-Key: BOT_KEY is not set"),
+        (
+            '{ "X-Api-Key" = { env = "BOT_KEY" } }',
+            {},
+            "probe.headers.X-Api-Key: the environment variable BOT_KEY is not set",
+        ),
         ('{ "X-Api-Key" = { env = "BOT_KEY" } }', {"BOT_KEY": ""}, "BOT_KEY is set but empty"),
         ('{ "X-Api-Key" = { env = "BOT_KEY" } }', {"BOT_KEY": f"{TOKEN}\n"}, "BOT_KEY contains a line break"),
         ("{}", {"LOOKOUT_API_TOKEN": f"{TOKEN}\r\nX: y"}, "LOOKOUT_API_TOKEN contains a line break"),
@@ -201,4 +205,4 @@ def test_an_export_whose_variable_is_missing_says_whether_it_is_unset_or_empty(t
             )
         found = checked(tmp_path, "--no-ask", **({} if value is None else {"BOT_TOKEN": value}))
     state = "is not set" if value is None else "is set but empty"
-    assert f"traffic.token_env: BOT_TOKEN {state}" in found["traffic of json"]["found"]
+    assert f"traffic.token_env: the environment variable BOT_TOKEN {state}" in found["traffic of json"]["found"]

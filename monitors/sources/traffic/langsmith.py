@@ -35,7 +35,7 @@ class LangSmithTrafficSource:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         if not key:
-            raise ConfigError(f"traffic.key_env: the environment has no {settings.key_env}, or it is empty")
+            raise ConfigError(f"traffic.key_env: the environment variable {settings.key_env} is missing or empty")
         self._settings = settings
         self._access = _build_access(settings)
         self._key = key

@@ -205,7 +205,7 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "gold vary": (("suite.jsonl",), 0, "variants"),
     "gold review": (("drafted.jsonl", "--suite", "suite.jsonl", "--as", "asha"), 0, "Added to suite.jsonl: 0"),
     "gold grow": ((), 0, ""),
-    "gold push": (("langsmith:gold",), 2, "the environment has no LANGSMITH_API_KEY"),
+    "gold push": (("langsmith:gold",), 2, "the environment variable LANGSMITH_API_KEY is missing or empty"),
     "gold pull": (("langfuse:gold",), 2, "needs the table [langfuse]"),
     "gold starter": (("adversarial",), 0, "adversarial"),
 }

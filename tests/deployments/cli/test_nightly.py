@@ -87,7 +87,7 @@ def test_f99_a_second_night_of_one_target_is_refused_without_an_alert(space, loo
     with hold_job_lock_without_waiting(space / "data" / "runs", "a nightly run of demo"):
         refused = lookout("nightly", "--json", *UNTIL, cwd=space)
     assert refused.returncode == 2, refused.stderr
-    assert "a nightly run of demo already runs" in " ".join(refused.stderr.split())
+    assert "a nightly run of demo is already running" in " ".join(refused.stderr.split())
     assert open_store_in(space / "data").list_open_incidents("demo") == ()
 
 

@@ -395,14 +395,14 @@ def test_a_second_reviewer_reads_who_answered_before(site, asha):
 def test_a_word_becomes_the_same_label_and_draft_as_the_commands(site, asha):
     """The label contains who decided, what is wrong and why.
 
-    If the label contradicts the verdicts, a draft is stored. The first decision stays.
+    If the label contradicts the verdicts, a draft is stored. The first decision remains.
     """
     items = [data(site, f"/review?page={number}")["item"]["answer_id"] for number in (1, 2)]
     for item in items:
         said = {"answer": f"run-1/{item['case_id']}/0", "verdict": "wrong", "failure_kind": "missing_fact"}
         asha.post("/review/answer", **said, note=f"no limit, says {PERSONAL}")
         again = asha.post("/review/answer", answer=said["answer"], verdict="right")
-        assert "first decision stays" in again.json()["done"]
+        assert "first decision remains" in again.json()["done"]
     rows = site.store.query(
         "select done_by, answer, failure_kind, note, source, inclusion_probability from labels order by case_id"
     ).rows

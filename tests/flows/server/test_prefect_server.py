@@ -172,7 +172,8 @@ def test_another_ones_server_on_the_old_port_is_not_taken_for_ones_own(tmp_path,
 def test_an_unwritable_home_is_reported(tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(
-        WarehouseUnwritable, match=r"cannot write .*/file: .*a file has the path of a folder that Lookout needs"
+        WarehouseUnwritable,
+        match=r"cannot write .*/file: .*a file exists at the path of a folder that Lookout needs",
     ):
         connect(tmp_path / "file" / "home", {})
 

@@ -40,7 +40,11 @@ WRONG_KEYS = [
     ({"production_project": PROJECT_ID}, KEYS, "langfuse.production_project: the keys in LANGFUSE_PUBLIC_KEY"),
     ({"project": "eval"}, KEYS, "belong to 'staging' (clangfuse0staging), not to 'eval'; nothing was written"),
     ({}, {}, "langfuse.public_key_env: the environment variable LANGFUSE_PUBLIC_KEY is missing or empty"),
-    ({"secret_key_env": "MY_KEY"}, KEYS, "langfuse.secret_key_env: the environment variable MY_KEY is missing or empty"),
+    (
+        {"secret_key_env": "MY_KEY"},
+        KEYS,
+        "langfuse.secret_key_env: the environment variable MY_KEY is missing or empty",
+    ),
     (
         {},
         KEYS | {"LANGFUSE_SECRET_KEY": "sk-lf-old"},

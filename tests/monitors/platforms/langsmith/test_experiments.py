@@ -120,7 +120,9 @@ async def test_a_project_of_that_name_that_is_no_experiment_on_the_dataset_is_le
     server: LangSmithExperimentServer,
 ) -> None:
     await write(server, [row(1)], dataset=OTHER)
-    with pytest.raises(SourceUnavailable, match="a project 'run-1' already exists, but it is not an experiment on 'gold'"):
+    with pytest.raises(
+        SourceUnavailable, match="a project 'run-1' already exists, but it is not an experiment on 'gold'"
+    ):
         await write(server, [row(1)])
     assert len(server.runs) == 1
 

@@ -234,7 +234,7 @@ async def test_no_thread_is_left(server: LangSmithServer) -> None:
 
 
 def test_without_a_key_it_says_which_is_missing(server: LangSmithServer) -> None:
-    with pytest.raises(ConfigError, match="the environment has no LANGSMITH_API_KEY"):
+    with pytest.raises(ConfigError, match="the environment variable LANGSMITH_API_KEY is missing or empty"):
         source(server, key="")
 
 
