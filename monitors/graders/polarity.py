@@ -70,6 +70,8 @@ class YesNoQuestion(NamedTuple):
     predicates: frozenset[str]
     polar_words: frozenset[str]
     """All words that can answer the question with yes or no."""
+    quality: str
+    """The last word of a question with "is": "heated" in "Is the terrace heated?". Empty for other questions."""
 
 
 class _Clause(NamedTuple):
@@ -90,6 +92,31 @@ _NOT = frozenset({"not", "no", "never"})
 _ABLE_TO = split_into_word_keys("able allowed possible permitted free entitled have need")
 _ONLY = split_into_word_keys("only केवल सिर्फ sirf keval")
 _CLAUSE_ENDS = frozenset(".;!?।|•")
+_BE = split_into_word_keys("is are isn't aren't")
+_NOUN_MARKERS = split_into_word_keys(
+    "a an the this that of for in on at to from with by and or my your our their i we you it they"
+)
+"""Words before a noun. The last word of "Is she a doctor?" is not a quality."""
+_IT = split_into_word_keys("it it's they they're")
+_PRONOUNS = split_into_word_keys("it he she we you they i there")
+_ADVERBS = split_into_word_keys("certainly definitely absolutely indeed really still always also usually")
+_AUXILIARIES = {
+    "be": split_into_word_keys("is are am was were"),
+    "do": split_into_word_keys("do does did"),
+    "have": split_into_word_keys("have has had"),
+    "can": split_into_word_keys("can could may"),
+    "will": split_into_word_keys("will would"),
+}
+_NEGATED_AUXILIARIES = {
+    "be": split_into_word_keys("isn't aren't wasn't weren't"),
+    "do": split_into_word_keys("don't doesn't didn't"),
+    "have": split_into_word_keys("haven't hasn't hadn't"),
+    "can": split_into_word_keys("can't cannot couldn't"),
+    "will": split_into_word_keys("won't wouldn't"),
+}
+_AFTER_SHORT_ANSWER = split_into_word_keys(
+    "as if but and provided unless up until till actually indeed except for from not"
+)
 _BEFORE, _BEHIND, _FAR = 5, 3, 12
 """Maximum numbers of tokens between a word and a preceding negation, a following negation, and a following "until".
 """
@@ -107,7 +134,22 @@ def read_question(text: str, domain: Domain, locale: Locale = PLAIN) -> YesNoQue
     polar_words = predicates | domain.no
     if PREDICATES["allow"] <= predicates:
         polar_words |= _GRANT_WORDS | FORBIDS | {"must"}
-    return YesNoQuestion(topic - STOP_WORDS - domain.common, predicates, polar_words)
+    topic -= STOP_WORDS | domain.common
+    quality = _find_quality(keys)
+    if asked or quality in polar_words:
+        quality = ""
+    if quality:
+        predicates, polar_words = predicates | {quality}, polar_words | {quality}
+        topic -= frozenset(convert_to_comparable_words([token for token in tokens if token.key == quality]))
+    return YesNoQuestion(topic, predicates, polar_words, quality)
+
+
+def _find_quality(keys: Sequence[str]) -> str:
+    """Return the quality that a question asks about: "heated" in "Is the terrace heated?". It may be empty."""
+    words = [key for key in keys if key.isalpha()]
+    if len(words) < 3 or keys[0] not in _BE or words[-2] in _NOUN_MARKERS - _IT or words[1] == "there":  # noqa: PLR2004 - verb, subject, quality
+        return ""
+    return words[-1]
 
 
 def convert_to_comparable_words(tokens: Sequence[Token]) -> list[str]:
@@ -156,17 +198,49 @@ def find_opening_yes_or_no(tokens: Sequence[Token]) -> PolarityReading | None:
     return None
 
 
+def find_short_answer(tokens: Sequence[Token], question: Sequence[Token]) -> PolarityReading | None:
+    """Return the yes or no of an answer such as "We certainly do!", "He isn't." and "Not at all.", or ``None``.
+
+    The auxiliary verb must be in the question too: "It is." does not answer "Can I pay by card?".
+    """
+    keys = [token.key for token in tokens[:_OPENING]]
+    if keys[:3] == ["not", "at", "all"] and keys[3:4] in _SHORT_ENDS:
+        return PolarityReading(Polarity.NO, tuple(tokens[:3]))
+    if not keys or keys[0] not in _PRONOUNS:
+        return None
+    place = 2 if keys[1:2] and keys[1] in _ADVERBS else 1
+    asked = {token.key for token in question}
+    for kind, words in _AUXILIARIES.items():
+        if asked.isdisjoint(words | _NEGATED_AUXILIARIES[kind]) or place >= len(keys):
+            continue
+        negated = keys[place] in _NEGATED_AUXILIARIES[kind]
+        if not negated and keys[place] not in words:
+            continue
+        after = place + 1
+        if not negated and keys[after : after + 1] == ["not"]:
+            negated, after = True, after + 1
+        following = keys[after : after + 2]
+        if following[:1] in _SHORT_ENDS or (following[:1] == [","] and set(following[1:]) & _AFTER_SHORT_ANSWER):
+            return PolarityReading(Polarity.NO if negated else Polarity.YES, tuple(tokens[:after]))
+    return None
+
+
+_SHORT_ENDS: Final = ([], ["."], ["!"], [";"])
+
+
 _BRACKETS = re.compile(r"\([^()]{0,300}\)")
 
 
-def find_polarity(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain) -> PolarityReading:
+def find_polarity(
+    tokens: Sequence[Token], question: YesNoQuestion, domain: Domain, opening: PolarityReading | None = None
+) -> PolarityReading:
     """Return the answer of a text to ``question``, with the tokens that express it.
 
     A yes or no at the beginning decides. If there is none, the clause that shares the most words with the question
     decides. The answer is `OPEN` if the rest of the text, or another clause with as many shared words, contradicts
-    it.
+    it. ``opening`` is a yes or no that was already found at the beginning.
     """
-    reply_opening = find_opening_yes_or_no(tokens)
+    reply_opening = opening or find_opening_yes_or_no(tokens)
     if reply_opening is None:
         return _read_polarity_of_best_clause(tokens, question, domain)
     if reply_opening.polarity is Polarity.YES and _ends_first_sentence_in_denial(tokens):
@@ -272,11 +346,23 @@ def _read_polarity_of_clause(clause: list[Token], question: YesNoQuestion, domai
         behind = keys[place + 1 : place + 1 + _BEHIND]
         negated = bool(NEGATIONS & set(before)) or _is_negated_behind(token.key, behind, forbidden=forbidden)
         overlap = len(question.topic & set(convert_to_comparable_words(clause)))
+        if token.key == question.quality and not _is_about_quality_of_subject(keys, place, overlap):
+            return None
         if negated != positive:
             return _Clause(Polarity.YES, token, overlap)
         ends = LATER & {*before, *keys[place + 1 : place + _FAR]}
         return _Clause(Polarity.LATER if ends else Polarity.NO, token, overlap)
     return None
+
+
+def _is_about_quality_of_subject(keys: Sequence[str], place: int, overlap: int) -> bool:
+    """Return whether the quality at ``place`` describes the question's subject: "The terrace is heated".
+
+    A sentence with a later denial may have two subjects: "The hall is heated, the terrace is not".
+    """
+    near = keys[max(0, place - _BEFORE) : place]
+    is_said = any(key in _BE or key in _IT or key.endswith("'s") for key in near)
+    return is_said and (overlap > 0 or not _IT.isdisjoint(near)) and NEGATIONS.isdisjoint(keys[place + 1 :])
 
 
 def _is_verb_of_purpose(keys: Sequence[str], place: int) -> bool:
@@ -432,7 +518,8 @@ def compare_with_gold_polarity(
     if locale.speech in _OPENINGS_ONLY:
         reading = reply_opening or PolarityReading(Polarity.OPEN, ())
     else:
-        reading = find_polarity(tokens, asked, domain)
+        opening = reply_opening or find_short_answer(tokens, scan_gold(question, locale).reader.tokens)
+        reading = find_polarity(tokens, asked, domain, opening)
     agrees = _compare_polarity(
         reading.polarity, wanted, limited=any(scan_gold(gold, locale).readings for gold in golds)
     )

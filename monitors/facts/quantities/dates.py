@@ -22,6 +22,8 @@ _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?!\d)")
 _RANGE_DAY = re.compile(
     r"(\d{1,2})\.(\d{1,2})\.?(?=\s?(?:-|–|—|bis|to|until|till)\s?\d{1,2}\.\d{1,2}\.(\d{4})(?!\d))"
 )
+_DAY_AND_MONTH = re.compile(r"(\d{1,2})\.(0[1-9]|1[0-2])\.(?=[,;:)]|\s?[-–—]|\s+[a-zäöü(])")
+"""A German date without a year (``03.02.``). At the end of a sentence, it may be a number: ``It costs 10.12.``"""
 _TWO_DIGIT_YEAR = re.compile(r"(\d{1,2})([-/])(\d{1,2})\2(\d{2})(?![\d-])")
 
 _MARKS = frozenset("-/. ")
@@ -81,6 +83,9 @@ def _read_numeric_date(reader: NumberReader, text: str, at: int) -> Day | None:
     match = _RANGE_DAY.match(text, start)
     if match is not None:
         return _build_day_if_valid(reader, at, match.end(), (int(match[3]), int(match[2]), int(match[1])))
+    match = _DAY_AND_MONTH.match(text, start)
+    if match is not None:
+        return _build_day_if_valid(reader, at, match.end(), (None, int(match[2]), int(match[1])))
     match = _TWO_DIGIT_YEAR.match(text, start)
     if match is not None:
         year = int(match[4])
@@ -96,14 +101,16 @@ def _resolve_year_month_day(year: int, first: int, second: int) -> tuple[int, in
     return year, month, day
 
 
-def _build_day_if_valid(reader: NumberReader, at: int, end: int, parts: tuple[int, int, int]) -> Day | None:
+def _build_day_if_valid(reader: NumberReader, at: int, end: int, parts: tuple[int | None, int, int]) -> Day | None:
     year, month, day = parts
-    if not (1 <= month <= _MONTHS_A_YEAR and 1 <= day <= _LAST_DAY and _FIRST_YEAR <= year <= _LAST_YEAR):
+    if not (1 <= month <= _MONTHS_A_YEAR and 1 <= day <= _LAST_DAY):
+        return None
+    if year is not None and not _FIRST_YEAR <= year <= _LAST_YEAR:
         return None
     after = at
     while reader.token(after).start >= 0 and reader.token(after).start < end:
         after += 1
-    return Day(f"{year:04d}-{month:02d}-{day:02d}", after, at)
+    return Day(f"{'-' if year is None else f'{year:04d}'}-{month:02d}-{day:02d}", after, at)
 
 
 # --- with a month's name --------------------------------------------------------------------------------------

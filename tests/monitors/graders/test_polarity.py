@@ -106,11 +106,44 @@ def graded(question: str, gold: str, reply: str) -> str:
         ("No", "Not covered for the first 24 months.", "abstained"),
         ("No", "The document does not mention cosmetic surgery.", "abstained"),
         ("24 months", "It is covered.", "abstained"),
+        ("Yes", "It is, but only after an accident.", "abstained"),
+        ("No", "It isn't.", "passed"),
     ],
 )
 def test_verdicts(gold: str, reply: str, verdict: str):
     """The words "not at first" are a yes only if the gold also has a limit; an unstated fact is neither yes nor no."""
     assert graded(COSMETIC, gold, reply) == verdict
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "reply", "verdict"),
+    [
+        ("Do you repair saddles?", "Yes", "We certainly do!", "passed"),
+        ("Do you repair saddles?", "No", "We do, but expect to wait two weeks.", "failed"),
+        ("Don't you repair saddles?", "Yes, leather ones", "We don't.", "failed"),
+        ("Can I bring my own boat?", "Yes", "You can't, not even a small one.", "failed"),
+        ("Can I bring my own boat?", "Yes", "It is.", "abstained"),
+        ("Do I lose my points?", "No", "Not at all.", "passed"),
+        ("Do you repair saddles?", "Yes", "We do not know.", "abstained"),
+    ],
+)
+def test_a_pronoun_and_the_verb_of_the_question_are_a_short_answer(question, gold, reply, verdict):
+    assert graded(question, gold, reply) == verdict
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "reply", "verdict"),
+    [
+        ("Is the greenhouse heated?", "No", "The greenhouse isn't heated.", "passed"),
+        ("Is the greenhouse heated?", "No", "The greenhouse is heated.", "failed"),
+        ("Is the greenhouse heated?", "No", "The shop is heated.", "abstained"),
+        ("Is the greenhouse heated?", "No", "The shop is heated, the greenhouse is not.", "abstained"),
+        ("Is it washable?", "Yes", "A machine won't harm it: it's washable.", "passed"),
+        ("Is she a nurse?", "No", "The nurse is upstairs.", "abstained"),
+    ],
+)
+def test_a_question_about_a_quality_is_answered_by_the_quality_of_its_subject(question, gold, reply, verdict):
+    assert graded(question, gold, reply) == verdict
 
 
 @pytest.mark.parametrize(

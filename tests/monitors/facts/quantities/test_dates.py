@@ -33,6 +33,8 @@ def dates(text: str, reference: date | None = None) -> list[str]:
         ("first monday of may 2023", "2023-05-01"),
         ("June 2014", "2014-06"),
         ("14 April", "--04-14"),
+        ("am 07.03. um acht", "--03-07"),
+        ("bis 30.11., danach", "--11-30"),
     ],
 )
 def test_one_date(text: str, iso: str):
