@@ -225,7 +225,7 @@ def find_short_answer(tokens: Sequence[Token], question: Sequence[Token]) -> Pol
     return None
 
 
-_SHORT_ENDS: Final = ([], ["."], ["!"], [";"])
+_SHORT_ENDS: Final[tuple[list[str], ...]] = ([], ["."], ["!"], [";"])
 
 
 _BRACKETS = re.compile(r"\([^()]{0,300}\)")

@@ -126,7 +126,7 @@ def test_a_browser_is_downloaded_where_none_works(tmp_path, machine, mirror, chr
     stub.chmod(0o755)
     done = fork_server.run("browser", "install", cwd=tmp_path, env=machine)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "downloading Chromium's headless shell" in done.stdout
+    assert "Downloading Chromium's headless shell" in done.stdout
     asked = len(mirror.asked)
     assert f"{SHELL}-linux64.zip" in mirror.asked
     again = fork_server.run("browser", "install", cwd=tmp_path, env=machine)
