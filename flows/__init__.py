@@ -1,1 +1,1 @@
-"""The Prefect flows. A flow only calls the other packages: `monitors` to compute, and `warehouse` to store."""
+"""Contains the Prefect flows. They leave computations to the package `monitors`, and storage to `warehouse`."""

@@ -1,4 +1,4 @@
-"""Claim a data folder for this installation, and separate a copied folder from its original."""
+"""Claims a data folder for this installation, and separates a copied folder from its original."""
 
 from __future__ import annotations
 

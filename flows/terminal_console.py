@@ -28,7 +28,7 @@ class TerminalConsole(Console):
 
     @property
     def file(self) -> IO[str]:
-        """The stream without the guard, because the guard would show colours as text."""
+        """The stream to which the console writes. It bypasses the guard, which would show colours as text."""
         stream = self._file or (sys.stderr if self.stderr else sys.stdout)
         stream = getattr(stream, "unguarded", stream)
         return cast("IO[str]", FailSafeStream(cast("TextIO", getattr(stream, "rich_proxied_file", stream))))
@@ -38,12 +38,12 @@ class TerminalConsole(Console):
         self._file = new_file
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print like rich, after erasing the waiting line."""
+        """Erase the waiting line, then print as rich's own console does."""
         clear_waiting_line()
         super().print(*objects, **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render like rich, with control characters made visible."""
+        """Render as rich's own console does, but make control characters visible."""
         if isinstance(renderable, str):
             renderable = replace_invisible_by_code_points(renderable)
         for segment in super().render(renderable, options):
@@ -51,7 +51,7 @@ class TerminalConsole(Console):
             yield segment if control else Segment(replace_invisible_by_code_points(text), style)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Render like rich, but show a bell or a carriage return, which rich would remove."""
+        """Render as rich's own console does, but show a bell or a carriage return, which rich would remove."""
         return super().render_str(replace_invisible_by_code_points(text), **options)
 
 

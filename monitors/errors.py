@@ -1,30 +1,50 @@
 """The exception tree. Every error says what to do, whether a retry can help, and who is to blame.
 
-MonitorError                          retryable  blame ├─ ConfigError                        no         monitor
-names file, key or line, value, accepted values │   ├─ GoldSetError                   no         monitor │   └─
-AlreadyRuns                    no         monitor    the same job runs already; nothing is wrong ├─ ProbeError
-→ NoAnswer │   ├─ Unreachable                    yes        app │   ├─ NotReady                       yes        app
-│   │   ├─ DeployFailed               no         app │   │   └─ ReadinessUnknown            no         monitor │
-├─ AnswerTimeout                  yes        app │   ├─ AnswerIncomplete               yes        app │   │   └─
-EndNotFound                yes        monitor    no stream of the run ended as it is configured │   ├─ AppErrorShown
-yes        app │   ├─ LeftTarget                     no         app │   ├─ AccessDenied                   no
-monitor │   │   ├─ LoginWall                  no         monitor │   │   ├─ LoginFailed                no
-monitor    its text names the command that fixes it │   │   └─ SessionEnded               yes        monitor │   ├─
-RateLimited                    yes        monitor    Lookout waits, see probes/request_limit.py │   ├─ NoSuchPath
-yes        monitor    it also occurs while an app behind a proxy restarts │   ├─ PageNotUnderstood              no
-monitor │   │   └─ AnswerNotFound             no         monitor │   ├─ CaptureUnsure                  no
-monitor │   ├─ OldJob                         no         monitor │   └─ BrowserLost                    yes
-monitor │       └─ BrowserMissing             no         monitor ├─ GradingError
-→ Abstained │   ├─ JudgeUnavailable               yes        provider │   ├─ JudgeRefused                   no
-provider │   ├─ JudgeMisconfigured             no         monitor │   ├─ VerdictUnreadable              yes
-monitor │   └─ BudgetReached                  no         monitor ├─ SourceError │   └─ SourceUnavailable
-yes        app ├─ WarehouseError │   ├─ WarehouseBusy                  yes        monitor │   │   └─ WarehouseInUse
-yes        monitor    Lookout itself uses the file: wait and load later │   ├─ WarehouseDamaged               no
-monitor │   ├─ WarehouseUnwritable            no         monitor │   ├─ QueryInvalid                   no
-monitor │   └─ SchemaTooNew                   no         monitor └─ NotifyError
-its text never holds an address or a token ├─ NotifyTransient                yes        provider │   └─ NotifyUnsure
-yes        provider   the message may have arrived: check before a repeat └─ NotifyRejected                 no
-monitor
+    MonitorError                          retryable  blame
+    ├─ ConfigError                        no         monitor    names file, key or line, value, accepted values
+    │   ├─ GoldSetError                   no         monitor
+    │   └─ AlreadyRuns                    no         monitor    the same job runs already; nothing is wrong
+    ├─ ProbeError                                                → NoAnswer
+    │   ├─ Unreachable                    yes        app
+    │   ├─ NotReady                       yes        app
+    │   │   ├─ DeployFailed               no         app
+    │   │   └─ ReadinessUnknown           no         monitor
+    │   ├─ AnswerTimeout                  yes        app
+    │   ├─ AnswerIncomplete               yes        app
+    │   │   └─ EndNotFound                yes        monitor    no stream of the run had the configured end event
+    │   ├─ AppErrorShown                  yes        app
+    │   ├─ LeftTarget                     no         app
+    │   ├─ AccessDenied                   no         monitor
+    │   │   ├─ LoginWall                  no         monitor
+    │   │   ├─ LoginFailed                no         monitor    its text names the command that fixes it
+    │   │   └─ SessionEnded               yes        monitor
+    │   ├─ RateLimited                    yes        monitor    Lookout waits, see probes/request_limit.py
+    │   ├─ NoSuchPath                     yes        monitor    also occurs while an app behind a proxy restarts
+    │   ├─ PageNotUnderstood              no         monitor
+    │   │   └─ AnswerNotFound             no         monitor
+    │   ├─ CaptureUnsure                  no         monitor
+    │   ├─ OldJob                         no         monitor
+    │   └─ BrowserLost                    yes        monitor
+    │       └─ BrowserMissing             no         monitor
+    ├─ GradingError                                              → Abstained
+    │   ├─ JudgeUnavailable               yes        provider
+    │   ├─ JudgeRefused                   no         provider
+    │   ├─ JudgeMisconfigured             no         monitor
+    │   ├─ VerdictUnreadable              yes        monitor
+    │   └─ BudgetReached                  no         monitor
+    ├─ SourceError
+    │   └─ SourceUnavailable              yes        app
+    ├─ WarehouseError
+    │   ├─ WarehouseBusy                  yes        monitor
+    │   │   └─ WarehouseInUse             yes        monitor    Lookout itself uses the file: wait and load later
+    │   ├─ WarehouseDamaged               no         monitor
+    │   ├─ WarehouseUnwritable            no         monitor
+    │   ├─ QueryInvalid                   no         monitor
+    │   └─ SchemaTooNew                   no         monitor
+    └─ NotifyError                                               its text never contains an address or a token
+        ├─ NotifyTransient                yes        provider
+        │   └─ NotifyUnsure               yes        provider   the message may have arrived: check before a repeat
+        └─ NotifyRejected                 no         monitor
 
 ``→`` names the record that replaces the exception. Only the probe's runner, the graders' panel and the judge
 replace an exception with a record.
@@ -117,9 +137,9 @@ class AnswerIncomplete(ProbeError):
 
 
 class EndNotFound(AnswerIncomplete):
-    """A stream ended without the configured end event, as all earlier streams of the run did.
+    """A stream ended without the configured end event, like all earlier streams of the run.
 
-    The end event is probably configured wrongly.
+    The end event is probably configured incorrectly.
     """
 
     blame = Blame.MONITOR

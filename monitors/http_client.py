@@ -1,11 +1,12 @@
-"""The HTTP client for servers outside of Lookout: apps, logs, exports and version endpoints.
+"""Define the HTTP client for servers outside of Lookout: apps, logs, exports and version endpoints.
 
 The client connects only to addresses that an `AddressGuard` permits. It follows at most `MAX_REDIRECTS` redirects,
 only to http and https, and sends credentials only to the configured hosts. One time limit applies to a request
 together with its redirects and its body. One size limit applies to the decompressed body.
 
-Errors: `AccessDenied` if the guard refuses a connection, otherwise an `httpx.HTTPError`, such as `DeadlinePassed`,
-`BodyTooLarge` and `RedirectRefused`. `describe_http_error` returns a readable description of such an error.
+The client raises `AccessDenied` if the guard refuses a connection. Any other error is an `httpx.HTTPError`, such as
+`DeadlinePassed`, `BodyTooLarge` and `RedirectRefused`. `describe_http_error` returns a readable description of such
+an error.
 """
 
 from __future__ import annotations
@@ -25,24 +26,24 @@ from monitors.request_headers import NO_HEADERS, RequestHeaders
 MAX_REDIRECTS: Final = 5
 MEGABYTE_BYTES: Final = 1_000_000
 MAX_CONNECT_S: Final = 5.0
-"""Seconds to wait for one address of a host, if there is another address to try."""
+"""Maximum number of seconds to wait for one address of a host, if there is another address to try."""
 ACCEPTED_ENCODINGS: Final = "gzip, deflate"
 """Encodings that this module decompresses piece by piece, to limit the size. httpx itself has no such limit."""
 _PIECE_BYTES: Final = 1 << 16
 _ENDS_AT: Final = "lookout_ends_at"
-"""The key of the deadline in the extensions of a request, which httpx copies to redirected requests."""
+"""The key under which a request stores its deadline in its extensions. httpx copies it to redirected requests."""
 
 
 class DeadlinePassed(httpx.ReadTimeout):
-    """The complete response did not arrive before the deadline."""
+    """Raised if the complete response did not arrive before the deadline."""
 
 
 class BodyTooLarge(httpx.TransportError):
-    """The decompressed body is larger than the limit."""
+    """Raised if the decompressed body is larger than the limit."""
 
 
 class RedirectRefused(httpx.TransportError):
-    """The server redirects to an address that is invalid, or is not http or https."""
+    """Raised if the server redirects to an address that is invalid, or is not http or https."""
 
 
 def describe_http_error(error: Exception) -> str:
@@ -147,7 +148,7 @@ class GuardedClient(httpx.AsyncClient):
 class _GuardedBackend(httpcore.AsyncNetworkBackend):
     """Connect to the IP addresses that the guard has checked.
 
-    The host name is not resolved a second time, because the second result could be another address.
+    The host name is not resolved a second time, because the second lookup could return another address.
     """
 
     def __init__(self, guard: AddressGuard) -> None:

@@ -18,7 +18,7 @@ _PASSAGES: Final = ("text", "content", "quote", "snippet", "page_content")
 _NOTHING: Final = frozenset({"none", "null", "nil", "undefined", "n/a"})
 _MAX_DEPTH: Final = 20
 _MAX_KEYS: Final = 64
-"""Maximum number of keys of an object whose selected paths are cached."""
+"""Maximum number of keys of an object for which the result of `select_leading_paths` is cached."""
 
 
 def collect_values(document: Any, path: str) -> list[Any]:
@@ -34,9 +34,9 @@ def collect_values(document: Any, path: str) -> list[Any]:
 
 
 def select_leading_paths(document: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the paths that can have a value in the document, because the document has their first name.
+    """Return the paths that can have a value in the document, because the document has the first name of the path.
 
-    If the document is not an object, all paths are returned. The function quickly excludes useless paths.
+    If the document is not an object, all paths are returned. This quick check excludes useless paths.
     """
     if not isinstance(document, dict):
         return paths
@@ -70,7 +70,7 @@ def collect_sources(document: Any, path: str) -> tuple[str, ...]:
 
 
 def join_text_parts(value: Any) -> str:
-    """Return a value as text. Chat APIs send a text as a list of parts, which are joined.
+    """Return a value as text. Chat APIs send some texts as a list of parts. The parts of a list are joined.
 
     A part with a ``type`` adds only its ``text``. Any other object is added as JSON.
     """

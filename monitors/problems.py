@@ -85,7 +85,10 @@ def format_did_you_mean_hint(name: str, candidates: Sequence[str] | Mapping[str,
 
 
 def _list_accepted_union_tags(root: type[BaseModel], place: Place, name: str) -> list[str]:
-    """Return the accepted values of the key ``name``, which selects a branch of a union."""
+    """Return the accepted values of the key ``name`` at ``place``.
+
+    The value of this key selects one of several settings classes.
+    """
     fields = (model.model_fields.get(name) for model in _list_models_at_place(root, place))
     return [repr(tag) for field in fields if field is not None for tag in get_args(field.annotation)]
 
@@ -96,7 +99,7 @@ def _find_description(root: type[BaseModel], place: Place) -> str:
 
 
 def _list_models_at_place(root: type[BaseModel], place: Place) -> list[type[BaseModel]]:
-    """Return the settings classes that are possible at a place."""
+    """Return the settings classes that a value at ``place`` may have. The search starts at the class ``root``."""
     types: list[Any] = [root]
     for part in place:
         types = [inner for annotation in types for inner in _find_inner_types(annotation, part)]
@@ -119,7 +122,7 @@ def format_key_path_as_written(root: type[BaseModel], place: Place) -> str:
 
 
 def _find_inner_types(annotation: Any, part: str | int) -> list[Any]:
-    """Return the types that a value under ``part`` may have."""
+    """Return the types that the value under ``part`` may have. ``part`` is a key or a position in a list."""
     if _is_model(annotation):
         field = annotation.model_fields.get(str(part))
         if field is not None:

@@ -54,8 +54,9 @@ FIRST_PAUSE_S: Final = 0.5
 class TryAgain(Exception):
     """Raised if an attempt failed, but a later attempt may succeed.
 
-    ``after_s`` is the wait time in seconds that the server requested. ``error`` is the exception to raise if no
-    attempt is left: the error ``why``, or this exception if ``why`` is a string.
+    ``after_s`` is the wait time in seconds that the server requested, or ``None``. ``error`` is the exception
+    to raise if no attempt is left. It is ``why`` if ``why`` is an exception, and this exception if ``why`` is a
+    string.
     """
 
     def __init__(self, why: str | MonitorError, after_s: float | None = None) -> None:
@@ -65,7 +66,11 @@ class TryAgain(Exception):
 
 
 class RetryPolicy(Record):
-    """Time limits for one verdict: ``try_s`` for one attempt, ``deadline_s`` for all attempts and pauses."""
+    """Limits for the requests that one verdict of a judge may need.
+
+    ``try_s`` is the time limit in seconds for one attempt, and ``deadline_s`` for all attempts and pauses
+    together.
+    """
 
     deadline_s: float = 90.0
     try_s: float = 45.0
@@ -81,11 +86,11 @@ async def retry_with_pauses(
     max_pause_s: float = math.inf,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> T:
-    """Return the result of the first successful attempt. Raises the last `TryAgain.error` if all attempts fail.
+    """Call ``attempt`` until it succeeds, at most ``tries`` times, and return its result.
 
-    The pause before the next attempt is the wait time in `TryAgain`. If `TryAgain` has no wait time, the pause is
-    ``first_pause_s`` after the first attempt, and doubles after each further attempt. No pause is longer than
-    ``max_pause_s``. All other errors are raised at once.
+    If all attempts fail, the `TryAgain.error` of the last one is raised. The pause before the next attempt is
+    `TryAgain.after_s`. If this is ``None``, the pause is ``first_pause_s`` after the first attempt, and doubles
+    after each further attempt. No pause is longer than ``max_pause_s``. All other errors are raised at once.
     """
     for number in range(tries - 1):
         try:

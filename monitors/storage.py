@@ -99,7 +99,11 @@ def _replace_file(folder: int, name: str, content: Content, mode: int | None) ->
 
 @contextmanager
 def _write_beside(folder: int, name: str, content: Content, mode: int | None = None) -> Generator[str]:
-    """Write a temporary file in the same folder. At the end of the block, it is deleted unless it was renamed."""
+    """Write ``content`` to a temporary file in the open folder ``folder``, and yield the file's name.
+
+    The caller renames the file to ``name``. At the end of the ``with`` block, the file is deleted unless it was
+    renamed.
+    """
     beside = f".{name}.{os.getpid()}-{threading.get_ident()}.part"
     try:
         with suppress(FileNotFoundError):  # a killed process with the same number may have left such a file

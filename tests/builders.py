@@ -79,7 +79,7 @@ def abstained(aspect: Aspect, blame: Blame = Blame.MONITOR) -> Abstained:
 
 
 def grades(*failures: tuple[Aspect, FailureKind]) -> tuple[Judged, ...]:
-    """Build the grades of a full panel. All pass, except for ``failures``."""
+    """Build the grades of a full panel of graders. Only those in ``failures`` fail."""
     failed = dict(failures)
     aspects = (Aspect.FACTUAL_MATCH, Aspect.REFUSAL, Aspect.CITATION, Aspect.DISCLOSURE, Aspect.ERROR_LEAK)
     return tuple(judged(aspect, failed.get(aspect)) for aspect in aspects)

@@ -89,9 +89,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select the tier's tests, and order them so that each worker starts with browsers and servers.
+    """Select the tests of the tier.
 
-    See `order_for_workers`.
+    Order them so that each worker begins with the tests that need browsers and servers. See `order_for_workers`.
     """
     skipped: set[pytest.Item] = set()
     if config.getoption("snapshots_only"):
@@ -125,7 +125,10 @@ def _name_below_tests(path: Path) -> str:
 
 
 def _family(item: pytest.Item) -> str:
-    """Return the group of a test: its test function, or its file if the quick tier runs a slice of the file."""
+    """Return the group of a test: its test function.
+
+    If the quick tier runs only a slice of the test's file, the group is the file.
+    """
     marker = item.get_closest_marker("a_slice")
     return str(item.path) if marker and marker.kwargs else item.nodeid.partition("[")[0]
 
@@ -137,13 +140,13 @@ def _slice_size(item: pytest.Item) -> int | None:
 
 @pytest.fixture(scope="session")
 def browser_path() -> str | None:
-    """Return the browser path in CHROMIUM_PATH. With ``None``, Lookout searches for a browser."""
+    """Return the browser path of the variable CHROMIUM_PATH. With ``None``, Lookout searches for a browser."""
     return os.environ.get("CHROMIUM_PATH")
 
 
 @pytest.fixture(scope="session")
 def prefect_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Environment variables that point a process at one real Prefect server for all tests."""
+    """Return environment variables that point a process at one real Prefect server for all tests."""
     home = with_tables(tmp_path_factory.mktemp("prefect"))
     variables = dict(os.environ)
     prefect_server.connect_or_start(None, home, environment=variables, start_timeout_s=180, write_line=print)
@@ -153,7 +156,7 @@ def prefect_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[di
 
 @pytest.fixture(scope="session")
 def lookout(prefect_environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the command as a user would, in a separate process (see `fork_server`)."""
+    """Return a function that runs the command as a user would, in a separate process (see `fork_server`)."""
 
     def run(
         *arguments: str, cwd: Path, stdin: str | None = None, **variables: str
@@ -179,7 +182,7 @@ def serving(folder: Path, *options: str) -> Iterator[str]:
 
 
 def _address(process: subprocess.Popen[bytes], log: Path) -> str:
-    """Return the address that the process prints, as soon as it answers there."""
+    """Wait until the Space answers at the address that ``process`` printed to ``log``, and return the address."""
     deadline = time.monotonic() + SPACE_START_S
     while time.monotonic() < deadline and process.poll() is None:
         words = log.read_text(encoding="utf-8").split()

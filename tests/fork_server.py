@@ -52,13 +52,13 @@ LATER = (
     *("flows.nightly.checkpoint", "flows.runtime.run", "flows.server.prefect_server"),
     *("playwright.async_api", "duckdb", "httpx", "rich.progress", "rich.table", "rich.live"),
 )
-"""Modules that commands import when they need them and that read nothing from a test's environment."""
+"""Modules that commands import only when they need them. They read nothing from the environment of a test."""
 OF_PREFECT = (
     *("prefect.flow_engine", "prefect.task_engine", "prefect.artifacts", "prefect.client.orchestration"),
     *("prefect.utilities.visualization", "prefect.logging.formatters", "fastapi", "anyio._backends._asyncio"),
 )
 READ_WHOLE = ("FSSPEC_", "LANG", "LC_", "LD_", "PYTHON", "SSL_", "TZ")
-"""Names that the interpreter, or code that copies the whole environment, reads at the start."""
+"""Names of variables that the interpreter, or code that copies the whole environment, reads at its start."""
 START_S = 120
 WORTH_A_SERVER = 3
 """Minimum number of commands with one environment before a server is started for it.
@@ -71,18 +71,18 @@ WARM = {"PYTHONPATH": str(ROOT), "COLUMNS": "160"}
 """Additional variables that tests set so that the command can be forked."""
 
 MEASURING = ("COVERAGE_PROCESS_START", "COVERAGE_TEST")
-"""A variable that is set during coverage measurement.
+"""A variable that is set while the coverage of the tests is measured.
 
 The measurement continues in the command, whatever its environment is (see `coverage_contexts`).
 """
 
 
 class _Blocked(BaseException):
-    """Raised if other code imports Prefect, which must be imported later."""
+    """Raised if code imports Prefect too early, because Prefect must be imported later."""
 
 
 class _Reads:
-    """Records which variables are read during the import of modules, and by which code."""
+    """Records which environment variables are read while modules are imported, and by which code."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -103,7 +103,10 @@ class _Reads:
 
 
 def _reader() -> CodeType | None:
-    """Return the code that read a variable by name, or ``None`` for code that copies the whole environment."""
+    """Return the code that reads a variable by its name.
+
+    Return ``None`` if the code copies the whole environment.
+    """
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(
         ("<frozen os>", "<frozen _collections_abc>")
@@ -115,7 +118,7 @@ def _reader() -> CodeType | None:
 
 
 def _is_read_again(file: str) -> bool:
-    """Return whether the code's reads are repeated later, so that they need not be recorded.
+    """Return whether the code in ``file`` reads its variables again later. Its reads are then not recorded.
 
     Prefect's settings are read again (`_read_settings`). fsspec copies all variables that begin with its name, and
     `platform` copies them for a child that reads the interpreter's file.
@@ -167,7 +170,11 @@ def _read_settings() -> None:
 
 
 def _imported() -> tuple[_Reads, _Hidden]:
-    """Import everything: first the modules that work without Prefect, then the others, which are hidden again."""
+    """Import everything that a command may need.
+
+    First, import the modules that work without Prefect. Then import the others, which are hidden again. Return the
+    recorded reads and the hidden modules.
+    """
 
     class Without:
         @staticmethod
@@ -196,7 +203,10 @@ def _imported() -> tuple[_Reads, _Hidden]:
 
 
 def build_records(record: type[BaseModel]) -> None:
-    """Build the validators of a record and its subclasses, which a process otherwise does at their first use."""
+    """Build the validators of a record class and of its subclasses.
+
+    A process otherwise does this at their first use.
+    """
     record.model_rebuild()
     for subclass in record.__subclasses__():
         build_records(subclass)
@@ -210,13 +220,13 @@ def _ours() -> list[str]:
 
 
 class _Command:
-    """A requested command, in the process that becomes it."""
+    """A requested command, in the forked process that executes it."""
 
     def __init__(self, asked: dict[str, Any], pipes: Sequence[int], hidden: _Hidden) -> None:
         self._asked, self._pipes, self._hidden = asked, pipes, hidden
 
     def become(self) -> NoReturn:
-        """Run the command to its end, which is also the end of this process."""
+        """Execute the command. This process ends with it."""
         os.setsid()
         for number, pipe in enumerate(self._pipes):
             os.dup2(pipe, number)
@@ -259,7 +269,7 @@ def _module(name: str) -> Callable[[], object]:
 
 
 def _code_of(main: Callable[[], object]) -> int:
-    """Run ``main``, and return the exit code that the interpreter would use."""
+    """Call ``main``, and return the exit code that the interpreter would use."""
     try:
         sys.exit(main())  # type: ignore[arg-type]
     except SystemExit as end:
@@ -272,7 +282,7 @@ def _code_of(main: Callable[[], object]) -> int:
 
 
 def _end(code: int) -> NoReturn:
-    """End as the interpreter does, but without the cleanup of 2,000 modules."""
+    """End this process as the interpreter does, but without the cleanup of 2,000 modules."""
     threading._shutdown()
     atexit._run_exitfuncs()
     try:
@@ -284,7 +294,10 @@ def _end(code: int) -> NoReturn:
 
 
 def _served(listener: socket.socket, parent: int) -> _Command:
-    """Fork for each requested command until the tests end. This function returns only in a new command."""
+    """Fork a process for each requested command, until the tests end.
+
+    The function returns only in a forked process, with its command.
+    """
     given = _started_with()
     reads, hidden = _imported()
     _read_authorities()
@@ -319,13 +332,16 @@ def _read_authorities() -> None:
 
 
 def _started_with() -> dict[str, str]:
-    """Return this process's original environment, without variables that the interpreter added."""
+    """Return the environment with which this process was started, without variables that the interpreter added."""
     pairs = Path("/proc/self/environ").read_bytes().decode(errors="surrogateescape").split("\0")
     return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
 def _watched(asking: socket.socket, reads: _Reads, hidden: _Hidden, given: Mapping[str, str]) -> _Command:
-    """Fork again, report how the command ended, and end. The function returns in the command."""
+    """Fork again. The new process becomes the command, and this process reports how the command ended.
+
+    The function returns only in the new process, with the command.
+    """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, pipes, _, _ = socket.recv_fds(asking, 1, 3)
     with asking.makefile("rw", encoding="utf-8") as talk:
@@ -353,12 +369,12 @@ def _watched(asking: socket.socket, reads: _Reads, hidden: _Hidden, given: Mappi
 
 
 def _needed(reads: _Reads, given: Mapping[str, str], asked: Mapping[str, str]) -> set[str]:
-    """Return the variables that must be equal in both environments."""
+    """Return the names of the variables that must have the same value in both environments."""
     return reads.names | {name for name in (*given, *asked) if name.startswith(READ_WHOLE)}
 
 
 class ForkServer:
-    """The fork server as the tests use it. ``environment`` is the environment of its imports."""
+    """The fork server, as the tests use it. ``environment`` is the environment in which it imports all modules."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="lookout-fork-")
@@ -384,7 +400,7 @@ class ForkServer:
         os.close(closes)
 
     def close(self) -> None:
-        """End the server. Running commands continue, like background processes of a shell."""
+        """End the server. Commands that still run continue, like background processes of a shell."""
         os.close(self._lives)
         self._process.wait(START_S)
         self._folder.cleanup()
@@ -419,14 +435,17 @@ class ForkServer:
 
 
 class _Said:
-    """Reports about a forked command, line by line."""
+    """Reads the server's reports about a forked command, line by line."""
 
     def __init__(self, talk: socket.socket) -> None:
         self._talk = talk
         self._lines = b""
 
     def next(self, timeout_s: float | None) -> dict[str, Any] | None:
-        """Return the next line, or ``None`` at the end. Raises `BlockingIOError` and `TimeoutError`."""
+        """Return the next line, or ``None`` after the last line.
+
+        Raises `BlockingIOError` if no line is there yet, and `TimeoutError` after ``timeout_s`` seconds.
+        """
         self._talk.settimeout(timeout_s)
         while b"\n" not in self._lines:
             received = self._talk.recv(1 << 16)
@@ -462,7 +481,7 @@ class Process:
         self._code = code
 
     def poll(self) -> int | None:
-        """Return the exit code, or ``None`` before the end."""
+        """Return the exit code, or ``None`` if the command still runs."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.wait(0)
         return self.returncode
@@ -493,7 +512,7 @@ class Process:
         self.send_signal(signal.SIGKILL)
 
     def communicate(self, input: str | None = None, timeout: float | None = None) -> tuple[str, str]:  # noqa: A002
-        """Write the input, read the outputs to their ends, and wait for the end of the command."""
+        """Write ``input`` to the command, read its outputs to their ends, and wait until it has ended."""
         said = {"stdout": "", "stderr": ""}
 
         def written() -> None:
@@ -531,7 +550,10 @@ class Process:
 
 @cache
 def bare_home() -> Path:
-    """Return an empty home for commands of this process's tests, in which a test finds the files of a command."""
+    """Return an empty home folder for the commands of this process's tests.
+
+    A test can look there for a command's files.
+    """
     folder = tempfile.TemporaryDirectory(prefix="lookout-home-")
     atexit.register(folder.cleanup)
     return Path(folder.name)
@@ -548,7 +570,10 @@ def bare(**variables: str) -> dict[str, str]:
 
 _servers: list[ForkServer] = []
 _refused: Counter[tuple[tuple[str, str | None], ...]] = Counter()
-"""How often each environment was requested, by its differences from the first server's environment."""
+"""How often each environment was requested.
+
+An environment is identified by its differences from that of the first server.
+"""
 
 
 def run(
@@ -617,7 +642,7 @@ def start(
 
 
 def _begun(command: Sequence[str], streams: Sequence[int], cwd: Path, env: Mapping[str, str]) -> Process:
-    """Start the command as a real process."""
+    """Start the command as a real process, without the fork server."""
     standard = dict(zip(("stdin", "stdout", "stderr"), streams, strict=True))
     process = subprocess.Popen(command, cwd=cwd, env=env, start_new_session=True, **standard)
 

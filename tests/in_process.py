@@ -22,7 +22,10 @@ from deployments.cli.app import main
 def run_in_process(
     *arguments: str, cwd: Path, env: Mapping[str, str], given: str | bytes = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Return the same as `fork_server.run`: exit code and both outputs. ``env`` is the whole environment."""
+    """Run ``lookout`` in this process, and return its exit code and both outputs, as `fork_server.run` does.
+
+    ``env`` is the whole environment of the command.
+    """
     typed = given.encode(errors="surrogateescape") if isinstance(given, str) else given
     streams = {
         "stdin": io.TextIOWrapper(io.BytesIO(typed), encoding="utf-8"),

@@ -33,7 +33,7 @@ SHOWN = (
 """The parts of the run on issues that are in the picture: the four dimensions, and one report with its path."""
 GAP = 14
 COLOURS = 64
-"""The number of colours. Text on white needs no more, and the picture has a fifth of the size."""
+"""The number of colours in a picture. Text on white needs no more, and the file is a fifth as large."""
 
 
 def main(data_folder: Path) -> None:
@@ -58,7 +58,7 @@ def first_screen(browser: Browser, path: Path) -> Image.Image:
 
 
 def report_on_issues(browser: Browser) -> Image.Image:
-    """Take a picture with the summary above one report."""
+    """Take a picture of the run on issues that shows its summary above one report."""
     run = triage_run()
     with TemporaryDirectory() as folder:
         path = write_reports(Path(folder), run.report, run.cases, redact=redact).html
@@ -78,7 +78,7 @@ def report_on_issues(browser: Browser) -> Image.Image:
 
 
 def save(picture: Image.Image, name: str) -> None:
-    """Save a picture with few colours."""
+    """Save a picture as the file ``name``, with few colours."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     picture.convert("RGB").quantize(COLOURS).save(PICTURES / name, optimize=True)
     print(PICTURES / name)

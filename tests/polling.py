@@ -1,4 +1,4 @@
-"""Wait for the effect of another process or thread if there is no event to wait for."""
+"""Waits for the effect of another process or thread that signals no event."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def wait_until(
 ) -> Found:
     """Wait until ``condition()`` is true, and return its result.
 
-    Raises `AssertionError` after ``timeout_s`` seconds. ``what`` describes the expected effect, or returns the
-    description, for example with the log of a process. A condition raises an error if it finds that the process has
-    ended.
+    Raises `AssertionError` after ``timeout_s`` seconds. ``what`` describes the expected effect. It can also be a
+    function that returns the description, for example with the log of a process. ``condition`` can raise an error
+    itself, for example if the process has ended.
     """
     end = time.monotonic() + timeout_s
     while not (found := condition()):

@@ -1,4 +1,4 @@
-"""Home folders for Prefect servers with an existing database, which saves 3 s of CPU at the first start."""
+"""Home folders for Prefect servers with an existing database. This saves 3 s of CPU time at the first start."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MADE = ROOT / ".cache" / "prefect"
 
 
 def with_tables(home: Path) -> Path:
-    """Return ``home`` with an empty, migrated database, as after an earlier start of a server.
+    """Add an empty, migrated database to ``home``, as after an earlier start of a server, and return ``home``.
 
-    The database is made once for each version of Prefect and stored in ``.cache``.
+    The database is created once for each version of Prefect and stored in ``.cache``.
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     shutil.copyfile(_database(), home / "prefect.db")
@@ -40,7 +40,10 @@ def _database() -> Path:
 
 
 def _make(whole: Path, home: Path) -> None:
-    """Create the database with Prefect's own command, and copy it to one file without its write-ahead log."""
+    """Create the database in ``home`` with Prefect's own command, and copy it to the file ``whole``.
+
+    The copy is one file without a write-ahead log.
+    """
     command = [sys.executable, "-m", "prefect", "server", "database", "upgrade", "--yes"]
     variables = os.environ | {"PREFECT_HOME": str(home)}
     subprocess.run(command, env=variables, check=True, capture_output=True)

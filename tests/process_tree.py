@@ -1,4 +1,4 @@
-"""Processes in /proc: the descendants of a process, their resource usage, and their survivors."""
+"""Reads processes from /proc: the descendants of a process, their resource usage, and those that survive it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True)
 class Seen:
-    """One process at one moment; ``cpu_s`` is its user and system time so far."""
+    """The state of one process at one moment. ``cpu_s`` is the user and system time that it has used."""
 
     pid: int
     parent: int
@@ -28,12 +28,15 @@ class Seen:
 
 
 def all_processes() -> dict[int, Seen]:
-    """Return every readable process by its id, without zombies and processes that end meanwhile."""
+    """Return every readable process by its process id.
+
+    Zombies, and processes that end during the call, are omitted.
+    """
     return {one.pid: one for one in map(_read, Path("/proc").glob("[0-9]*")) if one is not None}
 
 
 def descendants(of: int) -> list[Seen]:
-    """Return all descendants of process ``of``, without the process itself."""
+    """Return all descendants of the process with the id ``of``, without that process itself."""
     known = all_processes()
     return [one for one in known.values() if of in _ancestors(one, known)]
 

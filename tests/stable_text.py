@@ -1,4 +1,4 @@
-"""Replace the volatile parts of a text, so that the text can be compared with a snapshot."""
+"""Replaces the parts of a text that vary between runs, so that the text can be compared with a snapshot."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ VOLATILE = (
 
 
 def replace_volatile(text: str, *folders: Path, **values: str) -> str:
-    """Return ``text`` with ports, times, UUIDs and hashes replaced by their names.
+    """Return ``text``, with each port, time, UUID and hash replaced by a placeholder.
 
-    Each of ``folders`` becomes ``FOLDER``; each value of ``values`` becomes its name in capitals, for example
-    ``replace_volatile(text, run_id=report.run_id)`` writes ``RUN_ID``. Use it only for values that vary: compare a
-    text whose times the test sets as it is.
+    Each of ``folders`` becomes ``FOLDER``. Each value of ``values`` becomes its name in capitals: for example,
+    ``replace_volatile(text, run_id=report.run_id)`` writes ``RUN_ID``. Use the function only for values that vary.
+    If the test sets the times in a text, compare the text without it.
     """
     for folder in sorted(map(str, folders), key=len, reverse=True):
         text = text.replace(folder, "FOLDER")

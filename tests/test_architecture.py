@@ -1,4 +1,4 @@
-"""The architecture rules are checked: imports between packages, one home per SDK, no hidden clocks.
+"""Test the architecture rules: imports between packages, one home per SDK, no hidden clocks.
 
 Planted violations prove that each check finds a violation.
 """
@@ -66,7 +66,7 @@ SCRIPTS = (
     *("deployments/install_browser.py", "deployments/start.py", "deployments/demo/space.py"),
     "deployments/demo/agent/service.py",
 )
-"""Separate programs, started by make or as a process: each is an entry point."""
+"""Programs that make or another process starts. Each of them is an entry point."""
 
 OUTSIDE_READERS = {
     "datetime.now", "datetime.utcnow", "datetime.today", "date.today", "time.time", "time.time_ns",
@@ -91,7 +91,10 @@ STARTS = re.compile(r"flows/(?:\w+/flow|server/(?:keep|serve))\.py")
 """The modules in which work begins: a flow that Prefect starts, or a process of `lookout up`."""
 
 UNIQUE_NAMES = "monitors/probes/driver.py"
-"""The module that creates a new name for each conversation with an app; no decision of Lookout depends on it."""
+"""The module that creates a new name for each conversation with an app.
+
+No decision of Lookout depends on the name.
+"""
 
 
 TERMINAL = {
@@ -137,7 +140,7 @@ CLIENT_MAKERS = re.compile(r"(httpx2?\.(Async)?Client|httpx2?\.(get|post|put|req
 
 @dataclass(frozen=True)
 class Violation:
-    """A violation of a rule, with its location."""
+    """A violation of an architecture rule, with its location."""
 
     path: str
     line: int
@@ -242,7 +245,7 @@ CONTRACTS = (
     "monitors.graders.panel",
     "monitors.graders.traffic_panel",
 )
-"""Modules of a station with protocols and plain functions, which flows may call."""
+"""Modules of a pipeline stage that contain only protocols and plain functions, so that flows may call them."""
 
 
 def _within(module: str, *homes: str) -> bool:
@@ -319,7 +322,7 @@ def _terminal(path: str, node: ast.AST) -> Iterator[Violation]:
 
 
 def _http_client(path: str, node: ast.AST) -> Iterator[Violation]:
-    """Find calls that open an HTTP client, and classes that are an HTTP client."""
+    """Find calls that open an HTTP client, and definitions of HTTP client classes."""
     made = [node.func] if isinstance(node, ast.Call) else node.bases if isinstance(node, ast.ClassDef) else []
     for name in map(ast.unparse, made):
         if path not in HTTP_CLIENTS and CLIENT_MAKERS.fullmatch(name):
@@ -327,7 +330,7 @@ def _http_client(path: str, node: ast.AST) -> Iterator[Violation]:
 
 
 def _context_variable(path: str, node: ast.AST) -> Iterator[Violation]:
-    """Find `ContextVar` in flows, because a flow receives everything by its arguments."""
+    """Find uses of `ContextVar` in flows. A flow must receive everything through its arguments."""
     made = path.startswith("flows/") and isinstance(node, ast.Call)
     if made and ast.unparse(node.func).rsplit(".", maxsplit=1)[-1] == "ContextVar":
         yield Violation(path, node.lineno, "what lives comes with the context that is passed down: no ContextVar")
@@ -341,9 +344,9 @@ def _flow(path: str, node: ast.AST) -> Iterator[Violation]:
 
 
 def _renaming(path: str, node: ast.AST) -> Iterator[Violation]:
-    """Find renames of a file: `os.replace` and similar functions, or ``.replace`` with one argument.
+    """Find calls that rename a file: `os.replace` and similar functions, or ``.replace`` with one argument.
 
-    A string's ``.replace`` has two arguments.
+    A string's ``.replace`` has two arguments, so it is not found.
     """
     if path == "monitors/storage.py" or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return

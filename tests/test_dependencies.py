@@ -1,4 +1,7 @@
-"""The bill of materials and the licence list match the lock, and the workflow example keeps dependencies current."""
+"""Test that the bill of materials and the licence list match the lock file.
+
+The workflow example must keep dependencies current.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every block of TOML, JSON and commands in the documents works."""
+"""Test that every block of TOML, JSON and commands in the documents works."""
 
 from __future__ import annotations
 

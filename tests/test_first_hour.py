@@ -1,4 +1,4 @@
-"""Every block of docs/first-hour.md is run in order, and its output equals the output on the page."""
+"""Run every block of docs/first-hour.md in order, and compare its output with the output on the page."""
 
 from __future__ import annotations
 
@@ -50,11 +50,14 @@ VARIES = (
 )
 """The parts that may differ between the page and a run of its commands."""
 SCORES = (r"\d\.\d{3} \(\d+/\d+\)", "SCORE")
-"""The scores, which also differ in the demo because the tests ask a part of its suite."""
+"""The pattern of a score. Scores also differ in the demo, because the tests ask only a part of its suite."""
 AS_ROOT = "Chromium runs without its sandbox"
-"""The start of the line that tests in a container print, and that the page does not show."""
+"""The start of a line that Lookout prints in a container, where the tests run as root.
+
+The page does not show it.
+"""
 KEYS = {"review": "y\ny\n", "grow": "g\n\n\n\n"}
-"""The input that the page asks for."""
+"""What the reader types into the commands that ask for input, by command."""
 END_S = 240
 
 
@@ -62,8 +65,8 @@ END_S = 240
 def test_the_first_minutes_show_what_the_demo_says(tmp_path: Path) -> None:
     """`make demo` prints what the page shows.
 
-    The suite has one planted fault of severity 3, so that its message contains no other case, and four cases of
-    severity 1.
+    The test's suite has one planted fault of severity 3, so that its Slack message contains no other case, and four
+    cases of severity 1.
     """
     planted = "suraksha-family-shield::cataract::en"
     lines = demo_lines()
@@ -133,7 +136,7 @@ def test_a_page_that_shows_something_else_is_found_out(page: str, shown: str, sa
 
 
 def steps() -> Iterator[tuple[list[str], list[str]]]:
-    """Return the commands of each block, with the output that the page shows below it."""
+    """Yield the commands of each console block of the page, with the texts that the page shows below it."""
     commands: list[str] = []
     texts: list[str] = []
     for match in BLOCK.finditer(PAGE):
@@ -146,7 +149,7 @@ def steps() -> Iterator[tuple[list[str], list[str]]]:
 
 
 def assert_shows(page: str, shown: str, *more: tuple[str, str]) -> None:
-    """Check that the output has the lines of the page in the same order; the page may omit lines."""
+    """Check that ``shown`` has the lines of the page in the same order. The page may omit lines of it."""
     have, want = even(shown, *more), even(page, *more)
     at = 0
     parts = [part.strip("\n") for part in f"\n{want}\n".split(f"\n{LEFT_OUT}\n")]
@@ -159,7 +162,7 @@ def assert_shows(page: str, shown: str, *more: tuple[str, str]) -> None:
 
 
 def even(text: str, *more: tuple[str, str]) -> str:
-    """Return the text without volatile parts and without empty lines around it."""
+    """Return the text with placeholders for the parts that vary, and without empty lines around it."""
     lines = [line for line in text.strip("\n").splitlines() if not line.startswith(AS_ROOT)]
     for pattern, same in (*VARIES, *more):
         lines = [re.sub(pattern, same, line) for line in lines]
@@ -167,7 +170,7 @@ def even(text: str, *more: tuple[str, str]) -> str:
 
 
 def on_the_phone(message: Posted) -> str:
-    """Return the text of a Slack message's blocks."""
+    """Return the text in the blocks of a Slack message, as a phone shows it."""
     parts = [
         element["text"]["text"] if isinstance(element["text"], dict) else element["text"]
         for block in message.blocks
@@ -177,12 +180,12 @@ def on_the_phone(message: Posted) -> str:
 
 
 def asking(question: str) -> Any:
-    """Return a function that sets a natural question in a draft."""
+    """Return a function that sets ``question`` as the question of a draft, so that the question sounds natural."""
     return lambda draft: draft | {"question": question}
 
 
 class Model(RuleJudge):
-    """A model that drafts questions if the prompt asks for drafts, and judges otherwise."""
+    """A model that writes drafts if the prompt asks for drafts, and otherwise judges answers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -195,7 +198,7 @@ class Model(RuleJudge):
 
 @dataclass
 class Hour:
-    """A reader of the page: the folder, variables and programs of one installation."""
+    """A simulated reader of the page docs/first-hour.md: the folder, variables and programs of one installation."""
 
     project: Path
     slack: SlackServer
@@ -210,7 +213,7 @@ class Hour:
         with_tables(self.project / "watch" / ".lookout" / "prefect")
 
     def go(self) -> None:
-        """Run each block, and compare the result with the page."""
+        """Run each block of the page, and compare the result with the page."""
         waiting: list[str] = []
         differs: list[str] = []
         before = 0
@@ -233,7 +236,10 @@ class Hour:
         assert not differs, "\n\n".join(differs)
 
     def missing_on_the_phone(self, text: str) -> list[str]:
-        """Return how each message differs from the message on the page, or nothing if one of them equals it."""
+        """Return how each Slack message differs from ``text``, the message on the page.
+
+        Return an empty list if one of the messages equals it.
+        """
         differs: list[str] = []
         for message in self.slack.messages:
             try:
@@ -245,7 +251,11 @@ class Hour:
         return differs or ["nothing was sent to Slack"]
 
     def write(self, text: str, prose: str) -> None:
-        """Write a file that the page shows: the last file that is named before it, or a part of lookout.toml."""
+        """Write ``text``, which the page shows, to a file.
+
+        If its first line says so, it is appended to lookout.toml. Otherwise it is the last file that ``prose``
+        names.
+        """
         if text.startswith("# at the end of lookout.toml"):
             config = self.folder / "lookout.toml"
             config.write_text(f"{config.read_text(encoding='utf-8')}\n{text}", encoding="utf-8")
@@ -254,7 +264,7 @@ class Hour:
             (self.folder / name).write_text(text, encoding="utf-8")
 
     def do(self, line: str) -> str:
-        """Run one line, and return the output on the terminal."""
+        """Run one command line of the page, and return its output on the terminal."""
         words = shlex.split(line)
         match words[0]:
             case "lookout":
@@ -278,7 +288,10 @@ class Hour:
         return ""
 
     def lookout(self, *words: str) -> str:
-        """Run the command in a minimal environment with 80 columns; end `up` after its output equals the page."""
+        """Run `lookout` in a minimal environment with 80 columns, and return its output.
+
+        The command `up` runs until its output equals the page.
+        """
         environment = fork_server.bare(**self.variables) | {"COLUMNS": "80"}
         if words[0] == "up":
             return self.up(environment)
@@ -296,7 +309,7 @@ class Hour:
         return shown
 
     def up(self, environment: dict[str, str]) -> str:
-        """Run `up` until the runner has printed what it runs, and when; then send Ctrl-C."""
+        """Run `lookout up` until the runner has printed what it runs and when. Then send Ctrl-C."""
         log = self.project / "up.log"
         port = find_free_port("127.0.0.1", 0)
         with log.open("wb") as output:

@@ -1,4 +1,4 @@
-"""A command in the fork server behaves like a process: output, exit code and environment are the same."""
+"""Test that a command in the fork server behaves as in a separate process: output, exit code and environment."""
 
 from __future__ import annotations
 
@@ -77,13 +77,19 @@ def started(*arguments: str, cwd: Path, env: Mapping[str, str] = SAME, given: st
 )
 @pytest.mark.whole_only
 def test_output_and_exit_code_equal_those_of_a_process(tmp_path, arguments, given):
-    """Output and exit code equal those of a process for help, errors, answers and pipes, byte for byte."""
+    """A forked command and a separate process have the same output and exit code, byte for byte.
+
+    The test runs help, errors, answers and pipes.
+    """
     assert forked(*arguments, cwd=tmp_path, given=given) == started(*arguments, cwd=tmp_path, given=given)
 
 
 @pytest.mark.whole_only
 def test_a_fault_of_the_command_is_a_fault_here_too(tmp_path):
-    """A folder in place of the configuration file gives an error, with a traceback when requested."""
+    """If a folder is in the place of the configuration file, the forked command prints an error.
+
+    It also prints the traceback if this is requested.
+    """
     (tmp_path / "lookout.toml").mkdir()
     code, _, said = forked("verify", "demo", cwd=tmp_path, env=SAME | {"LOOKOUT_DEBUG": "1"})
     assert code == 2
@@ -93,7 +99,10 @@ def test_a_fault_of_the_command_is_a_fault_here_too(tmp_path):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("different", [{"COLUMNS": "60"}, {"NO_COLOR": "1"}])
 def test_variables_read_by_the_command_may_differ(tmp_path, different):
-    """Width and colours follow the environment of the command, because no import creates a console."""
+    """The width and the colours of the output follow the environment of the command, not that of the server.
+
+    For this reason, no import may create a console.
+    """
     asked = SAME | different
     done = fork_server.run("--help", cwd=tmp_path, env=asked)
     assert (done.returncode, done.stdout, done.stderr) == started("--help", cwd=tmp_path, env=asked)
@@ -102,7 +111,10 @@ def test_variables_read_by_the_command_may_differ(tmp_path, different):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("different", [{"TZ": "Asia/Kolkata"}, {"HOME": "/"}])
 def test_variables_read_at_import_must_be_equal(server, tmp_path, different):
-    """The server refuses a command whose variables would change its start, and the command runs as a process."""
+    """The server refuses a command whose TZ or HOME differs from its own.
+
+    The command then runs as a separate process. A process reads these variables when it starts.
+    """
     asked = SAME | different
     assert server.start(["--help"], [0, 1, 2], module=None, cwd=tmp_path, env=asked) == tuple(different)
     done = fork_server.run("--help", cwd=tmp_path, env=asked)
@@ -111,9 +123,9 @@ def test_variables_read_at_import_must_be_equal(server, tmp_path, different):
 
 @pytest.mark.whole_only
 def test_the_third_command_of_another_environment_is_forked_too(tmp_path):
-    """The third command with another environment is forked too, even with a minimal environment.
+    """The third command in another environment is forked as well, because a server is started for it.
 
-    The minimal environment contains only the path, a home and the project's path.
+    The environment of this test is minimal. It contains only the path, a home and the project's path.
     """
     bare = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "COLUMNS": "90"}
     truth = started("gate", "--help", cwd=tmp_path, env=bare)
@@ -127,7 +139,7 @@ def test_the_third_command_of_another_environment_is_forked_too(tmp_path):
 
 @pytest.mark.whole_only
 def test_a_module_is_run_as_python_runs_it(tmp_path):
-    """A module has the same name, arguments, folder and exit code as when Python runs it."""
+    """A module that the fork server runs has the name, arguments, folder and exit code that it has in Python."""
     code = "import os, sys; print(__name__, sys.argv[1:], sys.path[0], os.getcwd(), input()); sys.exit(7)"
     (tmp_path / "says.py").write_text(code, encoding="utf-8")
     truth = subprocess.run(
@@ -139,9 +151,9 @@ def test_a_module_is_run_as_python_runs_it(tmp_path):
 
 
 def test_one_that_runs_on_is_seen_and_ended_like_any_process(tmp_path):
-    """A command that continues can be polled, waited for and ended by a signal, whose number is its exit code.
+    """A command that keeps running can be polled, waited for and ended by a signal.
 
-    Its output goes to the given files.
+    Its exit code is the signal's number. Its output goes to the given files.
     """
     (tmp_path / "stays.py").write_text("print('up', flush=True)\nimport time\ntime.sleep(600)", encoding="utf-8")
     with fork_server.start(module="stays", cwd=tmp_path, env=SAME, stdout=subprocess.PIPE) as process:
@@ -155,7 +167,7 @@ def test_one_that_runs_on_is_seen_and_ended_like_any_process(tmp_path):
 
 
 def test_at_a_terminal_a_command_prompts_at_once(tmp_path):
-    """Output to a terminal appears at the end of each line."""
+    """If a forked command writes to a terminal, its output appears at the end of each line."""
     (tmp_path / "asks.py").write_text("import sys\nprint('name?')\nsys.exit(len(input()))", encoding="utf-8")
     ours, theirs = pty.openpty()
     with fork_server.start(module="asks", cwd=tmp_path, env=SAME, stdin=theirs, stdout=theirs) as process:
@@ -171,7 +183,10 @@ def test_at_a_terminal_a_command_prompts_at_once(tmp_path):
 
 @pytest.mark.whole_only
 def test_prefect_s_settings_are_those_of_its_first_import_by_the_command(tmp_path):
-    """Prefect is not imported in advance, so that it reads the settings that the command set before its import."""
+    """The fork server does not import Prefect in advance.
+
+    Therefore, Prefect reads the settings that a command sets before it imports Prefect.
+    """
     folders = {"PREFECT_HOME": str(tmp_path / "early"), "LATE_HOME": str(tmp_path / "late")}
     said = subprocess.run(
         [sys.executable, "-c", READS_LATE], cwd=ROOT, env=SAME | folders, capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""The facts, rows, schema and templates in docs/gold.md are accepted and make the described cases."""
+"""Test that the facts, rows, schema and templates in docs/gold.md are accepted and make the described cases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def written(folder: Path, kind: str, name: str) -> Path:
 
 
 def test_facts_and_templates_of_the_page_make_cases(tmp_path):
-    """A sheet and the page's own templates make one negative answer in two languages."""
+    """The example sheet and the templates on the page make one negative answer in two languages."""
     schema = load_fact_schema("health_insurance")
     sheets = read_fact_sheets(written(tmp_path, "facts", "tara.json"), schema)
     book = load_templates(schema, str(written(tmp_path, "templates", "templates.toml").parent))
@@ -30,13 +30,16 @@ def test_facts_and_templates_of_the_page_make_cases(tmp_path):
 
 
 def test_rows_of_the_page_are_read_like_sheets(tmp_path):
-    """The rows of the page are read like sheets; the second row means that the document is silent."""
+    """The example rows on the page are read like sheets.
+
+    The second row means that the document says nothing about it.
+    """
     (sheet,) = read_fact_sheets(written(tmp_path, "rows", "rows.jsonl"), load_fact_schema("health_insurance"))
     assert [fact.silent for fact in sheet.facts] == [False, True]
 
 
 def test_the_schema_of_the_page_loads(tmp_path):
-    """The schema of the page loads, for any domain by configuration."""
+    """The example schema on the page can be loaded. A domain that is only configured can use it."""
     assert set(load_fact_schema(str(written(tmp_path, "schema", "schema.toml").parent)).fields) == {
         "battery_hours",
         "waterproof",
@@ -45,7 +48,7 @@ def test_the_schema_of_the_page_loads(tmp_path):
 
 
 def test_the_page_names_every_operator():
-    """The page lists exactly the existing operators."""
+    """The page lists exactly the mutation operators that exist."""
     table = PAGE[PAGE.index("| mutation |") : PAGE.index("A mutant's severity")]
     named = {
         name
@@ -56,7 +59,7 @@ def test_the_page_names_every_operator():
 
 
 def test_the_page_counts_the_shipped_templates_and_fields():
-    """The numbers of shipped templates and fields on the page are current."""
+    """The page states the current numbers of shipped templates and fields."""
     schema = load_fact_schema("health_insurance")
     book = load_templates(schema, "health_insurance")
     assert f"has {len(schema.fields)} fields" in PAGE

@@ -1,4 +1,7 @@
-"""An id that leads outside its folder is rejected with a clear error, wherever a person or a file gives one."""
+"""Test that an id that leads outside its folder is rejected with a clear error.
+
+The id can come from a person or from a file.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No file that may contain a secret is committed or copied into an image by mistake."""
+"""Test that no file that may contain a secret is committed or copied into a container image by mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of docs/langsmith.md work in order against local servers."""
+"""Test that the commands in docs/langsmith.md work in their order, against local servers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEY = "lsv2_pt_hush"
 
 
 def block(kind: str, section: str) -> str:
-    """Return the first block of this kind after a heading."""
+    """Return the first block of the kind ``kind`` after the heading ``section`` on the page."""
     found = re.search(rf"^```{kind}\n(.*?)^```", PAGE[PAGE.index(section) :], re.MULTILINE | re.DOTALL)
     assert found
     return found[1]
@@ -54,11 +54,17 @@ ANSWERS = {
     "Can I return a lamp?": "Yes, within 30 days.",
 }
 ACCEPTED = "g\n\n\n\ny\n"
-"""The input that accepts the proposed answer, question and type, and adds the case without a known bad reply."""
+"""What a person types to accept the proposed answer, question and type, and to add the case.
+
+A known bad reply is not entered.
+"""
 
 
 class LampShop(ThreadedServer):
-    """A chat API that has the answers, and describes itself for any other question."""
+    """A chat API of a shop for lamps.
+
+    It knows the answers to the suite, and introduces itself for any other question.
+    """
 
     def application(self) -> web.Application:
         made = web.Application()
@@ -75,7 +81,7 @@ class LampShop(ThreadedServer):
 
 
 def ten_commands() -> list[str]:
-    """Return the commands of the section without their comments."""
+    """Return the commands in the section of the page, without their comments."""
     section = PAGE[PAGE.index("## From a project") : PAGE.index("## Datasets")]
     return [line.partition(" # ")[0].strip() for line in re.findall(r"^\$ lookout (.*)$", section, re.MULTILINE)]
 
@@ -109,7 +115,7 @@ def test_ten_commands_lead_from_a_project_to_a_gate(tmp_path: Path, prefect_envi
 
 
 def owners_settings(folder: Path, langsmith: str) -> None:
-    """Write the settings that the page describes to lookout.toml, and an empty suite."""
+    """Write lookout.toml with the settings that the page describes, and an empty suite, into ``folder``."""
     (folder / "suite.jsonl").write_text("", encoding="utf-8")
     file = folder / "lookout.toml"
     given = block("toml", "## From a project")

@@ -1,4 +1,7 @@
-"""The commands of docs/operations.md about backups, moving, upgrading, keys, deletion and removal work as written."""
+"""Test that the commands in docs/operations.md work as written.
+
+They are about backups, moving, upgrading, keys, deletion and removal.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ INCIDENTS = "select title, state, occurrences from incidents order by all"
 
 
 def read_blocks(heading: str) -> Iterator[str]:
-    """Return the commands of a section by block."""
+    """Return the commands in the section with this heading, one list for each block."""
     section = PAGE.split(f"# {heading}\n")[1]
     section = re.split(r"^##", section, maxsplit=1, flags=re.MULTILINE)[0]
     return iter([block.replace("$ ", "") for block in CONSOLE.findall(section)])
@@ -44,7 +47,10 @@ def read_blocks(heading: str) -> Iterator[str]:
 
 @pytest.fixture
 def machine(tmp_path) -> Path:
-    """Return a folder with an installation that graded a night of two users and has an open incident."""
+    """Return a folder with an installation.
+
+    It graded a night of traffic from two users and has an open incident.
+    """
     folder = tmp_path / "machine"
     folder.mkdir()
     claim_or_separate_data_folder(folder / ".lookout", None, new_id="original", at=NOON)
@@ -68,7 +74,7 @@ def machine(tmp_path) -> Path:
 
 
 def type_lines(block: str, folder: Path, **variables: str) -> str:
-    """Run the lines of a block in a shell without changes, and return their output.
+    """Run the lines of a block in a shell exactly as they are written, and return their output.
 
     Raises `AssertionError` if a line fails.
     """
@@ -115,7 +121,7 @@ def test_the_old_machine_s_data_arrives_at_the_new_one(machine, tmp_path):
 
 @pytest.mark.whole_only
 def test_an_upgrade_can_be_taken_back(machine):
-    """An upgrade can be undone: the newer schema is rejected until the backup is restored."""
+    """An upgrade can be undone: the older version rejects the newer schema until the backup is restored."""
     before, upgraded, back = read_blocks("Upgrading, with a way back")
     type_lines(before, machine)
     type_lines(upgraded, machine)
@@ -177,7 +183,7 @@ def test_one_user_s_data_is_gone_from_every_file(machine):
 
 
 def read_all_texts(folder: Path) -> str:
-    """Return the content of all files, including compressed archives but not backups."""
+    """Return the content of all files in a folder. Compressed archives are included, backups are not."""
     text = ""
     for path in sorted(folder.rglob("*")):
         if path.suffix == ".parquet":

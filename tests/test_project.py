@@ -1,4 +1,4 @@
-"""The project's files agree: workflow, hooks, issue forms, versions, and the limits that the changelog lists."""
+"""Test that the project's files agree: workflow, hooks, issue forms, versions, and the limits in the changelog."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ def test_the_workflow_runs_what_a_person_runs_and_may_only_read():
 
 
 def test_the_workflow_runs_on_the_oldest_python_and_a_newer_one():
-    """The workflow runs on the oldest Python that pip accepts and on a newer one, and no other version is claimed."""
+    """The CI workflow runs on the oldest Python that pip accepts and on a newer one.
+
+    No other version is claimed.
+    """
     tried = [tuple(int(part) for part in python.split(".")) for python in JOB["strategy"]["matrix"]["python"]]
     assert PROJECT["requires-python"] == ">={}.{}".format(*min(tried))
     assert len(tried) == 2
@@ -62,7 +65,7 @@ def test_the_workflow_runs_on_the_oldest_python_and_a_newer_one():
 
 
 def test_the_hooks_are_those_of_make_and_fetch_nothing():
-    """The only commit hook is `make check`, with the tools of `.venv` and no repository of hooks."""
+    """The only commit hook is `make check`. It uses the tools of `.venv` and fetches no hooks from a repository."""
     text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     (repository,) = yaml.safe_load(text)["repos"]
     assert repository["repo"] == "local"
@@ -85,7 +88,7 @@ def test_every_target_of_make_that_is_named_exists(page):
 
 @pytest.mark.parametrize("name", FORMS)
 def test_an_issue_form_is_one_that_github_shows(name):
-    """Each field of an issue form has a valid kind, a unique id and a label, and each command in it exists."""
+    """Each field of an issue form has a valid kind, a unique id and a label. Each command in the form exists."""
     form = FORMS[name]
     assert {"name", "description", "body"} <= set(form)
     fields = [one for one in form["body"] if one["type"] != "markdown"]
@@ -111,7 +114,7 @@ def test_the_line_of_a_wrong_grade_is_what_lookout_grade_reads(tmp_path):
 
 
 def test_the_version_is_the_same_wherever_it_stands():
-    """The version is the same in the changelog, the wheel in the documents, and the bill of materials."""
+    """The version is the same in the changelog, the wheel's name in the documents, and the bill of materials."""
     version = PROJECT["version"]
     assert re.findall(r"^## \[([^]]+)\]", CHANGELOG, re.MULTILINE)[:2] == ["Unreleased", version]
     for page in ("install", "releasing"):

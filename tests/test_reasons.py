@@ -1,4 +1,7 @@
-"""Every exception to a rule has a reason in a comment; planted lines prove that the check finds exceptions."""
+"""Test that every exception to a code rule has a reason in a comment.
+
+Planted lines prove that the check finds exceptions.
+"""
 
 from __future__ import annotations
 

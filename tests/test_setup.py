@@ -1,4 +1,7 @@
-"""A fresh machine gets hashed locks without host names, and versions that work together."""
+"""Test the lock files with which a fresh machine is set up: they have hashes and no host names.
+
+The locked versions work together.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,9 @@ def test_every_locked_package_has_hashes_and_no_host_is_named(lock):
 
 
 def test_the_locks_agree_with_each_other_and_with_the_pins():
-    """The locks agree with each other and with the pinned versions.
+    """The lock files agree with each other and with the pinned versions.
 
-    The frameworks of the zoo conflict with the locks, so each framework has its own environment.
+    The frameworks of the zoo (the test applications) conflict with the lock files, so each has its own environment.
     """
     locks = [lock for lock in LOCKS if not lock.name.startswith("zoo-")]
     versions = [dict(re.findall(r"^([a-z0-9-]+)==(\S+)", lock.read_text("utf-8"), re.MULTILINE)) for lock in locks]
@@ -51,7 +54,10 @@ def test_the_demo_and_test_applications_are_no_run_time_dependency():
 @pytest.mark.whole_only
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_prefects_server_builds_with_the_fastapi_that_is_pinned():
-    """Prefect's server starts with the pinned FastAPI; remove the pin when the server starts with a newer one."""
+    """Prefect's server starts with the pinned version of FastAPI.
+
+    Remove the pin when the server starts with a newer version.
+    """
     from prefect.server.api.server import create_app
 
     assert create_app(ignore_cache=True).routes
@@ -70,9 +76,9 @@ START = ROOT / "deployments" / "start.py"
 )
 @pytest.mark.parametrize("version", ["2.7.18", "3.6.9", "3.10.14"])
 def test_an_old_python_is_refused_in_plain_words(version, program, to_do, snapshot):
-    """An old Python gives exit code 2 with the required and the installed version and the command to type.
+    """With a Python that is too old, the program ends with exit code 2.
 
-    No traceback is printed.
+    It prints the required version, the installed version and the command to type, but no traceback.
     """
     numbers = tuple(int(part) for part in version.split("."))
     given = f"import sys; sys.version_info = {numbers!r}; {program.format(start=str(START))}"
@@ -115,9 +121,9 @@ def test_the_check_of_python_runs_on_any_python():
 
 
 def test_the_demos_library_is_the_same_as_an_extra_and_in_the_lock():
-    """The library of the demo is the same in the extra and in the lock.
+    """The package that the demo needs is the same in the extra and in the lock file.
 
-    Therefore, `lookout demo` of an installed wheel is the demo of the checkout.
+    Therefore, `lookout demo` from an installed wheel behaves like the demo of a checkout.
     """
     (extra,) = PROJECT["project"]["optional-dependencies"]["demo"]
     assert extra in PROJECT["dependency-groups"]["demo"]

@@ -1,4 +1,4 @@
-"""The figures of `make shape` are correct, and names never become less plain.
+"""Test that the figures of `make shape` are correct, and that the number of unclear names never grows.
 
 Planted files prove that the counts work.
 """
@@ -42,7 +42,7 @@ Lower the limits when you replace some.
 
 
 def planted(root: Path, **modules: str) -> Path:
-    """Return a checkout with these modules of `flows`, untracked by git."""
+    """Return a checkout with the given modules in `flows`, which git does not track."""
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     (root / "flows").mkdir()
     for name, source in modules.items():

@@ -1,4 +1,4 @@
-"""State changes only through named methods that the type checker sees.
+"""Test that state changes only through named methods that the type checker sees.
 
 Planted updates prove that the check finds them.
 """
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("monitors", "warehouse", "flows", "deployments")
 
 STATE_MODULES = ("runs", "nightly", "estimates", "comparisons", "explanations", "snapshots")
-"""Modules of `monitors.records` with the state of runs and nightly runs and its parts."""
+"""Modules of `monitors.records` that contain the state of runs and nightly runs, and the parts of that state."""
 
 STATE_RECORDS = {
     *("Assessment", "RunFacts", "RunStart", "Repeatability", "RepeatabilityRun"),
@@ -25,12 +25,12 @@ STATE_RECORDS = {
     *("IntakeCheckpoint", "NightlyState", "NightlyJudging", "GradedTurn", "SampledConversation", "StratumCount"),
     *("GoldDraft", "CaseDraft", "DraftOutcome", "DraftCandidate"),
 }
-"""Further state records: of a run, a nightly run or a draft in progress, and the rows on pages about them."""
+"""Further records with state: a run, a nightly run or a draft in progress, and the rows on pages about them."""
 
 MAX_UNKNOWN = 23
-"""The maximum number of updates whose type no annotation states.
+"""The maximum number of updates for which no annotation states the type of the record.
 
-Lower this number only: a higher one could hide an update of state.
+Only lower this number. With a higher number, an update of state could stay unnoticed.
 """
 
 
@@ -78,7 +78,10 @@ def test_every_state_record_exists():
 
 
 def test_a_named_method_updates_fields_that_its_record_has():
-    """The keys in the dictionary of a named method are fields of its record; the type checker does not check them."""
+    """If a named method updates a record with a dictionary, the keys are fields of the record.
+
+    The type checker does not check these keys.
+    """
     wrong: list[str] = []
     for tree in product_trees():
         for node in ast.walk(tree):

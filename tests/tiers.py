@@ -2,9 +2,9 @@
 
 `make test` is the quick tier: pure tests, DuckDB, local servers, and at least one complete path for each
 capability. The tests that do not fit into its ten minutes are listed here (`WHOLE_ONLY`) or have the marker
-``whole_only``. Of long tables whose rows each need a browser or a server (the marker ``a_slice``, `SLICES`), it
-runs some rows, which change with the seed. `make test-all` runs every test and every row, and so does a run of
-pytest without a tier.
+``whole_only``. Some tests have a long table whose rows each need a browser or a server (the marker ``a_slice``,
+`SLICES`). The quick tier runs only some of these rows, and the seed selects them. `make test-all` runs every test
+and every row, and so does a run of pytest without a tier.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from typing import Final, TypeVar
 Test = TypeVar("Test")
 
 EXAMPLES: Final[Mapping[str, int]] = {"quick": 10, "whole": 30, "night": 200}
-"""How many examples hypothesis runs for a property, by profile; `make soak` uses the last profile."""
+"""How many examples hypothesis generates for a property, by profile. `make soak` uses the last profile."""
 _UNSCALED_EXAMPLES: Final = 100
-"""The number of examples of a profile for which 400 examples of a test stay 400."""
+"""The number of examples in the profile in which `scale_examples` does not change a count: 400 stay 400."""
 
 QUARANTINE: Final = Path(__file__).parent / "quarantine.toml"
 
 WHOLE_ONLY: Final[frozenset[str]] = frozenset({})
-"""Files that only `make test-all` runs: complete paths that another test of the quick tier covers in fewer steps.
-"""
+"""Files that only `make test-all` runs. Other tests of the quick tier cover their paths in fewer steps."""
 
 SLICES: Final[Mapping[str, int]] = {
     "deployments/cli/explain/test_bisect_command.py": 5,
@@ -71,31 +70,37 @@ SLICES: Final[Mapping[str, int]] = {
     "monitors/probes/test_unusable_pages.py": 4,
     "warehouse/database/test_faults.py": 8,
 }
-"""How many tests of a file the quick tier runs: complete paths that take ten seconds to a minute each."""
+"""How many tests of a file the quick tier runs. Each is a complete path that takes ten seconds to a minute."""
 
 
 def scale_examples(count: int) -> int:
-    """Return ``count`` scaled to the current hypothesis profile: 400 examples become 40 in the quick tier."""
+    """Return ``count`` scaled to the current hypothesis profile: in the quick tier, 400 examples become 40."""
     from hypothesis import settings
 
     return max(min(count, EXAMPLES["quick"]), count * settings().max_examples // _UNSCALED_EXAMPLES)
 
 
 def is_in_shard(name: str, shard: str) -> bool:
-    """Return whether a test file belongs to a shard such as ``2/3``; each file belongs to exactly one of the three."""
+    """Return whether a test file belongs to the shard, such as ``2/3``.
+
+    Each file belongs to exactly one of the three.
+    """
     number, _, count = shard.partition("/")
     return zlib.crc32(name.encode()) % int(count) == int(number) - 1
 
 
 def read_quarantine(path: Path = QUARANTINE) -> dict[str, str]:
-    """Return the reason of each quarantined test by node id; the failure of such a test does not fail a run."""
+    """Return the quarantined tests: the reason by node id. If such a test fails, the run does not fail."""
     return tomllib.loads(path.read_text(encoding="utf-8"))["tests"]
 
 
 def rows_beyond_slice(
     tests: Sequence[Test], seed: int, *, family: Callable[[Test], Hashable], limit: Callable[[Test], int | None]
 ) -> list[Test]:
-    """Return the rows that the quick tier skips with this seed: all but ``limit`` rows of each family."""
+    """Return the rows that the quick tier skips with this seed.
+
+    In each family of rows, it runs ``limit`` of them. If the limit is ``None``, it runs all.
+    """
     families: dict[Hashable, list[Test]] = {}
     for test in tests:
         if limit(test) is not None:

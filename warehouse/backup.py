@@ -148,7 +148,10 @@ def _iterate_backup_files(store: Store, scratch: Path, made_at: datetime, wait_s
 
 
 def _read_files_outside_journal(folder: Path) -> Iterator[_StoredFile]:
-    """Yield the files outside the journal. A file that is removed during the backup is skipped."""
+    """Yield the files of ``folder`` that are backed up, except the files of the journal.
+
+    A file that is removed during the backup is skipped.
+    """
     for parent, folders, files in os.walk(folder, onerror=_raise_unless_missing):
         folders[:] = sorted(name for name in folders if not (Path(parent) == folder and name == JOURNAL_FOLDER))
         for path in (Path(parent) / name for name in sorted(files)):
@@ -200,7 +203,7 @@ def _list_loaded_segment_ids(store: Store, wait_s: float) -> frozenset[str]:
 
 
 def _iterate_journal_files(store: Store) -> Iterator[tuple[str, bytes, frozenset[str]]]:
-    """Yield the name and content of each file of the journal, with the ids of its intact segments."""
+    """Yield each file of the journal: its name, its content, and the ids of its intact segments."""
     segments = store.journal.segments
     newest = max(
         (parse_segment_id(name) for name in segments.list_segments() if not _is_in_suite_folder(name)), default=""
@@ -308,7 +311,7 @@ def read_verified_manifest(file: Path, *, version: str) -> BackupManifest:
 
 
 def _hash_archive_members(file: Path) -> tuple[Mapping[str, str], bytes | None]:
-    """Return a mapping from file names to hashes for the files in the backup, and the text of the manifest.
+    """Return the hash of each file in the backup, keyed by file name, and the text of the manifest.
 
     The manifest is the last file in the backup. If the manifest is missing, its text is ``None``.
     """

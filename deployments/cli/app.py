@@ -291,7 +291,7 @@ GROUPS: Final = {
 
 
 NESTED_GROUPS: Final = {"token": "site token"}
-"""The full names of groups inside other groups. The keys are the groups' short names."""
+"""Full names of the groups that are inside other groups, keyed by the groups' short names."""
 GROUP_OF_SITE: Final = "Serve the web site with the current state, runs, incidents and decisions."
 GROUP_OF_BROWSER: Final = "Show which browser Lookout uses and whether it works, or install one."
 GROUP_OF_TOKENS: Final = "Manage the tokens that give people access to the site from other machines."

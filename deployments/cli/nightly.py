@@ -82,7 +82,10 @@ GONE_AT_THE_END = (
 def _grade_nights(
     planned: Sequence[NightlyContext], config: Path, target: str | None, due_at: datetime | None
 ) -> Sequence[NightlyReport]:
-    """Grade the nights and return their reports, even if the Prefect server stopped answering after the grading."""
+    """Grade the planned nights and return their reports.
+
+    The reports are returned even if the Prefect server stopped answering after the grading.
+    """
     try:
         return asyncio.run(_run_nightly_flow(config, target, due_at))
     except Exception as error:  # Prefect raises errors of several types; only a lost server is handled

@@ -201,7 +201,7 @@ class TerminalProgress:
             self._bar.update(self._task, advance=1, wrong=wrong)
 
     def on_stage(self, name: str) -> None:
-        """Print the unanswered questions of the previous stage, then the name of the current stage."""
+        """Print the causes of missing answers in the previous stage, then show the name of the current stage."""
         self._print_no_answer_causes()
         if self._task is not None:
             self._bar.update(self._task, description=name.capitalize())

@@ -337,7 +337,10 @@ class Bot:
         return bool(ranked) and ranked[0][1] >= MIN_SCORE
 
     def _add_earlier_policy_and_concepts(self, question: ParsedQuestion, earlier: Sequence[str]) -> ParsedQuestion:
-        """Add the policy from earlier messages. For a short follow-up, add their concepts too."""
+        """Add to ``question`` the policy of an earlier message, if the question names none.
+
+        If the question is a short follow-up, also add the concepts of earlier messages.
+        """
         for text in reversed(earlier):
             before = self._reader.read(text)
             short = len(question.normal.split()) <= _MAX_FOLLOW_UP_WORDS and not question.unknown

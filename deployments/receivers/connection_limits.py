@@ -98,7 +98,7 @@ class PendingConnections:
 
     @property
     def oldest_waiting_since_s(self) -> float:
-        """Return the time since which the first connection waits, on the event loop's clock.
+        """Return the time at which the longest-waiting connection began to wait, on the event loop's clock.
 
         The time is infinite if no connection waits.
         """
@@ -154,7 +154,7 @@ class BoundedProtocol(H11Protocol):
         return self.client[0] if self.client else ""
 
     def find_client(self, scope: HTTPScope) -> str | None:
-        """Return the client to which this body counts, if the number of unfinished bodies per client is limited.
+        """Return the client whose limit of unfinished bodies applies to this request.
 
         ``None`` means no limit. A receiver has no such limit, because a proxy or GitHub may send a thousand
         deliveries at once. The site has this limit.

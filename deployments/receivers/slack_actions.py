@@ -193,7 +193,7 @@ class ActionWorker(Worker):
     def save(self, received: SlackAction) -> None:
         """Store an action so that it survives a crash.
 
-        The method may run in a thread. Then call `apply_in_background`.
+        The method may run in a thread. After it returns, call `apply_in_background` to apply the action.
         """
         store_operator_action(self._actions, received.action)
 
@@ -242,7 +242,10 @@ class ActionWorker(Worker):
                 self._waiting.pop(action_id, None)
 
     async def _show_outcome(self, outcome: ActionOutcome, response_url: str | None) -> None:
-        """Show the outcome in the message. If the action changed nothing, show the outcome only to the person."""
+        """Show the outcome in the Slack message.
+
+        If the action changed nothing, show the outcome only to the person who pressed the button.
+        """
         try:
             if outcome.effect is not ActionEffect.DONE:
                 if response_url:

@@ -58,7 +58,7 @@ class Worker(ABC):
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Process waiting work whenever there is some, until the task is cancelled."""
         pause_s = self._first_pause_s
         while True:
             with suppress(TimeoutError):  # the interval is over

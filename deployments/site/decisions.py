@@ -1,8 +1,8 @@
 """Functions that apply a person's decision on a page, as Slack buttons and `lookout alerts` do.
 
-The site stores a decision first and then applies it. If the warehouse is busy, another process applies the decision
-later. At the end, the site renews the copy of the warehouse that its pages read, so that the next page shows the
-decision.
+The site stores a decision first and then applies it. If the warehouse is busy, another process applies the
+decision later. Finally, the site renews the copy of the warehouse that its pages read, so that the next
+page shows the decision.
 """
 
 from __future__ import annotations

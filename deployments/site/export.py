@@ -184,7 +184,7 @@ def _refuse_to_replace_foreign_files(folder: Path, previous: Sequence[str], writ
 
 
 def _render_page_files(site: Site, renderer: Renderer, links: FolderLinks, goal: StaticAddress) -> dict[str, str]:
-    """Render a page and its JSON. If the page no longer exists, render a page with this message."""
+    """Render a page and its JSON. If the page no longer exists, render a page that says so."""
     match = find_page_route(goal.address)
     request = build_export_request(site, goal, match[1] if match else {}, links)
     try:

@@ -16,7 +16,7 @@ _Record = TypeVar("_Record", bound=Record)
 
 
 def mask_fields(record: _Record, mask: MaskText, *names: str) -> _Record:
-    """Return the record with these fields masked. A field is a text or a tuple of texts."""
+    """Return ``record`` with the given fields masked by ``mask``. Each field is a text or a tuple of texts."""
     return record.model_copy(update={name: _mask_value(getattr(record, name), mask) for name in names})
 
 

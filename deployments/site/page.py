@@ -136,7 +136,10 @@ class Paging(Record):
         return Paging(number=self.number, rows=self.rows, total=total)
 
     def with_one_row_per_page(self, total: int) -> Paging:
-        """Return a part with one row of ``total``, such as the next draft. After the end, return the last row."""
+        """Return the part of a table that shows one row at a time, such as the next draft.
+
+        ``total`` is the number of all rows. If the requested row is after the last row, the last row is shown.
+        """
         return Paging(number=min(self.number, max(1, total)), rows=1, total=total)
 
 

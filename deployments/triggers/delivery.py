@@ -149,7 +149,7 @@ class NotForUs(NamedTuple):
 
 
 class Deploys(NamedTuple):
-    """The deploys that a delivery reports: one for each target with this repository in a trigger."""
+    """The deploys that a delivery reports: one for each target that has a trigger for this repository."""
 
     deploys: tuple[ReportedDeploy, ...]
 

@@ -94,10 +94,10 @@ _MATCHERS: Sequence[tuple[IgnoreReason, Matcher]] = (
     (IgnoreReason.ENVIRONMENT, _is_environment_accepted),
     (IgnoreReason.WORKFLOW, lambda row, report: row.workflow in (None, report.workflow)),
 )
-"""The conditions of a trigger, in this order.
+"""The conditions of a trigger, in the order in which they are checked.
 
-If no trigger meets a condition, this condition is the reason why the delivery starts no run. Hosts ignore case
-in names.
+If no trigger meets a condition, this condition is the reason why the delivery starts no run. Hosts ignore
+case in names.
 """
 
 

@@ -41,7 +41,7 @@ def set_orphan_adoption(*, enabled: bool = True) -> None:
 
 
 def find_descendants(ancestor: int) -> frozenset[int]:
-    """Return the ids of all living descendants, without zombies.
+    """Return the process ids of all living descendants of the process ``ancestor``, without zombies.
 
     The result is empty on systems without ``/proc``.
     """
@@ -58,9 +58,9 @@ def find_descendants(ancestor: int) -> frozenset[int]:
 
 
 def terminate_descendants(ancestor: int, *, spare: Collection[int] = (), grace_s: float) -> None:
-    """End all descendants except the processes in ``spare`` and their descendants.
+    """End all descendants of the process ``ancestor``, except the processes in ``spare`` and their descendants.
 
-    Send SIGTERM and, after ``grace_s``, SIGKILL.
+    Send SIGTERM and, after ``grace_s`` seconds, SIGKILL.
     """
     end = time.monotonic() + grace_s
     signal_number, signalled, all_pids = signal.SIGTERM, frozenset[int](), frozenset[int]()

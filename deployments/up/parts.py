@@ -131,7 +131,11 @@ def _list_installation_checks(
 
 
 def _format_another_port(config: Config, port: int) -> str:
-    """Format how to change the site's port: by its own setting, or by the receiver's port, two lower."""
+    """Format how to give the site another port.
+
+    If ``[site]`` sets the site's port, the result names this setting. Otherwise, the site's port is the
+    receiver's port plus 2, and the result names another receiver port.
+    """
     if config.site.port:
         return "port under [site]"
     other = suggest_other_receiver_port(port)
@@ -161,7 +165,10 @@ def _run_check_and_return_error(check: Callable[[], object]) -> str | None:
 
 
 def build_environment(config: Config, environment: Mapping[str, str], *, host: str, port: int) -> dict[str, str]:
-    """Build the environment of the processes. It lacks the address of the local server, because this may change."""
+    """Build the environment variables of the processes.
+
+    They do not contain the address of the local Prefect server, because this address may change.
+    """
     own = build_client_settings("", get_prefect_home(config))
     del own[API_VARIABLE]
     receiver = {RECEIVER_VARIABLE: f"http://{_to_reachable_host(host)}:{port}"}

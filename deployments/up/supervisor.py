@@ -123,7 +123,8 @@ class Supervisor:
     async def _run_once(self, part: SupervisedProcess, deaths: int) -> tuple[bool, int]:
         """Run a part until it ends or `stop` is called. Return whether it was stable, and its exit code.
 
-        If the part is stable after several ends in a row, send the message that it has recovered.
+        A part is stable if it has run for ``stable_after_s`` seconds. If it becomes stable after it ended several
+        times in a row, send the message that it has recovered.
         """
         try:
             process, log = await self._start_part_under_guard(part)
@@ -145,7 +146,7 @@ class Supervisor:
         return stood, code
 
     async def _wait_for_stability(self, *ends: asyncio.Task[Any]) -> bool:
-        """Wait up to ``stable_after_s`` seconds. Return true if none of the tasks has ended in this time."""
+        """Wait up to ``stable_after_s`` seconds. Return true if no task in ``ends`` has ended in this time."""
         done, _ = await asyncio.wait(ends, timeout=self._policy.stable_after_s, return_when=asyncio.FIRST_COMPLETED)
         return not done
 

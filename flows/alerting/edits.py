@@ -73,13 +73,13 @@ async def add_summary_to_sent_alerts(
     flaky: Mapping[str, str] | None = None,
     format_recheck: Callable[[Alert], str] | None = None,
 ) -> tuple[str, ...]:
-    """Add the summary of a finished run to the messages that the run sent. Return the error of each failed edit.
+    """Add the summary of a finished run to the messages that the run sent. Return the errors of failed edits.
 
     The summary contains the scores, the links, what the failed cases have in common, and what changed since the
-    last accepted run. ``format_recheck`` formats the result of rechecking an alert's cases, and its text is added
-    to every message. Without ``format_recheck``, messages that are complete or acknowledged do not change.
-
-    ``flaky`` maps the id of each flaky case to a text that says how often the case was right.
+    last accepted run. ``flaky`` maps the id of each flaky case to a text that says how often the case was answered
+    correctly. ``format_recheck`` returns a text about the result of rechecking an alert's cases. This text is added
+    to the message. A message that already has its scores, or that a person has acknowledged, changes only if it
+    gets such a text.
     """
     failures: list[str] = []
     acknowledged = await asyncio.to_thread(_read_acknowledged_fingerprints, notifier)
@@ -141,9 +141,10 @@ class MessageLocation(NamedTuple):
 async def edit_messages_after_actions(
     actions: OperatorActions, sender: AlertSender, outcomes_done: Iterable[ActionOutcome]
 ) -> tuple[str, ...]:
-    """Edit every message that an operator action affects. Return the error of each failed edit.
+    """Edit every message that the outcomes of operator actions affect. Return the error of each failed edit.
 
-    A later edit makes up for a failed edit, because each edit shows the current state.
+    ``outcomes_done`` contains these outcomes. If an edit fails, the next edit of the same message corrects it,
+    because each edit shows the current state.
     """
     failures: list[str] = []
     for place in await asyncio.to_thread(_find_messages_to_edit, actions, tuple(outcomes_done)):
@@ -160,7 +161,10 @@ async def edit_messages_after_actions(
 def _find_messages_to_edit(
     actions: OperatorActions, outcomes_done: Iterable[ActionOutcome]
 ) -> tuple[MessageLocation, ...]:
-    """Find the messages whose buttons were pressed, and the first message about each changed incident."""
+    """Find the messages that must be edited because of the ``outcomes_done`` of operator actions.
+
+    These are the messages whose buttons a person pressed, and the first message about each incident that changed.
+    """
     places: dict[tuple[str, str], MessageLocation] = {}
     for outcome in outcomes_done:
         action = find_action(actions.store, outcome.action_id)
@@ -180,9 +184,9 @@ def find_action_outcome(actions: OperatorActions, action_id: str) -> ActionOutco
 def list_recent_action_outcomes(
     actions: OperatorActions, window: timedelta = RECENT_WINDOW
 ) -> tuple[ActionOutcome, ...]:
-    """List the outcomes of recent operator actions, oldest first.
+    """List the outcomes of the operator actions in the last ``window``, oldest first.
 
-    Slack messages may not show these outcomes yet, if the process that edits the messages was killed.
+    If the process that edits the messages was killed, the Slack messages may not show these outcomes yet.
     """
     return list_action_outcomes(actions.store, since=actions.now() - window)
 

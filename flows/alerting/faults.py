@@ -36,8 +36,8 @@ def build_fault_from_error(error: BaseException) -> Fault:
 async def notify_fault(notifier: Notifier, fault: Fault, *, commit: str | None = None) -> None:
     """Send an alert about an internal fault of Lookout, even when the store cannot be written.
 
-    Without the store, Lookout does not know whether the fault was reported before. Therefore each run reports the
-    fault.
+    ``commit`` is the application's commit that the alert shows. Without the store, Lookout does not know whether
+    the fault was reported before. Therefore each run reports the fault again.
     """
     context = ObservationContext(
         target=notifier.target,
@@ -66,7 +66,7 @@ async def resolve_faults(notifier: Notifier, endings: Mapping[str, str | None], 
     """Resolve the open faults whose names are in ``endings``.
 
     ``endings`` maps the name of a fault to the text of the alert about its end. If the text is ``None``, no alert
-    is sent. Raises `WarehouseError`.
+    is sent. ``began_at`` is the start of the check that found that the faults have ended. Raises `WarehouseError`.
     """
     texts_by_fingerprint = {
         compute_fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, name): text
@@ -81,7 +81,8 @@ async def resolve_other_faults(
     """Resolve all open faults of the notifier's owner, except the faults named in ``except_names``.
 
     Faults from unexpected exceptions are also resolved, although no caller knows their names. ``ending`` is the
-    text of the alerts about the end of the faults. Raises `WarehouseError`.
+    text of the alerts about the end of the faults. ``began_at`` is the start of the check that found that they have
+    ended. Raises `WarehouseError`.
     """
     except_fingerprints = {
         compute_fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, name) for name in except_names

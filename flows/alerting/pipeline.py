@@ -47,7 +47,7 @@ MAX_REFUSED_AGE: Final = timedelta(days=30)
 RETRY_AFTER: Final = timedelta(seconds=60)
 
 WAREHOUSE: Final = "warehouse"
-"""Replaces the target's name in alerts about the warehouse."""
+"""The name that alerts about the warehouse show instead of a target's name."""
 
 NO_SUMMARY: Final = RunSummary()
 
@@ -61,9 +61,10 @@ async def notify(
 ) -> tuple[Alert, ...]:
     """Update the target's incidents from ``observations``, send the alerts, and return them.
 
-    At the end of a run, ``scope`` says which incidents the run can resolve. An alert that cannot be sent now stays
-    in the outbox, and the next process that sends alerts sends it. If Slack refuses an alert, the refusal is
-    reported as an internal fault of Lookout. At the end of a run, alerts that reached no person are sent again.
+    ``summary`` contains facts about the run, which the alerts show. At the end of a run, ``scope`` says which
+    incidents the run can resolve. An alert that cannot be sent now stays in the outbox, and the next process that
+    sends alerts sends it. If Slack refuses an alert, the refusal is reported as an internal fault of Lookout. At
+    the end of a run, alerts that reached no person are sent again.
     """
     alerts = await asyncio.to_thread(decide_and_record_alerts, notifier, observations, summary, scope)
     with suppress(WarehouseError):  # the next call of `notify` records them
@@ -177,9 +178,10 @@ async def resolve_incidents_and_send_alerts(
 def _resolve_incidents_without_sending(
     notifier: Notifier, endings: Mapping[str, str | None], began_at: datetime
 ) -> tuple[Alert, ...]:
-    """Resolve each open incident in ``endings``.
+    """Resolve each open incident whose fingerprint is in ``endings``. Record and return the alerts.
 
-    Record and return one alert for each text, but do not send the alerts.
+    The alerts are not sent. ``endings`` maps a fingerprint to the text of the alert about the incident's end. With
+    ``None`` instead of a text, the incident is resolved without an alert.
     """
     alerts: list[Alert] = []
     refused = _read_refused_alerts(notifier)
@@ -217,7 +219,7 @@ def _resolve_incidents_without_sending(
 
 
 async def send_undelivered_alerts_again(notifier: Notifier) -> tuple[Alert, ...]:
-    """Send alerts that reached no person again, if there is now a delivery path to people."""
+    """Resend the alerts that reached no person, if there is now a delivery path to people."""
     is_any = await asyncio.to_thread(lambda: {**_read_printed_alerts(notifier), **_read_refused_alerts(notifier)})
     return await notify(notifier, ()) if is_any else ()
 
@@ -243,9 +245,9 @@ async def send_waiting_alerts(notifier: Notifier) -> None:
 
 
 def _read_printed_alerts(notifier: Notifier) -> Mapping[str, Alert]:
-    """Read the last alert about each open incident if it was only printed. The keys are fingerprints.
+    """Read the last alert about each open incident, by fingerprint, if this alert was only printed.
 
-    Return an empty mapping if alerts can still only be printed.
+    Return an empty mapping if alerts can still only be printed, or if the warehouse cannot be read.
     """
     if not notifier.sender.notifies:
         return {}
@@ -256,10 +258,11 @@ def _read_printed_alerts(notifier: Notifier) -> Mapping[str, Alert]:
 
 
 def _read_refused_alerts(notifier: Notifier) -> Mapping[str, Alert]:
-    """Read the last alert about each incident that every delivery path refused. The keys are fingerprints.
+    """Read the last alert about each incident, by fingerprint, if every delivery path refused this alert.
 
-    The alert about the refusals is included only if there is no other alert. If this alert is delivered, messages
-    can be sent again.
+    Lookout also sends an alert about the refusals themselves. That alert is included only if no other alert was
+    refused. If it is then delivered, Lookout knows that messages can be sent again. Return an empty mapping if
+    alerts can only be printed, or if the warehouse cannot be read.
     """
     if not notifier.sender.notifies:
         return {}

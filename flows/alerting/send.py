@@ -77,10 +77,11 @@ async def send_outbox(notifier: Notifier) -> DeliveryReport:
 
 
 async def _send_alert(notifier: Notifier, alert: Alert, *, again: bool) -> Receipt:
-    """Add ``alert`` to the first message of its run, or send it as a new message. Store the receipt.
+    """Add ``alert`` to the first message of its run, or send it as a new message. Store and return the receipt.
 
-    If another machine has sent the alert, it is not sent again. If every delivery path refuses the alert, it is
-    printed. The thread of a new message is stored, because later alerts about the same incidents are replies in it.
+    ``again`` is true if an earlier attempt may have sent the alert. If another machine has sent the alert, it is
+    not sent again. If every delivery path refuses the alert, it is printed. The thread of a new message is stored,
+    because later alerts about the same incidents are replies in it.
     """
     shared, interval = notifier.shared_server, timedelta(hours=notifier.settings.reminder_interval_h)
     is_shared = shared is not None and notifier.sender.notifies

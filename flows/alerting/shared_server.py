@@ -146,9 +146,9 @@ class AlertPart:
     thread: str | None = None
     channel: str | None = None
     receipts: list[Receipt] = field(default_factory=list[Receipt])
-    """The receipts of the message.
+    """The receipts of the message. The caller adds a receipt after it has sent the message.
 
-    The caller adds a receipt. The reported facts are then recorded for other machines.
+    The facts of a message with a receipt are then recorded, so that other machines do not report them again.
     """
 
 
@@ -211,10 +211,10 @@ class SharedServer:
                         self._mark_server_away_and_explain()
 
     async def record_ended_faults(self, target: str, unresolved: Collection[str], interval: timedelta) -> None:
-        """Record that faults of ``target`` have ended, unless this machine already reported their end.
+        """Record on the shared server that faults of ``target`` have ended, unless this was already recorded.
 
-        ``unresolved`` are the fingerprints of the target's unresolved incidents. If the server does not answer, the
-        next call records the end.
+        ``unresolved`` are the fingerprints of the target's unresolved incidents. Only faults that this machine
+        reported within ``interval`` are considered. If the server does not answer, the next call records the end.
         """
         if time.monotonic() < self._away_until:
             return
@@ -303,7 +303,7 @@ class _SharedTarget:
                 await asyncio.sleep(min(POLL_S, lease_s - held_s))
 
     async def record_sent_and_return_lease(self, lease: Variable, share: AlertPart) -> None:
-        """Record the facts that were sent, return the lease, and delete old records."""
+        """Record the facts in ``share`` that were sent, return ``lease``, and delete expired records."""
         self._restart_deadline()
         for receipt in share.receipts:
             if share.alert is not None and receipt.status is DeliveryStatus.SENT:
@@ -340,7 +340,10 @@ class _SharedTarget:
     async def record_reported_facts(
         self, alert_id: str, facts: Iterable[tuple[str, str]], receipt: Receipt | None = None
     ) -> None:
-        """Record that this machine reported ``facts``, which are pairs of a shortened fingerprint and a fact."""
+        """Record that this machine reported ``facts``, which are pairs of a shortened fingerprint and a fact.
+
+        ``receipt`` contains the channel and the thread of the message. It is ``None`` if no message was sent.
+        """
         pairs = list(facts)
         for start in range(0, len(pairs), MAX_FACTS):
             by_fault: dict[str, tuple[str, ...]] = {}

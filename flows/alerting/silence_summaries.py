@@ -20,7 +20,10 @@ from warehouse.queries.outbox import open_incident_transaction
 MAX_SUMMARY_AGE: Final = timedelta(days=30)
 """Maximum age of the withheld alerts in a summary. Older alerts exist only if Lookout was off."""
 DECISION_LAG: Final = timedelta(minutes=1)
-"""Maximum time between a decision and its storage. A summary is sent this long after the end of the period."""
+"""Maximum time between the decision to withhold an alert and the storage of this decision.
+
+A summary is sent this long after the end of the silence's period.
+"""
 
 
 def record_silence_summaries(notifier: Notifier) -> tuple[Alert, ...]:

@@ -1,9 +1,9 @@
 """Watches a run: reports exceptions, ends a process that hangs, and pings an external heartbeat.
 
-the run ends normally ─────────────▶ send a success ping if it graded an answer
-the run raises an exception ───────▶ send an alert about Lookout and a failure ping; raise the exception again
-asking takes too long ─────────────▶ `verify_deploy` stops asking and evaluates the answers so far
-the process still does not end ────▶ the watchdog thread sends an alert and ends the process
+    the run ends normally ─────────────▶ send a success ping if it graded an answer
+    the run raises an exception ───────▶ send an alert about Lookout and a failure ping; raise the exception again
+    asking takes too long ─────────────▶ `verify_deploy` stops asking and evaluates the answers so far
+    the process still does not end ────▶ the watchdog thread sends an alert and ends the process
 
 Prefect shows the texts of exceptions in its logs and states. Therefore `redact_errors` redacts secrets and personal
 data in them.
@@ -121,7 +121,8 @@ async def run_under_watchdog(
 ) -> AsyncGenerator[None]:
     """Run the ``with`` block and report its errors. If the block hangs, end the process with ``stop``.
 
-    Errors of the types ``unreported`` cause no alert, because the person who started the run sees them.
+    A block that runs for longer than ``end_after_s`` seconds counts as hanging. ``stop`` is called with the exit
+    code. Errors of the types ``unreported`` cause no alert, because the person who started the run sees them.
     """
     await beat.ping(Beat.STARTED, run_id=notifier.run_id)
     watchdog = HangWatchdog(end_after_s, lambda: end_hung_process(notifier, beat, after_s=end_after_s, stop=stop))

@@ -62,7 +62,7 @@ def _read_link_or_empty(path: Path) -> str:
 
 
 def clear_cached_worker_name() -> None:
-    """Clear the cached name in a forked child, which is a different process."""
+    """Clear the cached worker name in a forked child process, because the child needs its own name."""
     get_worker_name.cache_clear()
     _compute_machine_id.cache_clear()
 

@@ -97,7 +97,10 @@ class HubOutageStore:
 
 
 SUBJECT: Final = "deploy-watch"
-"""Replaces the target's name in alerts about polling. Therefore no run of a target can resolve these alerts."""
+"""The name that alerts about polling show instead of a target's name.
+
+Therefore no run of a target can resolve these alerts.
+"""
 POLL: Final = "poll"
 """The value of ``reported_by`` for deploys that a poll finds."""
 
@@ -202,7 +205,7 @@ def _record_polled_commit(poller: DeployPoller, target: str, commit: str, deploy
 
     If the first poll must not start a run, the outcome "no run" is stored before the deploy. A process that is
     killed between these two steps then leaves no deploy that waits for a run. The Hub gives no deployment ID.
-    Therefore a rollback at the Hub is recognized because an earlier commit runs again.
+    Therefore a rollback at the Hub is recognised because an earlier commit runs again.
     """
     deploys, now = poller.deploys, poller.now()
     rollback_id = deploys.build_rollback_deployment_id(target, commit) if deployment is None else None

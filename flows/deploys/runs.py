@@ -59,7 +59,7 @@ class RunPlan(Record):
     tag: str = PREFECT_TAG
 
     def compute_sha256(self) -> str:
-        """Compute the SHA-256 of the configuration file and of Lookout's version, in hexadecimal."""
+        """Compute one SHA-256, in hexadecimal, of the configuration file together with Lookout's version."""
         try:
             text = self.config_path.read_bytes()
         except OSError:

@@ -82,7 +82,7 @@ OVERLAP: Final = timedelta(hours=2)
 Without this overlap, a digest that starts late could miss a run.
 """
 GRADING_GRACE: Final = timedelta(hours=2)
-"""A nightly run that is not graded this long after its due time counts as missing."""
+"""How long after its due time a nightly run must be graded. Otherwise it counts as missing."""
 MONITOR_INCIDENT_KINDS: Final = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})
 
 
@@ -184,7 +184,10 @@ def _build_run_figures(runs: Sequence[RunFigures], *, expected: bool) -> tuple[D
 
 
 def _build_skipped_run_figures(skipped_runs: Sequence[tuple[str, datetime]]) -> Iterator[DigestFigure]:
-    """Yield a figure that lists the runs that were skipped after an outage because a newer run replaced them."""
+    """Yield a digest figure that lists the runs that were skipped after an outage.
+
+    A run was skipped because a newer run replaced it.
+    """
     due_times: dict[str, list[datetime]] = {}
     for name, due_at in skipped_runs:
         due_times.setdefault(name, []).append(due_at.astimezone(UTC))
@@ -210,7 +213,10 @@ def _format_score(value: float | None) -> str:
 def _describe_missing_nightly_results(
     newest: NightlyReport | None, traffic: NightlySettings | None, now: datetime
 ) -> str:
-    """Describe which results of the last nightly run are missing. Return an empty string if none are missing."""
+    """Describe which results of the last nightly run are missing. Return an empty string if none are missing.
+
+    ``newest`` is the report of the last nightly run. ``traffic`` is ``None`` if the target has no live traffic.
+    """
     if traffic is None:
         return ""
     due = compute_previous_due_at(now, traffic)
@@ -290,7 +296,10 @@ def _build_repeatability_figures(session: RepeatabilityRun | None, now: datetime
 
 
 def _build_lookout_fault_figures(incidents: Sequence[Incident], alerts: AlertSettings) -> tuple[DigestFigure, ...]:
-    """Build the number of open internal faults of Lookout, unless Lookout's owners have their own channel."""
+    """Build the digest figure with the number of open internal faults of Lookout.
+
+    Return no figure if no fault is open, or if Lookout's owners have their own channel.
+    """
     open_faults = sum(
         incident.kind in MONITOR_INCIDENT_KINDS and incident.state is not IncidentState.RESOLVED
         for incident in incidents
@@ -305,7 +314,10 @@ def _build_lookout_fault_figures(incidents: Sequence[Incident], alerts: AlertSet
 def _build_drill_figures(
     report: DrillReport | None, settings: DrillSettings, now: datetime
 ) -> tuple[DigestFigure, ...]:
-    """Build the state of the last drill. Return no figures if drills are disabled and no drill was ever run."""
+    """Build the digest figure about the last drill.
+
+    Return no figure if drills are disabled and no drill was ever run.
+    """
     if report is None and not settings.enabled:
         return ()
     return (DigestFigure(label="last drill", value=redact(build_drill_status(report, settings, now).text)),)
@@ -331,7 +343,7 @@ def _build_report_links(
 
 MIN_RETRY_WAIT: Final = timedelta(minutes=5)
 MAX_RETRY_WAIT: Final = timedelta(hours=1)
-"""Minimum and maximum wait before the next attempt to send a digest.
+"""Maximum wait before the next attempt to send a digest. `MIN_RETRY_WAIT` is the minimum wait.
 
 Between these limits, the wait is half the time since the digest was due.
 """

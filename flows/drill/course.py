@@ -148,7 +148,10 @@ class Course:
         store.load_pending(LOAD_WAIT_S if self._report.passed else 0.0)  # a failed drill must not delay the alert
 
     async def _resolve_drill_incidents(self) -> None:
-        """Resolve the drill's own incident and, if the drill passed, the incidents of earlier drills."""
+        """Resolve the incident that this drill opened.
+
+        If the drill passed, also resolve the incidents of earlier drills.
+        """
         try:
             notifier = build_drill_notifier(self._drill, open_store(self._drill.config))
             if self._answer.incident:

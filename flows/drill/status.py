@@ -11,7 +11,7 @@ from monitors.plural import plural
 from monitors.records.self_checks import DrillReport
 
 MAX_DRILL_DURATION: Final = timedelta(hours=1)
-"""A drill that has not ended after this time counts as killed."""
+"""Maximum duration of a drill. A drill that has not ended by then counts as killed."""
 
 
 class DrillState(StrEnum):

@@ -82,7 +82,7 @@ async def _find_prefect_api_url(config: Config, environment: Mapping[str, str]) 
 
 
 class _DrillFollower:
-    """Follows a drill in the worker, and calls ``on_station`` once for each station."""
+    """Follows a drill that the worker runs, and calls ``on_station`` once with the result of each station."""
 
     def __init__(self, drill: DrillContext, on_station: OnStation) -> None:
         self._drill = drill
@@ -102,7 +102,10 @@ class _DrillFollower:
         return finding
 
     async def run_to_end(self, api: str) -> DrillReport:
-        """Create the drill's run and follow it to its end. Raises `StationFailed` if no worker executes it."""
+        """Create the Prefect run of the drill and follow the run until it ends.
+
+        Raises `StationFailed` if no worker executes the run.
+        """
         from prefect.client.orchestration import PrefectClient  # Prefect reads its settings at import
 
         began_s = self._drill.monotonic()

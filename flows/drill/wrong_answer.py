@@ -72,7 +72,7 @@ class DrillPage(BaseModel):
     """The line that the drill page prints when it starts.
 
     ``url`` is the address of the page. ``wrong`` is the id of the case in ``suite`` that gets the wrong answer, and
-    ``right`` is the id of a case that gets a right answer. ``fault`` describes the wrong answer.
+    ``right`` is the id of a case that gets a correct answer. ``fault`` describes the wrong answer.
     """
 
     url: str
@@ -99,14 +99,14 @@ class WrongAnswer:
 
     @property
     def started_page(self) -> DrillPage:
-        """The drill page. It must have been started."""
+        """The drill page. Raises `AssertionError` if the page was not started."""
         if self.page is None:
             raise AssertionError("internal error: the drill page was not started")
         return self.page
 
     @property
     def cases(self) -> Suite:
-        """The cases to ask. They must have been loaded."""
+        """The cases to ask. Raises `AssertionError` if the drill page was not started."""
         if self.suite is None:
             raise AssertionError("internal error: the drill page was not started")
         return self.suite
@@ -147,7 +147,7 @@ async def stop_drill_page(answer: WrongAnswer) -> None:
 
 
 async def ask_drill_page(drill: DrillContext, answer: WrongAnswer) -> str:
-    """Ask the drill page in this installation's browser. The answers are stored in ``answer``."""
+    """Ask the drill page with the browser that this installation uses. The answers are stored in ``answer``."""
     settings = ProbeSettings(
         attempts=1,
         concurrency=1,

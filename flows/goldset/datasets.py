@@ -1,7 +1,7 @@
-"""Compares a suite with the dataset of a platform. Copies changes to the dataset (push) or to the suite (pull).
+"""Compares a suite with a dataset on a platform such as LangSmith.
 
-Entries that people added to the dataset become drafts. A push that was stopped can be repeated. The second push
-then writes only the missing entries.
+Changes are copied to the dataset (push) or to the suite (pull). Entries that people added to the dataset become
+drafts. A push that was stopped can be repeated. The second push then writes only the missing entries.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ def _format_draft_finding(entry: Example, dataset: Dataset, *, compared: bool, d
 def _propose_kind_and_severity(
     reply: str, account_patterns: Sequence[str]
 ) -> tuple[FailureKind | None, Severity, str]:
-    """Propose the failure kind and the severity of a case with this reply. Also return the reason."""
+    """Propose the failure kind and the severity of a case whose bad reply is ``reply``. Also return the reason."""
     disclosures = find_private_data_except_names(reply, account_patterns)
     if disclosures:
         return (

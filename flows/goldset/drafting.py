@@ -311,7 +311,7 @@ async def translate_cases(
 def _select_translations_and_add_refusals(
     batch: Sequence[GoldCase], proposed: Sequence[ProposedTranslation], result: DraftResult
 ) -> Iterator[ProposedTranslation]:
-    """Yield the first translation of each case.
+    """Yield the first translation of each case in ``batch``.
 
     Translations with an unknown case number, and cases without a translation, are added to ``result.refused``.
     """

@@ -66,10 +66,11 @@ class GradedMutant(Record):
 
 
 class RightReply(Record):
-    """The result of grading a case's own gold as a reply.
+    """The result of grading a case's own gold as a reply. A text is empty if it does not apply.
 
-    ``wrong`` is the reason if the gold failed. ``open`` is the reason if no grader could pass the gold.
-    ``open_otherwise`` is the reason if the gold passes, but a right reply in different words stays ungraded.
+    ``wrong`` is the reason why the gold failed. ``open`` is the reason why no grader could pass the gold.
+    ``open_otherwise`` is set if the gold passes. It is the reason why a right reply in different words stays
+    ungraded.
     """
 
     case_id: str
@@ -220,7 +221,7 @@ def assess_reply(case: GoldCase, reply: str, panel: Sequence[Grader]) -> Assessm
 class SuiteReach(Record):
     """The number of golds that were tried, and the number of golds that rules can grade.
 
-    ``left`` has the ids of the golds that rules cannot grade, the most severe first.
+    ``left`` has the ids of the cases whose golds rules cannot grade, the most severe first.
     """
 
     golds: int
@@ -418,7 +419,10 @@ MAX_SEVERE_CASES: Final = 60
 def compute_mutation_score_of_severe_cases(
     cases: Iterable[GoldCase], panel: Sequence[Grader], *, citation_required: bool
 ) -> MutationScores | None:
-    """Compute the mutation score of a suite's severity-3 cases for a run's report. ``None`` without such cases."""
+    """Compute the mutation score of a suite's severity-3 cases for a run's report.
+
+    Return ``None`` if the suite has no such cases.
+    """
     severe = [case for case in cases if case.severity is Severity.CRITICAL][:MAX_SEVERE_CASES]
     usable = [case for case in severe if not grade_gold_as_reply(case, panel).wrong]
     return (

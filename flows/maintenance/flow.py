@@ -53,7 +53,7 @@ from warehouse.database.store import Store
 from warehouse.queries.incidents import list_removed_targets
 
 SUBJECT: Final = WAREHOUSE
-"""Replaces the target's name in alerts about the warehouse."""
+"""The name that alerts about the warehouse show instead of a target's name."""
 
 REMOVED_AFTER: Final = timedelta(days=1)
 

@@ -131,9 +131,10 @@ def _format_frequency(kind: FailureKind, report: NightlyReport) -> str:
 def find_resolved_case_ids(
     open_incidents: Sequence[Incident], report: NightlyReport, earlier: Sequence[NightlyReport], now: datetime
 ) -> frozenset[str]:
-    """Find the case ids of failure kinds that no nightly run of the last week found.
+    """Find the case ids of open incidents whose failure kind no longer occurs in nightly runs.
 
-    Each of these runs could find the kind. Failure kinds that rules check in every conversation are not included.
+    An incident has ended if its failure kind was last seen at least `RESOLVE_AFTER` ago, and if enough nightly runs
+    since then could find the kind. Failure kinds that rules check in every conversation are not included.
     """
     found_cases = {build_traffic_case_id(incident.kind) for incident in report.kinds} | {
         build_census_case_id(kind) for kind in CensusKind
@@ -164,7 +165,10 @@ def _can_find_kind(kind: FailureKind | None, nightly: NightlyReport) -> bool:
 def build_drift_observations(
     report: NightlyReport, results: Sequence[CaseResult], context: ObservationContext, settings: AlertSettings
 ) -> Iterator[Observation]:
-    """Build an observation with an example if the failure rate is higher than in earlier nightly runs."""
+    """Build an observation of drift if the failure rate is higher than in earlier nightly runs.
+
+    The observation contains an example from the sample, if there is one.
+    """
     reading = report.drift_reading
     if reading is not None and reading.drifted and reading.is_worse:
         kinds = [kind_rate for kind_rate in report.kinds if kind_rate.kind not in CENSUS_FAILURE_KINDS][:MAX_KINDS]
@@ -200,7 +204,10 @@ def has_low_ratings(report: NightlyReport, floor: float) -> bool:
 
 
 def _find_example_exchange(kinds: Sequence[FailureKind], results: Sequence[CaseResult]) -> Exchange | None:
-    """Return a sampled conversation with the first of these failure kinds that has an example."""
+    """Find an example: an exchange in the sample that has one of ``kinds``. Earlier kinds have priority.
+
+    Return ``None`` if no exchange has one of these kinds.
+    """
     for kind in kinds:
         for result in results:
             if kind in result.assessment.failure_kinds and isinstance(result.result, Exchange):
@@ -217,7 +224,7 @@ def build_nightly_census_observations(
     settings: AlertSettings,
     severity: Severity,
 ) -> Iterator[Observation]:
-    """Build one observation for each failure kind that rules found in the conversations of the night."""
+    """Build one observation for each failure kind that rules found in the conversations of this nightly run."""
     grades = {kind: _decide_census_severity(kind, severity) for kind in CensusKind}
     nightly_runs = _list_earlier_censuses(report, earlier)
     return build_census_observations(
@@ -254,7 +261,10 @@ def _decide_census_severity(kind: CensusKind, severity: Severity) -> CensusSever
 
 
 def format_drift_recovery(report: NightlyReport) -> str:
-    """Format a text that says that the failure rate is normal again. Return "" if this is not known."""
+    """Format a text that says that the failure rate is normal again.
+
+    Return an empty string if this run does not show that the rate is normal again.
+    """
     reading = report.drift_reading
     if reading is None or reading.drifted or not reading.reason.startswith(RECOVERED_PREFIX):
         return ""
@@ -262,7 +272,7 @@ def format_drift_recovery(report: NightlyReport) -> str:
 
 
 def build_unreliable_judge_observations(text: str, context: ObservationContext) -> Iterator[Observation]:
-    """Build an observation that the judge graded known answers wrong. Yield no observation if ``text`` is empty."""
+    """Yield an observation that the judge graded known answers incorrectly. Yield nothing if ``text`` is empty."""
     if text:
         yield build_void_judge_observation(context, detail=text)
 

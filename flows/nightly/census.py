@@ -166,16 +166,19 @@ More than one example is needed, because a newer version of a conversation remov
 
 
 class Census(NamedTuple):
-    """How often each failure kind occurs in a night's conversations, with an example of each kind."""
+    """How often each failure kind occurs in the conversations of one nightly run, with an example of each kind."""
 
     rates: tuple[CensusRate, ...] = ()
     examples: tuple[CensusExample, ...] = ()
     citing: Mapping[str, bool] = MappingProxyType({})
-    """Whether each source contains the citations of answers, by source. Empty if citations are not graded."""
+    """Maps each source to whether its conversations show citations. Empty if this run does not grade citations."""
 
 
 class TakenConversation(NamedTuple):
-    """The data that the census stores about a conversation. Each bit of the last two fields is one failure kind."""
+    """The data that the census stores about a conversation.
+
+    Each bit of ``graded_bits`` and of ``found_bits`` stands for one failure kind.
+    """
 
     id: str
     completed_at: datetime
@@ -210,7 +213,10 @@ class SourceCensus:
         """The first conversations with each failure kind."""
 
     def record(self, conversation: Conversation, offer: IntakeDecision, verdict: CensusResult) -> None:
-        """Record the result of a conversation. The order of calls must be the order of the calls of ``intake``."""
+        """Record the result of a conversation. The order of calls must be the order of the calls of ``intake``.
+
+        ``offer`` is the decision of ``intake`` about the conversation. ``verdict`` is the result of the rules.
+        """
         if offer is IntakeDecision.REPLACED:
             self._withdraw_earlier_version(conversation.id)
         if verdict.stratum not in self._names:

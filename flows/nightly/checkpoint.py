@@ -167,7 +167,7 @@ def build_intake_checkpoint(
     census: Census | None = None,
     strata: Sequence[StratumCount] = (),
 ) -> IntakeCheckpoint:
-    """Build the checkpoint after reading, without conversations.
+    """Build the checkpoint that is stored after the sources were read. It contains no conversations.
 
     The plan of a nightly run has no ``census`` and no ``strata``.
     """

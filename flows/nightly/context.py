@@ -134,7 +134,7 @@ def build_nightly_context(
 
 
 def build_traffic_sources(configured: TargetConfig, settings: NightlySettings) -> dict[str, TrafficSource]:
-    """Build the sources of a target's live traffic. The keys are names. Nothing is read. Raises `ConfigError`."""
+    """Build the sources of a target's live traffic, by name. Nothing is read. Raises `ConfigError`."""
     return {
         name: build_traffic_source(
             source,

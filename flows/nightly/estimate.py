@@ -133,7 +133,10 @@ class NightlyEstimates:
         self._why, self._confusion = why_unchecked, confusion
 
     def compute_checkable_share(self, asks_judge: Callable[[Conversation], bool]) -> float:
-        """Compute the share of sampled conversations whose facts rules have checked or a judge will check."""
+        """Compute the share of sampled conversations whose facts rules have checked or a judge will check.
+
+        ``asks_judge`` returns whether a judge will be asked about a conversation.
+        """
         checked = sum(
             asks_judge(sampled.conversation)
             or any(map(_select_fact_grades, self.get_assessments(sampled.conversation.id)))
@@ -208,7 +211,10 @@ class NightlyEstimates:
         )
 
     def count_facts_checked(self) -> FactsChecked:
-        """Count the replies whose facts were checked, by the judge and by gold."""
+        """Count the replies whose facts the judge checked, and the replies whose facts only gold checked.
+
+        Gold checks the facts of a reply if rules compare the reply with its gold.
+        """
         grades = [
             _select_fact_grades(assessment) for assessments in self._said.values() for assessment in assessments
         ]
@@ -270,7 +276,9 @@ class NightlyEstimates:
     ) -> Rate:
         """Estimate the rate of conversations that fail by rules or have a wrong fact.
 
-        ``counted`` is the exact rate of failures by rules, if they were counted in every conversation.
+        ``fails`` returns whether a reply has the failure. ``would_wrong_fact_count`` returns whether a wrong fact
+        in a reply would be this failure. ``counted`` is the exact rate of failures by rules, if they were counted
+        in every conversation.
         """
         results = list(self._assess_sample(fails, would_wrong_fact_count))
         by_rule = counted or estimate_failure_rate(
@@ -324,7 +332,10 @@ class NightlyEstimates:
     def _estimate_conversations_by_stratum(
         self, by: FactChecker, placed: Sequence[_ConversationResult]
     ) -> Mapping[str, float]:
-        """Estimate how many conversations of each stratum have their facts checked by ``by``."""
+        """Estimate the number of conversations in each stratum whose facts ``by`` checked.
+
+        ``placed`` are the results of the sampled conversations.
+        """
         here = Counter(
             conversation_result.stratum for conversation_result in placed if conversation_result.by is by
         )
@@ -486,7 +497,8 @@ def update_drift(
 ) -> tuple[DriftState, DriftReading]:
     """Add one nightly run to the drift test. Return the new state of the test and its result.
 
-    If a drift alert is a week old, the test starts again with the new rate as the expected rate.
+    ``due_at`` is the due time of the run, and ``failed`` are its counts by stratum. If the last drift alert is at
+    least a week old, the test starts again with the new rate as the expected rate.
     """
     if (
         state_before is not None

@@ -97,7 +97,11 @@ def build_scores(sampled: SampledConversation, estimates: NightlyEstimates) -> t
 
 
 def _build_usefulness_scores(assessments: Sequence[Assessment]) -> Iterator[Score]:
-    """Yield the lowest rating, and a score of 1 or 0 for each criterion of this rating."""
+    """Yield the scores of the lowest rating of a conversation's replies.
+
+    The first score is the rating. Then there is a score of 1 or 0 for each criterion of the rating. Yield none if
+    no reply is rated.
+    """
     rated = [(grade.rubric, grade) for a in assessments if (grade := find_rating_grade(a)) and grade.rubric]
     if not rated:
         return

@@ -1,12 +1,12 @@
-"""Grade a night of live traffic: grade a sample of the replies to real users, and estimate the failure rate of all.
+"""Grade the live traffic every night: grade a sample of the replies, and estimate the failure rate.
 
     read ─▶ sample ─▶ grade by rules ─▶ store ─▶ judge ─▶ estimate ─▶ store ─▶ notify ─▶ write scores back
 
-The flow does not ask the application. It grades the original texts, which stay in memory, and stores the texts
-according to the setting `privacy`. A killed nightly run is resumed with the same sample and the same verdicts. The
-state of the flow is Completed with the name Graded, or Empty if there was no new conversation. The name is Partial
-if a source could not be read, or if the judge was unreliable, did not answer or reached its budget. The message
-gives the reason.
+The failure rate is an estimate for all conversations with real users. The flow does not ask the application. It
+grades the original texts, which stay in memory, and stores the texts according to the setting `privacy`. A killed
+nightly run is resumed with the same sample and the same verdicts. The state of the flow is Completed with the name
+Graded, or Empty if there was no new conversation. The name is Partial if a source could not be read, or if the
+judge was unreliable, did not answer or reached its budget. The message gives the reason.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from monitors.reports.write import build_report_paths
 async def grade_traffic(
     config_path: Path, target: str | None = None, due_at: datetime | None = None
 ) -> State[tuple[NightlyReport, ...]] | State[None]:
-    """Grade the last night of ``target``, or of every target with traffic. ``due_at`` selects another night.
+    """Run the last nightly run that was due for ``target``, or for every target with live traffic.
 
-    Killed nightly runs are resumed first. If one nightly run fails, all others still run, and the first error is
-    raised at the end. Raises `ConfigError` before anything is read. Raises `AlreadyRuns`, without an alert, if
-    another process grades a target.
+    ``due_at`` selects the nightly run that was due at this time. Killed nightly runs are resumed first. If one
+    nightly run fails, all others still run, and the first error is raised at the end. Raises `ConfigError` before
+    anything is read. Raises `AlreadyRuns`, without an alert, if another process grades a target.
     """
     config = await asyncio.to_thread(load_config, config_path)
     skipped = await skip_missed_run(config.schedules.missed, utc_now())
@@ -86,7 +86,7 @@ async def grade_traffic(
 @task(name="grade nightly run", cache_policy=NO_CACHE)
 @redact_errors
 async def grade_target(config: Config, target: str, due_at: datetime | None, now: datetime) -> NightlyReport:
-    """Grade one night of one target: the night that ended at ``due_at``, or the last night before ``now``."""
+    """Run the nightly run of one target that was due at ``due_at``, or that was due last before ``now``."""
     context = await asyncio.to_thread(build_nightly_context, config, target, now, due_at=due_at)
     report = await NightlyRun(context).run()
     paths = build_report_paths(context.folder)

@@ -177,7 +177,7 @@ class TrafficGrader:
 
 
 def _get_severity_source(case: GoldCase) -> str:
-    """Return the name of the rule that set the case's severity: the case of the suite, or the traffic setting."""
+    """Return the name of the source of the case's severity: the case of the suite, or the traffic setting."""
     return CASE_ROW if _has_gold(case) else TRAFFIC_ROW
 
 
@@ -224,7 +224,7 @@ def _build_issue_case(
 
 
 def _list_questions_until(conversation: Conversation, number: int) -> tuple[str, ...]:
-    """Return the user's messages up to a reply."""
+    """List the user's messages up to and including the message with the reply ``number``."""
     return tuple(turn.user_text for turn in conversation.turns[: number + 1])
 
 
@@ -258,7 +258,7 @@ NO_PASSAGES: Final = "the passages from which the reply was made were not stored
 
 
 class NightlyJudging(Record):
-    """The figures of judging.
+    """The figures of judging in one nightly run: what the judge was asked, and what it answered.
 
     ``void`` is the reason why the judge's grades are discarded, or empty for valid grades.
     """
@@ -278,7 +278,8 @@ async def judge_traffic(
 ) -> tuple[NightlyJudging, tuple[CaseResult, ...]]:
     """Ask the judge to grade the replies that rules left open. Return the figures and the new grades.
 
-    Known answers that test the judge (canaries) are made from ``gold_cases``. If a judge fails, no error is raised.
+    Known answers that test the judge (canaries) are made from ``gold_cases``. If the judge fails, no error is
+    raised.
     """
     open_turns = [turn for turn in turns if is_waiting_for_judge(turn)]
     askable = [

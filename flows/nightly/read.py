@@ -25,7 +25,7 @@ MAX_WARNINGS: Final = 20
 # This class collects the fields of NightlyIntake while the sources are read.
 @dataclass
 class NightlyRead:
-    """The new conversations of all sources. Their original texts are never written to the disk."""
+    """The new conversations of all sources. Their original texts are never written to disk."""
 
     since: datetime
     until: datetime

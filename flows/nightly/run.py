@@ -117,7 +117,10 @@ class NightlyRun:
             return report
 
     async def _notify_if_graded_too_early(self, report: NightlyReport) -> None:
-        """Report a fault if the night was graded before it had ended, because the clock was ahead."""
+        """Report a fault if ``report`` has a finish time that lies after the start of this process.
+
+        The nightly run was then graded too early, because the clock was ahead.
+        """
         if report.finished_at <= self._began_at:
             return
         detail = (
@@ -132,7 +135,7 @@ class NightlyRun:
         return self._checkpoint.load_report()
 
     async def plan(self) -> tuple[NightlyPlan | None, IntakeCheckpoint]:
-        """Return the plan of the nightly run and the result of reading. Nothing is stored.
+        """Return the plan of the nightly run, and the result of reading the sources. Nothing is stored.
 
         The plan is ``None`` if there is no new conversation.
         """

@@ -50,7 +50,7 @@ def _format_rate_line(rate: FlipRate) -> str:
 
 
 def format_rate_name(rate: FlipRate) -> str:
-    """Return the name of a flip rate that alerts and reports show."""
+    """Return the name that alerts and reports show for a flip rate."""
     return _KINDS.get(rate.name, rate.name)
 
 

@@ -24,9 +24,10 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 def sample_cases(
     cases: Sequence[GoldCase], count: int, last_asked: Mapping[str, datetime], rng: Random
 ) -> tuple[GoldCase, ...]:
-    """Select up to ``count`` of ``cases``. Cases that have not been asked twice for the longest time come first.
+    """Select up to ``count`` of ``cases``. Cases come first that have not been asked twice for a long time.
 
-    Within a severity, types and languages alternate.
+    ``last_asked`` maps the id of a case to the time when it was last asked twice. ``rng`` decides between equal
+    cases. Within a severity, types and languages alternate.
     """
     queues = {
         severity: list(
@@ -39,7 +40,10 @@ def sample_cases(
 
 
 def _compute_quotas(available: Mapping[Severity, int], count: int) -> Mapping[Severity, int]:
-    """Compute how many cases of each severity to select. No quota exceeds the number of available cases."""
+    """Compute how many cases of each severity to select.
+
+    ``available`` maps each severity to the number of its cases. No quota is higher than this number.
+    """
     quotas = dict.fromkeys(available, 0)
     for _ in range(min(count, sum(available.values()))):
         open_ones = [severity for severity in available if quotas[severity] < available[severity]]

@@ -253,7 +253,7 @@ class _Judging:
 
 
 def _ignore_group(_group: JudgedGroup) -> None:
-    """Do nothing.
+    """Do nothing with the group.
 
     If the known answers of a group got wrong verdicts, the answers of this group are already ungraded.
     """

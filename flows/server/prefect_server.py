@@ -223,9 +223,9 @@ def measure_memory_mb(server: LocalServer) -> float:
 
 
 def read_last_started_server(home: Path) -> LocalServer | None:
-    """Read which server was last started for ``home``.
+    """Read which local server was last started for ``home``.
 
-    The server may have ended. Return ``None`` without a record.
+    The server may have ended since then. Return ``None`` if no server was ever recorded.
     """
     try:
         return LocalServer.model_validate_json(_build_note_path(home).read_text(encoding="utf-8"))
@@ -305,9 +305,9 @@ def stop_server(home: Path) -> bool:
 
 
 def _wait_for_end(server: LocalServer, home: Path, within_s: float) -> bool:
-    """Wait until the server has ended, and return whether it ended in time.
+    """Wait up to ``within_s`` seconds until the server has ended. Return whether it ended in time.
 
-    Collect the exit code of a child process.
+    If the server is a child of this process, its exit code is collected.
     """
     child = _children.get(server.pid)
     deadline = time.monotonic() + within_s

@@ -1,7 +1,7 @@
-"""Builds and sends the alerts of a run: about severe failures during the run, and about everything at its end.
+"""Builds and sends the alerts of a run: about severe failures during the run, about everything at its end.
 
 The first severity-3 failure sends an alert immediately. Later failures are collected and added to the same message.
-At the end, one line says what is new, what was known before, and whether people were notified.
+At the end, one line says which faults are new, which faults were known before, and whether people were notified.
 """
 
 from __future__ import annotations
@@ -181,7 +181,10 @@ def build_run_observations(run: LiveRun, report: RunReport) -> tuple[Observation
 
 
 def _find_notified_case_ids(run: LiveRun) -> frozenset[str]:
-    """Find the cases in earlier alerts. The alert about the gate then shows other cases first."""
+    """Find the cases that earlier alerts named. The alert about the gate then shows other cases first.
+
+    Return an empty set if the warehouse cannot be read.
+    """
     try:
         open_incidents = run.context.store.list_open_incidents(run.context.target.name)
     except WarehouseError:
@@ -190,7 +193,7 @@ def _find_notified_case_ids(run: LiveRun) -> frozenset[str]:
 
 
 def format_flaky_notes(report: RunReport) -> Mapping[str, str]:
-    """Format how often each flaky case was right, by case id."""
+    """Format, for each flaky case, how often it was answered correctly. The keys are case ids."""
     return {case.case_id: case.text for case in report.flaky}
 
 
@@ -273,7 +276,7 @@ _MAX_DETAIL_CHARACTERS: Final = 260
 
 
 def _format_detail_with_cause(run: LiveRun, cause: str, detail: str) -> str:
-    """Format the cause if it is known, then the detail, then what to do next."""
+    """Format a text: the ``cause`` if it is known, then the ``detail``, then the command to run next."""
     shortened = shorten(detail, _MAX_DETAIL_CHARACTERS).rstrip(".")
     return f"{f'{cause} ' if cause else ''}{shortened}. Next: `lookout doctor {run.context.target.name}`."
 

@@ -1,8 +1,8 @@
 """Asks a run's questions. This part of a verification works without a Prefect server.
 
 prepare_run ─▶ wait_for_deploy ─▶ ask a question ─▶ grade ─▶ journal ─┬─▶ severity-3 failure: send an alert
-▲                              └─▶ ungraded: ask the judge
-└── wait_until_app_recovers, if the application stopped answering
+                                  ▲                                   └─▶ ungraded: ask the judge
+                                  └── wait_until_app_recovers, if the application stopped answering
 """
 
 from __future__ import annotations

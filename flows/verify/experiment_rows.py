@@ -45,9 +45,10 @@ class CaseWeights:
         self._weights = weights
 
     def build_point_scores(self, case_id: str) -> Iterator[Score]:
-        """Yield the earned and the possible points as shares of the largest weight.
+        """Yield two scores for a row of a case: its earned points and its possible points.
 
-        Yield no scores for an ungraded case.
+        Both are shares of the largest weight, divided by the number of the case's rows. Yield no scores for an
+        ungraded case.
         """
         worst = self._worst.get(case_id)
         if worst is None:

@@ -145,7 +145,10 @@ async def _load_examples(datasets: Datasets, dataset: Dataset, cases: frozenset[
 
 
 def _build_metadata(run: LiveRun, report: RunReport | None) -> dict[str, JsonValue]:
-    """Build the metadata that the platform uses to filter and compare experiments. ``report`` is set at the end."""
+    """Build the metadata that the platform uses to filter and compare experiments.
+
+    ``report`` is ``None`` until the run has ended.
+    """
     context = run.context
     metadata: dict[str, JsonValue] = {
         "run_id": context.run_id,

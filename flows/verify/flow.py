@@ -276,8 +276,8 @@ def _write_reports(run: LiveRun, report: RunReport) -> ReportPaths:
 def _read_previous_report_and_incidents(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]:
     """Read the report of the previous run and the open incidents.
 
-    Without a comparable previous run, the report is ``None``. If the warehouse cannot be read, report and incidents
-    are both missing.
+    The report is ``None`` if there is no comparable previous run. If the warehouse cannot be read, the report is
+    ``None`` and there are no incidents.
     """
     store, target = run.context.store, run.context.target.name
     try:

@@ -314,7 +314,11 @@ def apply_ruling(pending: PendingAnswer, ruling: Ruling) -> Assessment:
 
 
 def mark_unconfirmed(assessment: Assessment, *, unconfirmed: bool) -> Assessment:
-    """Return the assessment. Mark it if only one judge found a severity-3 failure, or if the graders disagree."""
+    """Return the assessment. Mark it as unconfirmed if the failure is not certain.
+
+    A failure is not certain if only one judge found a severity-3 failure (``unconfirmed``), or if the graders
+    disagree.
+    """
     severe = assessment.outcome is CaseOutcome.FAILED and assessment.severity is Severity.CRITICAL
     return assessment.mark_unconfirmed((unconfirmed and severe) or assessment.is_disputed)
 

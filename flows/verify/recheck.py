@@ -223,7 +223,7 @@ class Rechecker:
         return self._redact(ready.commit) if ready.commit else None
 
     async def _ask_unanswered_and_explain_gap(self, asker: CaseAsker, place: RecheckPlace) -> str:
-        """Ask the remaining questions at one place.
+        """Ask the remaining questions at ``place``, which is the target or the previous build.
 
         Return the reason if some questions were not asked, or else an empty string.
         """
@@ -254,7 +254,7 @@ class Rechecker:
 
     @asynccontextmanager
     async def _open_judging(self, place: RecheckPlace) -> AsyncGenerator[OnOpen]:
-        """Open the judge within the run's budget, for cases that the judge failed.
+        """Open the judge within the run's budget, for cases that the judge failed in the run.
 
         Yield a function that queues an answer for the judge. The function returns false for an answer that the
         judge does not grade.

@@ -54,7 +54,7 @@ from monitors.sources.traffic.source import TrafficSource
 EVERY_MINUTE_S: Final = 60.0
 EVERY_HOUR_S: Final = 3600.0
 COMPARE_EVERY_S: Final = 3.0
-"""Interval in seconds at which the watcher compares the poll results.
+"""Interval in seconds at which the watcher compares its newest polls with what runs have already read.
 
 The comparison costs nothing: only a difference, or a run that has not ended, causes a request to Prefect.
 """
@@ -67,7 +67,7 @@ UNKNOWN_RUN_S: Final = 60.0
 READABLE_TEXT: Final = "Lookout can read the traffic sources again."
 DEPLOYS: Final = "the deployed commits"
 SUBJECT: Final = "watching"
-"""Replaces the target's name in messages about watching."""
+"""The name that messages about watching show instead of a target's name."""
 
 LogFilesState = tuple[tuple[str, int, int], ...] | None
 """Name, size, and modification time in nanoseconds of each file of a log. ``None`` if the log cannot be read."""

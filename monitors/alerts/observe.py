@@ -108,7 +108,7 @@ def build_failed_gate_observation(
 
 
 def build_void_judge_observation(at: ObservationContext, *, detail: str) -> Observation:
-    """Build the observation that the judge graded known answers wrong, so that its grades do not count."""
+    """Build the observation that the judge graded known answers incorrectly, so that its grades do not count."""
     return _build_observation(at, IncidentKind.JUDGE_VOID, Severity.MAJOR, Blame.PROVIDER, detail)
 
 

@@ -143,7 +143,10 @@ def _propose_severity(item: AlertItem) -> tuple[Severity, str]:
 
 UNKNOWN_TEXT = "This message is not in this warehouse. Another installation sent it."
 ACTION_FINGERPRINT_CHARACTERS = 12
-"""Number of hexadecimal digits of a fingerprint in an id, after the action's own id. They are 48 bits."""
+"""Number of hexadecimal digits of a fingerprint in an id. They follow the id of the action.
+
+These digits are 48 bits.
+"""
 
 AccountPatterns = Callable[[str], Sequence[str]]
 """Maps a target's name to the target's patterns of account numbers, which are used for redaction."""

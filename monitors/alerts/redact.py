@@ -242,7 +242,10 @@ def _trim_context_margins(redacted: str, *, begins_late: bool, ends_early: bool)
 
 
 def _shorten_excerpt(readable: str, *, start: int, limit: int, begins_late: bool, ends_early: bool) -> str:
-    """Shorten a text to ``limit`` characters, with an ellipsis at each cut."""
+    """Return up to ``limit`` characters of ``readable``, beginning at ``start``, with an ellipsis at each cut.
+
+    ``begins_late`` and ``ends_early`` are true if the beginning or the end of the text was already cut.
+    """
     late = begins_late or start > 0
     room = limit - len(ELLIPSIS) * late
     early = ends_early or start + room < len(readable)

@@ -72,7 +72,10 @@ def _build_body_lines(content: Message) -> list[Text]:
 
 
 def _format_part(part: MessageSection, number: str) -> list[Text]:
-    """Format one failure with its examples. ``number`` is empty if there is only one failure."""
+    """Format one failure with its examples.
+
+    ``number`` is the failure's number in the message. It is empty if the message has only one failure.
+    """
     rows: list[Text] = []
     if number:
         title = Text(f"{number} {part.heading}", style=Style(bold=True))

@@ -1,10 +1,10 @@
-"""Reports incidents from the traffic census, which counts what rules find in all conversations of a night.
+"""Reports incidents from the traffic census of a nightly run.
 
-Each kind of finding is one incident with a rate. A single disclosure, a single error shown as an answer, or a
-single message without an answer is a failure. Refusals and answers in another language occur in any application.
-Therefore they are an incident only if they increase a lot. An increase is large if the odds at least doubled, and
-if Fisher's exact test rejects the hypothesis that the rate is the same as before (R. A. Fisher, "Statistical
-Methods for Research Workers", 1934, § 21.02).
+The census counts what rules find in all conversations. Each kind of finding is one incident with a rate. A single
+disclosure, a single error shown as an answer, or a single message without an answer is a failure. Refusals and
+answers in another language occur in any application. Therefore they are an incident only if they increase a lot. An
+increase is large if the odds at least doubled, and if Fisher's exact test rejects the hypothesis that the rate is
+the same as before (R. A. Fisher, "Statistical Methods for Research Workers", 1934, § 21.02).
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ MAX_CHANCE: Final = 0.001
 MAX_END_CHANCE: Final = 0.05
 """Maximum p-value of a decrease that ends an incident."""
 MIN_QUIET_NIGHTS: Final = 7
-"""Number of nights without a finding after which an incident has ended, even if its rate was too low for a test."""
+"""Number of nightly runs without a finding after which an incident ends.
+
+This applies even if the rate was too low for a test.
+"""
 MAX_REASON_CHARACTERS: Final = 500
 _MIN_ONE_DECIMAL: Final = 0.0005
 """Minimum share that is shown with one decimal. One decimal would show a smaller share as 0.0."""
@@ -67,7 +70,7 @@ class CensusCount(NamedTuple):
 
 
 class NightlyCensus(Record):
-    """The rates of one night. ``whole`` is true if every source was read completely."""
+    """The rates that one nightly run found, by kind. ``whole`` is true if every source was read completely."""
 
     due_at: UtcTime
     rates: tuple[CensusRate, ...]
@@ -118,7 +121,8 @@ def build_census_observations(
 ) -> Iterator[Observation]:
     """Yield an observation for each kind that is a failure, and for each rate that increased a lot.
 
-    ``earlier`` are the censuses of earlier nights, oldest first.
+    ``tonight`` is the census of this nightly run. ``earlier`` are the censuses of earlier nightly runs, oldest
+    first.
     """
     example_by_kind = {example.kind: example for example in examples}
     for kind in CensusKind:
@@ -151,7 +155,10 @@ def build_census_observations(
 def find_ended_census_incidents(
     tonight: NightlyCensus, earlier: Sequence[NightlyCensus], open_incidents: Sequence[Incident]
 ) -> Iterator[Ending]:
-    """Yield the incidents that have ended, with the reason. Yield none if a source was not read completely."""
+    """Yield the incidents that have ended, with the reason. Yield none if a source was not read completely.
+
+    ``tonight`` is the census of this nightly run. ``earlier`` are the censuses of earlier nightly runs.
+    """
     open_cases = {incident.case_id for incident in open_incidents}
     for kind in CensusKind:
         rate, case = tonight.find_rate(kind), build_census_case_id(kind)
@@ -193,7 +200,10 @@ def compute_increase_p_value(before: CensusCount, now: CensusCount) -> float:
 
 
 def sum_counts_since_rate_change(nightly_runs: Sequence[CensusCount]) -> CensusCount | None:
-    """Sum the counts since the rate last changed a lot. ``nightly_runs`` are sorted, oldest first."""
+    """Sum the counts of the nightly runs since the rate last rose or fell a lot.
+
+    ``nightly_runs`` are sorted, oldest first. Return ``None`` if there are no nightly runs.
+    """
     level: CensusCount | None = None
     for nightly in nightly_runs:
         has_changed = (
@@ -206,11 +216,14 @@ def sum_counts_since_rate_change(nightly_runs: Sequence[CensusCount]) -> CensusC
 class _UsualLevel(NamedTuple):
     usual: CensusCount | None = None
     raised: CensusCount | None = None
-    """The last nightly run, if it was far above the usual level."""
+    """The counts of the last nightly run, if its rate was far above the usual level. Otherwise ``None``."""
 
 
 def _compute_usual_level(nightly_runs: Sequence[CensusCount]) -> _UsualLevel:
-    """Compute the usual level. Nights that are far above the nights before them are excluded."""
+    """Compute the usual level of a finding. Nightly runs far above the level before them are excluded.
+
+    ``nightly_runs`` are sorted, oldest first.
+    """
     level = _UsualLevel()
     for nightly in nightly_runs:
         if level.usual is None:
@@ -268,9 +281,9 @@ def _format_reason(rate: CensusRate, before: CensusCount | None, example: Census
 
 
 def _explain_end_by_no_findings(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
-    """Explain why the incident has ended. Return an empty string if it has not ended.
+    """Explain that the incident has ended, because the finding no longer occurs.
 
-    The result is also empty if the absence of findings may be chance.
+    Return an empty string if the incident has not ended, or if the absence of findings may be chance.
     """
     if rate.found:
         return ""

@@ -404,7 +404,8 @@ def _check_domains(target: TargetConfig, place: str) -> None:
 def parse_config(values: Mapping[str, Any], source: str, *, renamed_keys: Path = RENAMED_KEYS) -> Config:
     """Parse the values of a configuration. Raises `ConfigError` with all wrong keys at once.
 
-    ``source`` is the name of the file in errors. ``renamed_keys`` is the file with the old names of keys.
+    ``source`` is the name of the file, which errors contain. ``renamed_keys`` is the path of the file that maps the
+    old names of keys to their new names.
     """
     try:
         return Config.model_validate(values)

@@ -51,9 +51,9 @@ def refuse_production_settings(config: Config, target: str, environment: Mapping
 
 
 def iterate_production_conflicts(settings: LangSmithSettings, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield a text for each value that the target shares with production: the project and the key.
+    """Yield a text for each value that staging shares with production: the LangSmith project and the key.
 
-    Production's project and key are in ``settings``.
+    ``settings`` contains the names of both projects and of both key variables. ``environment`` contains the keys.
     """
     own_project = (_parse_host_and_port(settings.api_url), settings.project)
     where = settings.production_api_url or settings.api_url
@@ -133,7 +133,10 @@ def _iterate_production_host_conflicts(
 def _iterate_traffic_source_conflicts(
     config: Config, settings: LangSmithSettings, environment: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield a text for each production traffic source that uses the same project or key."""
+    """Yield a text for each production traffic source whose project or key is also in ``settings``.
+
+    ``settings`` are the LangSmith settings of the target that the run asks.
+    """
     own_project, own_key = (
         (_parse_host_and_port(settings.api_url), settings.project),
         environment.get(settings.key_env),

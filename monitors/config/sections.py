@@ -65,7 +65,7 @@ def is_due_every_day(cron: str) -> bool:
 
 
 class MissedRuns(StrEnum):
-    """The policy for scheduled runs that were missed while no worker ran."""
+    """The policy for scheduled runs that were missed, for example because no worker ran."""
 
     ONE_EACH = "newest"
     """Start only the newest missed run of each deployment."""

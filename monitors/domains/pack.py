@@ -25,7 +25,10 @@ SHIPPED_PACKS: Final = Path(__file__).parent
 DEFAULT_DOMAINS: Final = ("general",)
 """The packs that are used for a target without configured packs."""
 INSURANCE: Final = "health_insurance"
-"""The default pack of the pipes and of `gold build`. Do not change this name, because scripts depend on it."""
+"""The default domain pack of `gold build` and of the commands in `deployments/cli/pipes`.
+
+Do not change this name, because scripts depend on it.
+"""
 VOCABULARY: Final = "vocabulary.toml"
 SCHEMA: Final = "schema.toml"
 TEMPLATES: Final = "templates.toml"

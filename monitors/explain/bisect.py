@@ -1,14 +1,14 @@
 """Find the first bad build by a probabilistic bisection, for cases that do not fail every time.
 
 The builds are in order. The first build is assumed to be good, and the last build is assumed to be bad. Each
-hypothesis names one build as the first bad build. Two more hypotheses are that the first build is already bad, and
-that no build is bad. The failure rates of a case, before the first bad build and from that build on, are also
-unknown. They are estimated together with the build, on a grid of rates (`KINDS`). A case may also fail at random on
-all builds, or have broken at another build than the other cases.
+hypothesis names one build as the first bad build. There are two more hypotheses: the first build is already bad, or
+no build is bad. A case has two unknown failure rates: one before the first bad build, and one from that build on.
+They are estimated together with the build, on a grid of rates (`KINDS`). A case may also fail at random on all
+builds, or it may have broken at another build than the other cases.
 
-The next question is always the question that is expected to give the most information about the first bad build
-(D. V. Lindley, On a Measure of the Information Provided by an Experiment, 1956). If the answers are deterministic,
-the search is a binary search.
+The next question is always the question that is expected to give the most information about the first bad build (D.
+V. Lindley, On a Measure of the Information Provided by an Experiment, 1956). If the answers are deterministic, the
+search is a binary search.
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ _RANDOM_SUITE_RATES: Final = (0.2, 0.35, 0.5, 0.65, 0.8)
 def _build_rates(
     before: Mapping[float, float], after: Mapping[float, float], random: float
 ) -> tuple[FailureRates, ...]:
-    """Return the weighted pairs of failure rates before and after the first bad build.
+    """Return the possible pairs of failure rates, before and since the first bad build, with their weights.
 
-    The rate is higher after the build, or equal if the case fails at random.
+    ``before`` and ``after`` map failure rates to weights. Pairs whose rate does not rise are left out. ``random``
+    is the total weight of the pairs for a case that fails at random, whose two rates are equal.
     """
     broken = [FailureRates(a, b, p * q) for a, p in before.items() for b, q in after.items() if a < b]
     total = sum(rates.weight for rates in broken)
@@ -70,7 +71,11 @@ _INTERMITTENT_RATES: Final = {0.9: 0.3, 0.8: 0.4, 0.65: 0.2, 0.5: 0.1}
 
 
 class SuiteKind(NamedTuple):
-    """A kind of suite: its prior, the rates of its cases, and whether a build broke them."""
+    """A possible kind of suite.
+
+    ``weight`` is its prior probability. ``rates`` are the possible failure rates of its cases. ``is_broken`` is
+    true if a build broke the cases.
+    """
 
     weight: float
     rates: tuple[FailureRates, ...]
@@ -89,11 +94,12 @@ def _build_suite_kinds(random: float) -> tuple[SuiteKind, ...]:
 
 
 KINDS: Final = _build_suite_kinds(RANDOM_FAILURE_PRIOR)
-"""The possible kinds of suites. The answers to one case are also evidence about the other cases of the suite.
+"""The possible kinds of suites. The answers to one case are evidence about the other cases of the suite.
 
-From the first bad build on, cases always fail or sometimes pass. Before that build, cases may sometimes fail. Or
-cases fail at random, and no build is bad. The answers matter more than these weights. The weights were set so that
-the posterior is calibrated for suites whose cases all sometimes pass.
+In some kinds, the cases always fail from the first bad build on. In others, they then sometimes pass. Before that
+build, cases may sometimes fail. In one kind, cases fail at random, and no build is bad. The answers matter more
+than these weights. The weights were set so that the posterior is calibrated for suites whose cases all sometimes
+pass.
 """
 SINGLE_CASE_KINDS: Final = _build_suite_kinds(0.0)
 """The kinds for a single case, without random failures."""
@@ -215,9 +221,11 @@ class BuildSearch:
 
 
 class _RateFit(NamedTuple):
-    """The likelihood of a case's answers under a hypothesis, and its products with the rates before and after.
+    """How well one hypothesis explains a case's answers.
 
-    ``broken`` is the part of the likelihood from rates that differ before and after.
+    ``likelihood`` is the likelihood of the answers. ``before`` and ``after`` are its products with the failure
+    rates before and since the first bad build. ``broken`` is the part of the likelihood from rates that differ
+    before and since that build.
     """
 
     likelihood: float

@@ -348,7 +348,10 @@ def _map_values_to_case_bits(cases: Sequence[Mapping[str, Value]]) -> dict[tuple
 
 @dataclass(frozen=True)
 class _Cell:
-    """The cases that belong to exactly the same causes."""
+    """The number of cases that belong to exactly the same causes, and how many of them failed.
+
+    ``causes`` contains the indices of these causes.
+    """
 
     causes: frozenset[int]
     cases: int

@@ -106,7 +106,7 @@ def _hash_text(text: str) -> str:
 
 
 class _ValueCounts:
-    """Count in how many answers, or in how many page loads, each value occurs."""
+    """Counts in how many answers, or in how many page loads, each value of a field occurs."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact

@@ -159,7 +159,10 @@ class _QuestionSearch:
     probes: int = 0
     unanswered: int = 0
     min_failures: int = 1
-    """The number of failures that a question needs to count as failing. Increased if it was too small."""
+    """The number of failures after which a question counts as failing.
+
+    It grows by 1 each time that the result of a level turns out not to fail.
+    """
     counts: dict[Turns, _AnswerCount] = field(default_factory=dict[Turns, _AnswerCount])
     best: tuple[_Word, ...] = ()
     confirmed: tuple[_Word, ...] = ()
@@ -224,7 +227,10 @@ class _QuestionSearch:
         *,
         is_needed: bool,
     ) -> list[tuple[_Word, ...]]:
-        """Return the needed parts of the middle. ``is_needed`` is true if at least one part is needed."""
+        """Return the parts of ``middle`` that are needed between ``before`` and ``after``.
+
+        ``is_needed`` is true if it is known that at least one part is needed.
+        """
         if not middle or (not is_needed and await self._ask_whether_fails([*before, *after])):
             return []
         if len(middle) == 1:

@@ -268,7 +268,10 @@ def _has_mostly_unique_values(values: Values) -> bool:
 
 
 def _compute_probability_all_on_one_side(count: int, side: int, total: int) -> float:
-    """Return the probability that ``count`` answers are all on one side by chance (Fisher's exact test)."""
+    """Return the probability that ``count`` answers all belong to the same run by chance (Fisher's exact test).
+
+    ``side`` is the number of answers of this run. ``total`` is the number of answers of both runs.
+    """
     return comb(side, count) / comb(total, count)
 
 
@@ -307,7 +310,10 @@ class _Pair(NamedTuple):
 
     @property
     def has_only_other_language(self) -> bool:
-        """Whether the answer is in another language but otherwise the same, as far as this can be compared."""
+        """Return whether the answer is in another language but otherwise the same.
+
+        Only the recorded facts of the two answers can be compared.
+        """
         return self.has_other_language and self.before.refused == self.now.refused and not self.has_other_figures
 
     @property

@@ -156,7 +156,7 @@ class _EventReader:
         self.steps[opened.place] = step.model_copy(update=update)
 
     def _record_node_and_drop_repeats(self, fields: Fields) -> None:
-        """Record a finished node of the graph, and drop the steps that repeat its announcement."""
+        """Record a node of the graph that has finished. Drop the steps that announced the same node again."""
         node, number = _find_first_text(fields, ("node",)) or "", fields.get("step")
         announced = self._unplaced.pop(node, [])
         if not isinstance(number, int) or isinstance(number, bool):
@@ -311,7 +311,7 @@ def _build_path_from_updates(updates: Sequence[Fields]) -> AgentPath:
 
 
 def _read_step_arguments(fields: Fields) -> tuple[str, bool]:
-    """Return the arguments as text, and whether they are truncated."""
+    """Return the arguments of a step as text, and whether this text is truncated."""
     given = _find_first(fields, _ARGUMENTS, lambda value: value not in (None, ""))
     preview = _find_first(fields, _PREVIEWS, lambda value: isinstance(value, str))
     if given is None and preview is not None:

@@ -70,10 +70,13 @@ TECHNICAL, SERVER = _SHAPES["TECHNICAL"].pattern, _SHAPES["SERVER"].pattern
 NAME = re.compile(
     r"\b[a-z]{2,20}_[a-z_]{2,40}\b|\b[A-Z][a-z]+(?:[A-Z][a-z]+){2,6}\b|`[\w.\[\]\"'-]{3,60}`|\w=[\w\[{\"'-]"
 )
-"""An identifier from a program, such as a class or a function."""
+"""A pattern for an identifier from a program, such as the name of a class or a function."""
 
 URL = re.compile(r"https?://\S{1,300}|`[^`\n]{1,160}`|\"[^\"\n]{1,160}\"|(?<!\w)'[^'\n]{1,160}'(?!\w)")
-"""Web addresses and quotations. They are removed, because the words in them do not explain an error."""
+"""Web addresses, quotations and code in backticks.
+
+They are removed, because their words do not explain an error.
+"""
 
 FORMAL: Final[tuple[tuple[Hinted, ...], ...]] = (
     (_SHAPES["ENVELOPE"],),
@@ -85,7 +88,7 @@ FORMAL: Final[tuple[tuple[Hinted, ...], ...]] = (
     (_SHAPES["REPR"],),
     (_SHAPES["RUNTIME"],),
 )
-"""The shapes of errors, in groups. Each group counts at most once in a piece of text."""
+"""The shapes of errors, in groups. If several shapes of a group match a piece of text, the group counts once."""
 
 
 class ErrorLeakKind(StrEnum):
@@ -118,11 +121,17 @@ _MAX_BARE_WORDS: Final = 3
 _MAX_GIVE_UP_WORDS: Final = 9
 """Maximum number of words of other text around a message such as "something went wrong"."""
 _MAX_SHORT_ANSWER_WORDS: Final = 15
-"""Maximum number of words of a short answer. A longer answer about errors needs two error shapes to be an error."""
+"""Maximum number of words of a short answer to a question about errors.
+
+A longer answer must have two error shapes to be an error.
+"""
 _MIN_CERTAIN_SHAPES: Final = 3
 """Minimum number of error shapes that prove an error. A sentence about an error has fewer."""
 _MAX_WEAK_WORDS: Final = 20
-"""Maximum number of words of a weak error. A longer sentence about a failed component is an explanation."""
+"""Maximum number of words of a sentence with a weak error shape.
+
+A longer sentence about a failed component explains it.
+"""
 
 _HINTS: Final = tuple(_TABLES["hints"])
 _STATUS_HINT = re.compile(r"\b[45]\d\d\b")
@@ -133,7 +142,7 @@ def _can_hold_error(snippet: str, hints: tuple[str, ...]) -> bool:
 
 
 class _Sort(StrEnum):
-    """The kind of a sentence or line of a text."""
+    """What a sentence or line of a text is, for example an error or prose."""
 
     ERROR = "error"
     GIVES_UP = "gives up"
@@ -154,11 +163,11 @@ class _Piece(NamedTuple):
 
 @lru_cache(maxsize=16)
 def find_error_leak(text: str, question: str = "") -> ErrorLeak | None:
-    """Return the technical error that replaces an answer in ``text``, or ``None``.
+    """Return the technical error that replaces an answer in ``text``, or ``None`` if there is no such error.
 
-    ``question`` is the user's question. If the question is about errors, the answer is about errors too: then the
-    whole text must be an error. An error may also precede an answer, or cut off an answer at its end. The last few
-    texts are cached, because several callers check one reply.
+    ``question`` is the user's question. If it is about errors, an answer about errors is normal. In this case, the
+    error must be the whole text. In other cases, an error may also precede an answer, or cut off an answer at its
+    end. The last few texts are cached, because several callers check one reply.
     """
     hints = tuple(filter(to_caseless(text).__contains__, _HINTS))
     if not hints and _STATUS_HINT.search(text) is None:
@@ -179,7 +188,7 @@ def find_error_leak(text: str, question: str = "") -> ErrorLeak | None:
 
 @lru_cache(maxsize=256)
 def _check_technical_and_extract_words(question: str) -> tuple[bool, frozenset[str]]:
-    """Return whether a question is about errors or code, and the longer words of the question."""
+    """Return whether a question is about errors or code, and the content words of the question."""
     technical = TECHNICAL.search(question) is not None or GAVE_UP.search(question) is not None
     return technical, _extract_content_words(question)
 
@@ -380,7 +389,10 @@ def _is_explanation(snippet: str, *, listed: bool) -> bool:
 
 
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\bweekends?\b", re.IGNORECASE)
-"""Days of the week. "Our service is not available on Sundays" is not an error."""
+"""Words for weekdays.
+
+A sentence with such a word is not a weak error: "Our service is not available on Sundays".
+"""
 
 _MIN_LONG_WORD_LENGTH = 4
 _COMMON = frozenset(
@@ -405,7 +417,10 @@ _COMMON = frozenset(
 
 
 def _extract_content_words(text: str) -> frozenset[str]:
-    """Return the longer words of a text, without a plural "s"."""
+    """Return the content words of a text, without a plural "s".
+
+    Content words have at least `_MIN_LONG_WORD_LENGTH` letters and are not common words.
+    """
     words = _WORD.findall(text.lower()[:_HEAD])
     return frozenset(
         word.rstrip("s") for word in words if len(word) >= _MIN_LONG_WORD_LENGTH and word not in _COMMON
@@ -413,7 +428,7 @@ def _extract_content_words(text: str) -> frozenset[str]:
 
 
 def _has_words_of_question(asked: frozenset[str], snippet: str) -> bool:
-    """Return whether a text is an answer, because it repeats words of the question that errors do not use."""
+    """Return whether ``snippet`` is an answer, because it repeats a word of the question that errors do not use."""
     shared = asked & _extract_content_words(snippet)
     return any(not (COMPONENT.fullmatch(word) or FAILED.fullmatch(word)) for word in shared - _ERRORS_TOO)
 

@@ -19,7 +19,7 @@ from monitors.records.triage import Issue
 
 
 class QuestionWorth(StrEnum):
-    """The usefulness of a question."""
+    """Whether a question of an agent is needless, useful or unsure."""
 
     NEEDLESS = "needless"
     """The issue already has the answer."""
@@ -29,7 +29,10 @@ class QuestionWorth(StrEnum):
 
 
 class QuestionReading(NamedTuple):
-    """The usefulness of a question, and the line of the issue that answers it."""
+    """Whether a question is needless, useful or unsure.
+
+    For a needless question, it has the line that answers it.
+    """
 
     worth: QuestionWorth
     quote: str = ""
@@ -39,7 +42,10 @@ UNSURE: Final = QuestionReading(QuestionWorth.UNSURE)
 USEFUL: Final = QuestionReading(QuestionWorth.USEFUL)
 
 Search = Callable[[str, str, frozenset[str]], QuestionReading]
-"""A function that searches an issue for the answer to a question, with the names of the project."""
+"""A function that searches an issue for the answer to a question.
+
+Its arguments are question, issue and project names.
+"""
 
 _MAX_QUOTE_LENGTH: Final = 120
 _MIN_NAME_LENGTH: Final = 3
@@ -75,7 +81,7 @@ def rate_question(question: str, issue: str, *, scripted: str | None = None, pro
 def rate_questions(
     issue: Issue, asked: Sequence[AgentQuestion]
 ) -> tuple[tuple[AgentQuestion, QuestionReading], ...]:
-    """Return the questions of an agent about an issue, each with its usefulness."""
+    """Return the questions of an agent about an issue, each with whether it is needless."""
     place = _REPOSITORY.search(issue.url or "")
     project = " ".join(place.groups()) if place else ""
     return tuple(
@@ -180,7 +186,11 @@ _NO_NAME: Final = frozenset(
 
 
 def _search_version(question: str, issue: str, names: frozenset[str]) -> QuestionReading:
-    """Search the issue for the version of the product in the question, or of the project if no product is named."""
+    """Search the issue for the version that the question asks for.
+
+    This is the version of the product in the question. If the question names no product, it is the version of the
+    project (``names``).
+    """
     if not _ANY_VERSION.search(issue) and not _LABELLED.search(issue):
         return USEFUL
     names_in_question = {name.casefold().strip(".,?") for pattern in _NAMED for name in pattern.findall(question)}
@@ -240,7 +250,7 @@ def _build_heading_search(names: str, hint: str) -> Search:
 _NOTHING: Final = re.compile(
     r"[:\n]\W*(?:n/?a|none|unknown|tbd|todo|not sure|see (?:above|below)|\?+)?\W*\Z", re.IGNORECASE
 )
-"""The content of an empty section of an issue template, such as "N/A"."""
+"""A pattern for the content of an empty section in an issue template, such as "N/A"."""
 
 
 def _compile_pattern(pattern: str) -> re.Pattern[str]:

@@ -33,7 +33,7 @@ ENGLISH = frozenset(_TABLES["english"].split())
 OTHER: Final[dict[str, str]] = _TABLES["other"]
 """Function words of other languages, by language code."""
 LANGUAGE_NAMES: Final[dict[str, str]] = _TABLES["names"]
-"""The names of languages in messages, by language code."""
+"""The name of each language in messages, keyed by language code."""
 _MORE_OTHER: Final[dict[str, str]] = _TABLES["more_other"]
 
 _DEVANAGARI = re.compile(r"[\u0900-\u0963\u0966-\u097f]+")
@@ -47,14 +47,14 @@ _ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")
 _NOISE = re.compile(r"\[[^\[\]\n]{0,200}\]|https?://\S{1,300}|`[^`\n]{0,200}`")
 
 HINDI_SHARE = 0.25
-"""A text is Hindi if at least this share of its words is in Devanagari.
+"""Minimum share of Devanagari words in a Hindi text.
 
-Product names are often in Latin letters.
+It is low, because product names are often in Latin letters.
 """
 _MAX_READ_LENGTH = 3_000
 """Maximum number of characters that are read. More text would not change the result."""
 _HINGLISH_SHARE = 0.12
-"""A text in Latin letters is Hinglish if at least this share of its words is Hindi: one in eight."""
+"""Minimum share of Hindi words in a Hinglish text in Latin letters: about one in eight."""
 
 _LEXICONS = {code: frozenset(f"{lexicon} {_MORE_OTHER.get(code, '')}".split()) for code, lexicon in OTHER.items()}
 _OTHER_ONLY = (
@@ -72,16 +72,16 @@ _LISTS_OF = {
     word: sum(bit for bit, lexicon in zip(_BITS, _LISTS, strict=True) if word in lexicon)
     for word in frozenset[str]().union(*_LISTS)
 }
-"""For each word, the lists that contain it, as bits."""
+"""For each word, the lists that contain it, as a sum of bits (`_BITS`)."""
 _CODES_OF = {
     word: tuple(code for code, lexicon in _LEXICONS.items() if word in lexicon)
     for word in frozenset[str]().union(*_LEXICONS.values())
 }
-"""For each word, the other languages that contain the word. "was" is English, but also German."""
+"""For each word, the codes of all other languages that contain it. "was" is English, but also German."""
 _ROW_OF = {word: (_LISTS_OF.get(word, 0), _CODES_OF.get(word, ())) for word in _LISTS_OF.keys() | _CODES_OF}
 _ROWS = sorted(set(_ROW_OF.values()))
 _ROW_NUMBERS = {word: _ROWS.index(row) for word, row in _ROW_OF.items()}
-"""For each word, the index of its row in `_ROWS`. A row contains the lists and languages of the word."""
+"""For each word, the index of its row in `_ROWS`. A row contains the lists and the language codes of the word."""
 
 
 _NAMED_LANGUAGES = frozenset({Language.GERMAN, Language.FRENCH, Language.SPANISH})
@@ -92,7 +92,7 @@ class LanguageEvidence(StrEnum):
 
     READ = "read"
     UNREAD = "unread"
-    """The words show another language."""
+    """The words show a language other than English, Hindi and Hinglish."""
     NONE = "none"
     """The words do not show a language, for example a name, a number, or a word of two languages."""
 
@@ -105,11 +105,13 @@ class _WordCounts(NamedTuple):
     either: int
     english: int
     other_only: int
-    """The number of words of other languages that are neither English nor Hinglish."""
+    """The number of words that are in other languages, and neither English nor Hinglish."""
     foreign: int
-    """The number of words in the most frequent other language."""
+    """The number of words in the most frequent language other than English, Hindi and Hinglish."""
     foreign_language: Language
-    """The most frequent other language, if it is German, French or Spanish and no other language has as many words.
+    """The most frequent other language, if it is German, French or Spanish.
+
+    No second language may be as frequent.
     """
 
     @property

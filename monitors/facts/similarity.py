@@ -104,8 +104,8 @@ def _has_same_words_except_typos(own: Counter[str], others: Counter[str]) -> boo
 def is_one_typo_apart(word: str, other: str) -> bool:
     """Return whether two words differ by one typo: a letter is missing, added or wrong, or two letters are swapped.
 
-    The first letters must be equal: people hardly ever mistype the first letter, and "maternity" is not
-    "paternity". Words that contain a digit are never one typo apart.
+    The first letters must be equal, because people hardly ever mistype the first letter. Therefore, "maternity" and
+    "paternity" are different words. Words that contain a digit are never one typo apart.
     """
     if word[:1] != other[:1] or any(letter.isdigit() for letter in word + other):
         return False
@@ -120,12 +120,12 @@ def is_one_typo_apart(word: str, other: str) -> bool:
 
 
 QUOTE_MIN_WORDS: Final = 3
-"""Minimum number of words of a quote. A shorter quote is not searched for, because it is in every document."""
+"""Minimum number of words of a quote that is searched for. A shorter quote would be in every document."""
 
 _DASHES: Final = str.maketrans({"\u2013": "-", "\u2014": "-", "\u2015": "-"})
 _QUOTES: Final = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"'})
 _INSIDE_A_WORD: Final = re.compile(r"(?<=[^\W\d_])-[ ]?(?=[^\W\d_])")
-"""A hyphen between letters, which is removed: "pre-existing" is another spelling of "preexisting".
+"""A pattern for a hyphen between letters. It is removed: "pre-existing" is another spelling of "preexisting".
 
 A hyphen at the end of a line is removed too: "hospitali-⏎sation" is one word. A hyphen between digits is not
 removed, because it is a range.
@@ -187,7 +187,7 @@ class StatedQuantity(NamedTuple):
 
 
 def collect_quantities(text: str, locale: Locale = PLAIN) -> dict[StatedQuantity, str]:
-    """Return the quantities of a text, each with the words of its first occurrence.
+    """Return the quantities of a text. Each quantity is mapped to the words of its first occurrence.
 
     Ordinals and digits in names ("H1N1") are skipped. The word "one" is skipped too, because Hindi uses it for "a".
     """
@@ -202,13 +202,13 @@ def collect_quantities(text: str, locale: Locale = PLAIN) -> dict[StatedQuantity
 
 
 def find_missing_quantities(wanted: str, text: str) -> tuple[str, ...]:
-    """Return the quantities, in the words of ``wanted``, that are in ``wanted`` but not in ``text``."""
+    """Return the quantities that are in ``wanted`` but not in ``text``, in the words of ``wanted``."""
     there = collect_quantities(text)
     return tuple(words for quantity, words in collect_quantities(wanted).items() if quantity not in there)
 
 
 def list_quantity_differences(original: str, translation: str) -> tuple[str, ...]:
-    """Return the quantities that a translation lost and added, in words.
+    """Return the quantities that a translation lost, and the quantities that it added, in words.
 
     The result is empty if the quantities are the same.
     """

@@ -22,7 +22,7 @@ _PLACE: Final = re.compile(
     r"|,?\s+\(?lines?\s+\d+(?:\s?[-–]\s?\d+)?\)?|\(\))$",
     re.IGNORECASE,
 )
-"""A place in a file: ``::Class.method``, ``#L10-L20``, ``:12:3``, ``(12,3)``, ``, line 12``."""
+"""A position in a file, after its path: ``::Class.method``, ``#L10-L20``, ``:12:3``, ``(12,3)``, ``, line 12``."""
 _DRIVE: Final = re.compile(r"[A-Za-z]:(?=[\\/])")
 
 
@@ -46,7 +46,10 @@ def to_canonical_path(written: str) -> str:
 
 
 class FileAgreement(NamedTuple):
-    """The files of a list: named and wanted, wanted but not named, named but not wanted. Each list is sorted."""
+    """A comparison of the files that a report names with the wanted files.
+
+    It has three sorted lists: files that are named and wanted, wanted but not named, and named but not wanted.
+    """
 
     found: tuple[str, ...]
     missed: tuple[str, ...]
@@ -74,7 +77,8 @@ class FileAgreement(NamedTuple):
 def compute_agreement(named: Iterable[str], wanted: Iterable[str]) -> FileAgreement:
     """Compare a list of named files with the wanted files.
 
-    An absolute path matches a wanted file if the path ends with it, because the folder of the checkout is unknown.
+    An absolute path matches a wanted file if the path ends with the path of that file. The folder of the checkout
+    is unknown, so the beginning of an absolute path is ignored.
     """
     want = {path for path in map(to_canonical_path, wanted) if path}
     given = {_shorten_to_wanted_path(path, want) for path in map(to_canonical_path, named) if path}
@@ -95,14 +99,17 @@ _ENDINGS: Final = (
     "txt lock mod sum j2 tpl tmpl env csv tsv service"
 )
 SUFFIXES: Final = frozenset(_ENDINGS.split())
-"""File extensions of source files. A name without a folder and with another extension is not read as a file."""
+"""File extensions of source files.
+
+A name without a folder is read as a file only if it has one of these extensions.
+"""
 _BARE_NAMES: Final = frozenset(
     {"Makefile", "Dockerfile", "Jenkinsfile", "Gemfile", "Rakefile", "Procfile", "CODEOWNERS"}
 )
 _PRODUCTS: Final = re.compile(
     r"(?:node|next|nuxt|vue|react|three|d3|express|ember|angular|socket|chart|asp)\.(?:js|io|net)", re.IGNORECASE
 )
-"""Product names that end like a file name."""
+"""Product names with an ending like a file extension. They are not files."""
 _NAME: Final = r"[\w@+.~-]+"
 _WRITTEN: Final = re.compile(
     rf"https?://[^\s<>()\[\]`\"']+|(?:[A-Za-z]:)?[\\/]?(?:{_NAME}[\\/])*{_NAME}(?:::[\w.]+|:\d+|#L\d+)?"

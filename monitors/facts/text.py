@@ -66,7 +66,10 @@ def _fold_character(character: str) -> str:
 
 
 class _Folding(dict[int, str]):
-    """A translation table that is filled on first use: each character is classified once per process."""
+    """A translation table for characters that is filled on first use.
+
+    Each character is classified once per process.
+    """
 
     def __missing__(self, code: int) -> str:
         folded = _fold_character(chr(code))
@@ -122,10 +125,10 @@ def to_caseless(text: str) -> str:
 
 
 class Hinted(NamedTuple):
-    """A pattern that is searched only in texts that contain one of its hints, because the search is slow.
+    """A slow pattern that is searched only in texts with one of its hints.
 
-    Each match of the pattern contains one of ``hints`` in the form of `to_caseless`. A text with a hint and without
-    a match only costs time.
+    Each match of the pattern contains one of ``hints``, in the form of `to_caseless`. A text that has a hint but no
+    match only costs time.
     """
 
     pattern: re.Pattern[str]
@@ -166,10 +169,10 @@ NUMERAL, WORD, SIGN = 1, 2, 3
 
 
 class Token(NamedTuple):
-    """A piece of text. ``kind`` is `NUMERAL` (digits with their separators), `WORD` or `SIGN` (one character).
+    """A word, a numeral or a sign of a text. ``kind`` is `NUMERAL`, `WORD` or `SIGN` (one character).
 
-    ``key`` is the lookup key of a word; for other tokens, it is the text of the token. ``start`` and ``end`` are
-    its span in the folded text.
+    A numeral consists of digits with their separators. ``key`` is the lookup key of a word; for other tokens, it is
+    the text of the token. ``start`` and ``end`` are the span of the token in the folded text.
     """
 
     kind: int
@@ -180,7 +183,7 @@ class Token(NamedTuple):
 
 
 class _Forms(dict[str, tuple[int, str, str]]):
-    """A cache with the kind, key and text of each piece of text. A cache that is too large is cleared."""
+    """A cache that maps each piece of a text to its kind, key and text. A cache that is too large is cleared."""
 
     def __missing__(self, piece: str) -> tuple[int, str, str]:
         form = _classify_piece(piece)
@@ -193,7 +196,10 @@ class _Forms(dict[str, tuple[int, str, str]]):
 
 _MAX_CACHED_PIECE_LENGTH: Final = 24
 _MAX_CACHED_PIECES: Final = 20_000
-"""Maximum number of cached pieces, about 4 MB. This covers the words of most conversations of an application."""
+"""Maximum number of cached pieces.
+
+They need about 4 MB and cover the words of most conversations of an application.
+"""
 
 
 def _classify_piece(piece: str) -> tuple[int, str, str]:
@@ -286,7 +292,7 @@ def find_tokens_after_breaks(tokens: Sequence[Token], text: str) -> frozenset[in
 
 
 END = Token(SIGN, "", -1, -1, "")
-"""The empty token before the first and after the last token of a text."""
+"""The empty token that is returned for any index before the first or after the last token of a text."""
 
 
 MAX_TEXT_LENGTH: Final = 1_000_000
@@ -296,10 +302,16 @@ A long answer of a real application has 5,000 characters.
 """
 
 PART_LENGTH: Final = 400_000
-"""Number of characters that are read at each end of a longer text. Masked, both parts fit in `MAX_TEXT_LENGTH`."""
+"""Number of characters that are read at each end of a text longer than `MAX_TEXT_LENGTH`.
+
+After masking, both parts together are not longer than `MAX_TEXT_LENGTH`.
+"""
 
 MARGIN_LENGTH: Final = 1_000
-"""Number of characters that are read beyond each part. A value on the border of a part is not cut in two."""
+"""Number of characters that are read beyond each part.
+
+A value at the border of a part is therefore not cut in two.
+"""
 
 
 class Unread(NamedTuple):

@@ -31,7 +31,7 @@ def find_repeated_calls(calls: Sequence[ToolCall]) -> tuple[int, ...]:
 
 
 def map_repeated_steps_to_first(steps: Sequence[Step]) -> Mapping[int, int]:
-    """Map the index of each step that repeats a call to the index of the first call.
+    """Map the index of each step that repeats a call to the index of the step with the first call.
 
     A step with unknown arguments is not a repetition.
     """
@@ -43,7 +43,7 @@ def map_repeated_steps_to_first(steps: Sequence[Step]) -> Mapping[int, int]:
 
 
 def _map_repeats_to_first(calls: Sequence[tuple[int, ToolCall]]) -> dict[int, int]:
-    """Map the index of each repeated call to the index of the first call."""
+    """Map the index of each repeated call to the index of the first call with the same name and arguments."""
     first: dict[str, int] = {}
     repeats: dict[int, int] = {}
     for at, call in calls:

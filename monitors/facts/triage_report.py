@@ -25,7 +25,7 @@ _PARTS: Final[Mapping[str, str]] = {
     r"|remedy|recommendations?|next steps?",
     "confidence": r"confidence(?: level| score)?",
 }
-"""The names of each part of a report in headings, labels and keys."""
+"""The names that each part of a report may have in headings, labels and keys."""
 _CALLED: Final = {part: re.compile(names, re.IGNORECASE) for part, names in _PARTS.items()}
 _SEVERITIES: Final = (
     (
@@ -48,7 +48,7 @@ _NOTHING: Final = re.compile(
     r"[<\[{][^>\]}\n]{0,80}[>\]}])?[\s*_`.]*",
     re.IGNORECASE,
 )
-"""The content of an empty field of a template, such as "N/A"."""
+"""A pattern for the content of an empty field in a report template, such as "N/A"."""
 _SHARE: Final = re.compile(
     r"(?<![\d.])(?P<number>\d{1,3}(?:\.\d{1,4})?)\s*(?P<percent>%)?(?:\s*/\s*(?P<of>\d{1,3})\b)?"
 )
@@ -86,7 +86,10 @@ def _parse_json_object_or_none(text: str) -> Mapping[str, object] | None:
 
 
 def _build_report_from_fields(fields: Mapping[str, object]) -> TriageReport:
-    """Build a report from keys in any case (`rootCause`, `root_cause`), or from the keys of a nested object."""
+    """Build a report from the keys of a JSON object in any spelling (`rootCause`, `root_cause`).
+
+    The keys may also be in a nested object.
+    """
     parts = dict(_iterate_known_report_parts(fields))
     inner = [cast("Mapping[str, object]", value) for value in fields.values() if isinstance(value, dict)]
     if not parts and len(inner) == 1:
@@ -194,7 +197,10 @@ def _strip_text_or_none(text: str) -> str | None:
 
 
 def _parse_severity(text: str) -> IssueSeverity | None:
-    """Return the severity that a text names, or ``None`` if the text names two: "between high and critical"."""
+    """Return the severity that a text names.
+
+    Return ``None`` if the text names two severities: "between high and critical".
+    """
     named = [severity for severity, pattern in _SEVERITIES if pattern.search(text)]
     return named[0] if len(named) == 1 else None
 

@@ -33,7 +33,7 @@ from monitors.records.grades import (
 
 
 class PolicyRow(Record):
-    """One row of the policy table: a failure of this ``kind`` has at least the severity ``floor``."""
+    """One row of the policy table. A failure of this ``kind`` has the severity ``floor`` or a higher severity."""
 
     kind: FailureKind
     floor: Severity
@@ -83,7 +83,7 @@ def decide_severity(
 ) -> tuple[Severity, str]:
     """Return the severity of a failure and the id of the policy row that set it.
 
-    The severity is the higher one of the case's severity and the highest floor of the failure ``kinds``. If both
+    The severity is the case's severity or the highest floor of the failure ``kinds``, whichever is higher. If both
     are equal, the id of the floor's row is returned. If the case's severity is higher, ``case_row`` is returned.
     """
     rows = [_FLOOR_OF[kind] for kind in list_distinct_kinds_worst_first(kinds) if kind in _FLOOR_OF]
@@ -93,7 +93,7 @@ def decide_severity(
 
 
 _FINDING_ASPECTS = (Aspect.RELEVANT_FILES, Aspect.ROOT_CAUSE, Aspect.ISSUE_SEVERITY)
-"""Aspects of what a report on an issue states: files, root cause and severity."""
+"""The aspects that grade the findings of a report on an issue: files, root cause and severity."""
 _REPORT_ASPECTS = (Aspect.REPORT_FORM, *_FINDING_ASPECTS, Aspect.EFFICIENCY)
 
 
@@ -112,7 +112,7 @@ def assess_case(
 
 
 def _assess_no_answer(case: GoldCase, result: NoAnswer, case_row: str) -> Assessment:
-    """Assess a case without an answer. If it was not asked because the application was down, it is ungraded."""
+    """Assess a case without an answer. It is ungraded if it was not asked because the application was down."""
     asked = result.reason is not NoAnswerReason.CIRCUIT_OPEN
     return Assessment(
         run_id=result.run_id,
@@ -247,8 +247,8 @@ _CITATION_MET: Final = frozenset({Finding.YES, Finding.NOT_NEEDED})
 def _find_whether_app_refused(case: GoldCase, grades: tuple[Grade, ...]) -> Finding:
     """Return whether the application refused to answer.
 
-    A refusal grade passes if the reply did what was expected. If an answer was expected, a failed grade therefore
-    means that the application refused.
+    A refusal grade passes if the reply did what the case expects. If the case expects an answer, a failed refusal
+    grade therefore means that the application refused.
     """
     match _combine_grades_of_aspect(grades, Aspect.REFUSAL):
         case Finding.UNGRADED | Finding.NOT_NEEDED:

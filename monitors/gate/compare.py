@@ -1,9 +1,9 @@
 """Compare a run with an earlier run, the baseline, case by case.
 
-The comparison lists the cases that broke and the cases that were fixed, with the probability that chance alone
-explains the difference. The baseline must have the verdict PASS, the same suite and the same judge. Otherwise
-the comparison is refused, and the refusal states the difference. If only the verdict PASS is missing, the
-changed cases are still listed.
+The comparison lists the cases that broke and the cases that were fixed. It also states how probable such a
+difference is by chance alone. The baseline must have the verdict PASS, the same suite and the same judge.
+Otherwise, the comparison is refused, and the refusal states the difference. If only the verdict PASS is missing,
+the changed cases are still listed.
 
 Some questions are asked in two languages. These pairs show whether a user who writes Hindi gets the right
 answer as often as a user who writes English.
@@ -54,8 +54,8 @@ _MAX_JUDGES_NAMED: Final = 3
 class Pair(NamedTuple):
     """One case that both runs graded.
 
-    ``before`` is true if the case was right in the baseline, and ``now`` if it is right in this run. Cases about
-    the same policy have the same ``cluster``.
+    ``before`` is True if the case was right in the baseline. ``now`` is True if it is right in this run. Cases
+    about the same policy have the same ``cluster``.
     """
 
     case_id: str
@@ -152,7 +152,7 @@ def compute_p_value(pairs: Collection[Pair]) -> float:
 def compute_cluster_p_value(pairs: Collection[Pair]) -> float | None:
     """Compute the p-value of the changes with McNemar's test, policy by policy.
 
-    Cases about one policy often break together. This test therefore counts all cases of a policy as one change.
+    Cases about one policy often break together. Therefore, this test counts all cases of a policy as one change.
     Return ``None`` if no two cases share a policy.
     """
     if len({pair.cluster for pair in pairs}) == len(pairs):
@@ -171,7 +171,10 @@ def find_change_direction(pairs: Collection[Pair]) -> Direction:
 
 
 def map_baseline_correctness(asked: Sequence[BaselineResult]) -> Mapping[str, bool]:
-    """Return for each case id whether the baseline answered the case right every time. Skip ungraded cases."""
+    """Return for each case id whether the baseline answered the case right every time.
+
+    Ungraded cases are skipped.
+    """
     graded: dict[str, bool] = {}
     undecided: set[str] = set()
     for result in asked:
@@ -242,7 +245,10 @@ def _build_severity_change(severity: Severity, pairs: Sequence[Pair]) -> Severit
 
 
 def _recompute_baseline_score(before: Scores, weights: Weights) -> float | None:
-    """Compute the weighted score of the baseline with the current weights. Both scores are then comparable."""
+    """Compute the weighted score of the baseline with the current weights.
+
+    It can then be compared with the score of this run.
+    """
     total = sum((get_weight(tally.severity, weights) * tally.cases for tally in before.tallies), Decimal(0))
     not_correct = sum(
         (get_weight(tally.severity, weights) * tally.not_correct for tally in before.tallies), Decimal(0)
@@ -318,7 +324,10 @@ def _compare_gap_with_limit(gap: float, high: float, max_gap: float | None) -> F
 
 
 def _merge_findings_of_repeats(before: Finding | None, now: Finding) -> Finding:
-    """Return the worse of two findings about one case. NO is the worst finding, then UNGRADED."""
+    """Return the worse of two findings about a case that was asked several times.
+
+    NO is the worst finding, then UNGRADED.
+    """
     if before is None or before is now:
         return now
     return Finding.NO if Finding.NO in (before, now) else Finding.UNGRADED

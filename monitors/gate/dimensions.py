@@ -78,9 +78,9 @@ def _build_issue_path(case_id: str, asked: Sequence[CaseResult]) -> IssuePath:
 
 
 def count_agent_steps(evidence: Evidence) -> int:
-    """Return how many steps the agent needed. Return 0 if the number is unknown.
+    """Return the number of steps that the agent needed, or 0 if the number is unknown.
 
-    If the application reports the number of hops, this number is returned. Otherwise, the observed steps are
+    If the application reports its number of hops, this number is returned. Otherwise, the observed steps are
     counted.
     """
     return evidence.hops or (0 if evidence.steps_cut else len(evidence.steps))
@@ -92,7 +92,7 @@ def add_triage_change(
     now: TriageSummary | None,
     results: Sequence[CaseResult],
 ) -> Comparison:
-    """Return the comparison with the changes of accuracy and steps.
+    """Return the comparison ``compared`` with the changes of accuracy and steps added.
 
     If one of the runs has no issues, or if the runs are not comparable, the comparison is returned unchanged.
     """

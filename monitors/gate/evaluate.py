@@ -77,11 +77,11 @@ def _build_case_if_flaky(asked: Sequence[Assessment]) -> FlakyCase | None:
 
 
 UNKNOWN_PATH = "not said"
-"""The path of an answer if the application does not report the path (such as the model's name) that it used."""
+"""The path of an answer if the application does not report it. A path is, for example, the name of the model."""
 
 
 def count_outcomes_by_group(assessments: Sequence[Assessment]) -> tuple[Breakdown, ...]:
-    """Count the outcomes by type, by language, by path and by severity, each with the largest group first."""
+    """Count the outcomes by type, by language, by path and by severity. The largest group comes first."""
     groups: dict[str, Callable[[Assessment], str]] = {
         "type": lambda a: a.type,
         "language": lambda a: a.language,
@@ -268,9 +268,9 @@ def compute_verdict_only(
 
 
 def count_agent_questions(results: Sequence[CaseResult]) -> QuestionCounts | None:
-    """Count the questions that the agent asked about issues, and how many were useful.
+    """Count the questions that the agent asked about issues, and how many of them were useful.
 
-    Return ``None`` if the agent asked no questions. Questions also count if the agent wrote no report.
+    Return ``None`` if the agent asked no questions. The questions count even if the agent wrote no report.
     """
     worths = [
         reading.worth

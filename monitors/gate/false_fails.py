@@ -36,16 +36,22 @@ RUNS: Final = 200
 
 NOISE_SAMPLES: Final = 40
 RUNS_PER_NOISE: Final = 15
-"""Number of simulated runs for each noise sample. The interval is computed from all 600 runs together."""
+"""Number of simulated runs for each random sample of the noise. The interval uses all 600 runs together."""
 
 REPEAT_OPTIONS: Final = (1, 2, 3, 5)
 """Numbers of repeats of each severity-3 case that `compare_repeat_counts` compares."""
 
 PRIOR: Final = 0.5
-"""Added to both counts (FAIL and not FAIL), because 600 runs without a FAIL do not prove a rate of 0."""
+"""The number that is added to both counts, of FAIL and of other verdicts.
+
+Without it, 600 runs without a FAIL would give a rate of 0, which they do not prove.
+"""
 MIN_SPREAD: Final = 1 / 400
 MIN_SIZE: Final = 0.2
-"""Minimum spread and size of the fitted Beta distribution, because 40 rates cannot show smaller values."""
+"""Minimum spread (`MIN_SPREAD`) and minimum size of the fitted Beta distribution.
+
+40 rates cannot show smaller values.
+"""
 
 FAULT_SHARES: Final = (0.25, 0.5, 0.9)
 """Shares of answers that show a fault. The chance that the gate misses the fault is computed for each share."""
@@ -58,7 +64,7 @@ _Failure = tuple[str, int, RecordedAsk]
 
 
 def count_failures_per_case_build(repeats: Iterable[RepeatedCase]) -> Mapping[str, tuple[Group, ...]]:
-    """Return for each case a pair of numbers for each build: the failed answers and the graded answers."""
+    """Return for each case the numbers of failed and of graded answers, as one pair for each build."""
     groups_by_case: defaultdict[str, list[Group]] = defaultdict(list)
     for case in repeats:
         if case.graded:
@@ -162,9 +168,10 @@ class GateSimulator:
         return self._compute_cached_verdict(repeats, failures)
 
     def _sample_failure(self, case: GoldCase, rng: Random) -> RecordedAsk:
-        """Return a recorded chance failure of this case or of similar cases, or a wrong answer if there is none.
+        """Return a recorded chance failure of this case or of similar cases.
 
-        Cases are similar if both must be refused, or if both must be answered.
+        If there is none, return a wrong answer. Two cases are similar if both expect a refusal, or if both expect
+        an answer.
         """
         alike = self._failures.get(case.id) or self._of_others[case.expected_refusal]
         ask = rng.choice(alike) if alike else build_wrong_answer(case)
@@ -200,9 +207,10 @@ class GateSimulator:
         return repeats if case.severity is Severity.CRITICAL else 1
 
     def estimate_miss_chance(self, *, repeats: int, shows: float) -> MissedFault | None:
-        """Return the chance that the gate misses a fault in a severity-3 case, or ``None`` without such a case.
+        """Return the chance that the gate misses a fault in a severity-3 case.
 
-        ``shows`` is the share of the answers that show the fault. All other cases pass.
+        ``shows`` is the share of the answers that show the fault. All other cases pass. Return ``None`` if the
+        suite has no severity-3 case.
         """
         case = next((case for case in self._cases if case.severity is Severity.CRITICAL), None)
         if case is None:
@@ -286,7 +294,7 @@ def build_wrong_answer(case: GoldCase) -> RecordedAsk:
 
 
 def _build_recorded_result(case: GoldCase, repeat: int, ask: RecordedAsk) -> CaseResult:
-    """Build the result of a simulated answer: the recorded outcome with an empty text."""
+    """Build the result of a simulated answer. It has the recorded outcome and an empty text."""
     assessment = Assessment(
         outcome=ask.outcome,
         failure_kinds=ask.failure_kinds,

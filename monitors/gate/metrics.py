@@ -46,7 +46,7 @@ def is_graded(assessment: Assessment, *, outage: bool) -> bool:
 
 
 def select_worst_repeats(assessments: Sequence[Assessment]) -> tuple[Assessment, ...]:
-    """Return the worst assessment of each case. A case is then correct only if it was correct every time."""
+    """Return the worst assessment of each case, so that a case is correct only if it was correct every time."""
     worst: dict[str, Assessment] = {}
     for assessment in assessments:
         previous = worst.get(assessment.case_id)
@@ -60,7 +60,7 @@ def _rank_worst_first(assessment: Assessment) -> tuple[int, int]:
 
 
 def get_weight(severity: Severity, weights: Weights) -> Decimal:
-    """Return the weight of a case of this severity."""
+    """Return the weight of a case with the given severity from ``weights``."""
     return {
         Severity.MINOR: weights.severity_1,
         Severity.MAJOR: weights.severity_2,
@@ -181,7 +181,7 @@ def _get_factual_finding(assessment: Assessment) -> Finding:
 
 
 def _convert_outcome_to_finding(assessment: Assessment) -> Finding:
-    """Return the finding on whether a case was right every time that it was asked."""
+    """Return whether a case was right every time that it was asked, as a finding."""
     match assessment.outcome:
         case CaseOutcome.CORRECT:
             return Finding.YES

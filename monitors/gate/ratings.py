@@ -12,17 +12,17 @@ from monitors.records.runs import CaseResult
 from monitors.stats.ratings import compute_mean_lower_bound
 
 Ratings = Mapping[str, float]
-"""Ratings from 1 to 5 by case id. If a case was asked several times, its rating is the average."""
+"""Ratings from 1 to 5, keyed by case id. If a case was asked several times, its rating is the average."""
 
 MIN_RATING: Final = 1
 MAX_RATING: Final = 5
-"""The lowest and the highest rating of a judge."""
+"""The highest rating that a judge can give. `MIN_RATING` is the lowest."""
 
 
 def collect_ratings(assessments: Sequence[Assessment]) -> Ratings:
     """Return the rating of each case. The result is empty if the judge rated no report.
 
-    A reply that is not a report gets the rating 1, as the rubric says, without asking the judge.
+    A reply that is not a report gets the rating 1, as the rubric says. The judge is not asked about it.
     """
     if all(find_lowest_judge_rating(assessment) is None for assessment in assessments):
         return {}
@@ -88,7 +88,10 @@ def is_report(assessment: Assessment) -> bool:
 
 
 def find_unrated_report_ids(results: Sequence[CaseResult], rated: Ratings) -> frozenset[str]:
-    """Return the ids of the issues without a rating. Issues whose reply is not a report are not returned."""
+    """Return the ids of the issues whose report has no rating.
+
+    Issues whose reply is not a report are not returned.
+    """
     return frozenset(
         result.case.id
         for result in results
@@ -99,7 +102,7 @@ def find_unrated_report_ids(results: Sequence[CaseResult], rated: Ratings) -> fr
 
 
 def map_ratings_by_case(average: RubricAverage | None) -> Ratings:
-    """Return the ratings by case id that are stored with an average."""
+    """Return the ratings that are stored with an average, keyed by case id."""
     return {rating.case_id: rating.rating for rating in average.ratings} if average else {}
 
 
@@ -151,7 +154,7 @@ def remove_most_dropped_flaky_rating(before: Ratings, now: Ratings, flaky: froze
 
 
 def sort_cases_by_rating(rated: Ratings) -> Sequence[str]:
-    """Return the case ids, the lowest rating first."""
+    """Return the case ids, sorted by rating. The lowest rating comes first."""
     return sorted(rated, key=lambda case_id: (rated[case_id], case_id))
 
 

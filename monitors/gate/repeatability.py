@@ -1,4 +1,4 @@
-"""Measure how often the same question gets a right answer once and a wrong answer the next time.
+"""Measure how often the same question gets a correct answer once and a wrong answer the next time.
 
 Two answers to one case that differ in this way are a **flip**. The figures come from recorded runs that asked each
 case several times.
@@ -23,7 +23,10 @@ from monitors.records.self_checks import FlipRate, RecordedAsk, Repeatability, R
 from monitors.stats.repeatability import compute_flip_share, fit_noise, has_consistent_failure
 
 MIN_PAIRS: Final = 20
-"""Minimum number of graded pairs for a flip rate. With 19 pairs and no flip, the rate can still be one in seven."""
+"""Minimum number of graded pairs of answers for a flip rate.
+
+With 19 pairs and no flip, the true rate can still be one in seven.
+"""
 
 ANY_FAILURE: Final = "right or wrong"
 NO_ANSWER: Final = "no answer"

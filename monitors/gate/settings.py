@@ -55,7 +55,7 @@ class Targets(BaseModel):
 
 
 class Themes(BaseModel):
-    """The case types of each theme of critical failures: a full type or a word of its name, as in `refund_claim`.
+    """The case types of each theme of critical failures: a full type, or a word of it as in `refund_claim`.
 
     A theme without types is not required. For example, an application that only answers has no destructive actions.
     """
@@ -166,18 +166,21 @@ class GateSettings(BaseModel):
     )
 
     def with_min_weighted_score(self, min_weighted_score: float) -> Self:
-        """Return the settings with another minimum of the weighted score."""
+        """Return the settings with ``min_weighted_score`` as the minimum of the weighted score."""
         return self.model_copy(update={"min_weighted_score": min_weighted_score})
 
     def with_required_min_rating(self, min_rubric: float) -> Self:
-        """Return the settings with another minimum of the average rating.
+        """Return the settings with ``min_rubric`` as the required minimum of the average rating.
 
-        A run without a rating is INCONCLUSIVE.
+        With these settings, a run without a rating is INCONCLUSIVE.
         """
         return self.model_copy(update={"min_rubric": min_rubric, "rating_needed": True})
 
     def with_stricter_checks(self, *, fail_on_regression: bool, strict: bool) -> Self:
-        """Return the settings with these checks enabled. A false value leaves a check unchanged."""
+        """Return the settings with the checks enabled whose arguments are True.
+
+        A False value leaves a check unchanged.
+        """
         changes = {
             "fail_on_regression": self.fail_on_regression or fail_on_regression,
             "strict": self.strict or strict,

@@ -94,16 +94,16 @@ def _count_cases_by_value(group: str, values: Iterable[str]) -> Iterator[GroupCo
 
 
 LIMITS_CONFIDENCE = 0.90
-"""The upper limit of a two-sided 90 % interval is a one-sided 95 % limit.
+"""Confidence of the two-sided interval whose upper limit is used. As a one-sided limit, it has 95 % confidence.
 
-Without a failure, the limit is about 3/n.
+Without a failure in n cases, this limit is about 3/n.
 """
 
 
 def compute_detectable_drops(
     assessments: Sequence[Assessment], graded: frozenset[str], shared: frozenset[str] | None
 ) -> tuple[DetectableDrop, ...]:
-    """Return for each severity the smallest drop that this run can detect, the highest severity first.
+    """Return for each severity the smallest drop that this run can detect. The highest severity comes first.
 
     ``shared`` has the ids of the cases that the baseline graded too. ``None`` means that the baseline graded
     the same cases.
@@ -129,7 +129,7 @@ def _compute_detectable_drop(
 
 
 def get_relevant_drop(severity: Severity, settings: GateSettings) -> float:
-    """Return the drop in the share of correct cases that matters at this severity, from the settings."""
+    """Return the smallest drop in the share of correct cases that matters at this severity, from the settings."""
     wanted = settings.regressions
     return {
         Severity.MINOR: wanted.severity_1,

@@ -99,8 +99,7 @@ class GateInputs:
 
 
 MIN_FLAKY_FOR_VETO = 2
-"""A run fails with this many flaky severity-3 failures. A single flaky failure may be due to an unusual question.
-"""
+"""Minimum number of flaky severity-3 failures that fail a run. A single one may be due to an unusual question."""
 
 
 def list_severity_3_failure_reasons(run: GateInputs) -> list[VerdictReason]:
@@ -127,7 +126,10 @@ def list_severity_3_failure_reasons(run: GateInputs) -> list[VerdictReason]:
 
 
 def _format_severity_rise(severe: Sequence[Assessment]) -> str:
-    """Return how many failures in ``severe`` have cases of a lower severity, and why they count as severity 3."""
+    """Describe how many of the failures in ``severe`` are of cases with a lower severity.
+
+    The text also says why they count as severity 3.
+    """
     rows = [format_policy_row(a.policy_row) for a in severe if a.case_severity is not Severity.CRITICAL]
     if not rows:
         return ""
@@ -160,9 +162,10 @@ def list_low_score_reasons(run: GateInputs) -> list[VerdictReason]:
 
 
 def _compute_best_possible_score(run: GateInputs, spare: Assessment | None) -> float:
-    """Return the weighted score if all ungraded cases, all unasked cases and the case ``spare`` were right.
+    """Return the weighted score that the run would have if more cases were right.
 
-    The severity of unasked cases is unknown here. They count as severity 3, in favour of the application.
+    All ungraded cases, all unasked cases and the case ``spare`` count as right. The severity of unasked cases is
+    unknown here. They count as severity 3, in favour of the application.
     """
     weights = run.settings.weights
     ungraded = [get_weight(a.case_severity, weights) for a in run.assessments if a.case_id not in run.graded]
@@ -206,19 +209,19 @@ def _is_missed_without_flaky(measured: MeasuredMetric, flaky: frozenset[str]) ->
 
 
 _ROUNDING = 9
-"""Averages are rounded to this many decimals.
+"""Number of decimals to which averages are rounded.
 
 Without rounding, a drop of exactly 0.3 could count as more than 0.3.
 """
 
 
 def list_proven_rating_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return the reasons for a low average rating and for a large drop that are proven despite missing ratings."""
+    """Return the reasons for a low average rating and for a large drop that missing ratings could not change."""
     return [reason for reason, proven in _list_rating_failures(run) if proven]
 
 
 def list_unproven_rating_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return the reasons for a low average rating and for a large drop that are unsure without more ratings."""
+    """Return the reasons for a low average rating and for a large drop that missing ratings could change."""
     return [
         reason.add_remark("too few cases were graded or rated to be sure")
         for reason, proven in _list_rating_failures(run)

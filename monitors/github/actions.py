@@ -1,4 +1,4 @@
-"""Read which GitHub Actions job Lookout runs in, and write the job's summary and annotations.
+"""Read from the environment which GitHub Actions job Lookout runs in, and write the job's summary and annotations.
 
 The environment variables and the event file of a job name the repository, commit, pull request and log:
 https://docs.github.com/en/actions/reference/workflows-and-actions/variables
@@ -81,9 +81,9 @@ class Annotation(Record):
 
 
 def format_first_commands_per_level(annotations: Sequence[Annotation]) -> Iterator[str]:
-    """Yield a command for each annotation, at most ten commands for each level.
+    """Yield a command for each annotation, but at most ten commands for each level.
 
-    If a level has more than ten annotations, the tenth command states how many annotations are missing.
+    If a level has more than ten annotations, the tenth command states how many annotations are not shown.
     """
     for level in AnnotationLevel:
         same = [annotation for annotation in annotations if annotation.level is level]
@@ -108,12 +108,18 @@ def format_command(annotation: Annotation) -> str:
 
 
 def format_stop_commands(nonce: str) -> str:
-    """Return a line after which GitHub ignores commands, until the resume line with the same secret ``nonce``."""
+    """Return a line after which GitHub ignores commands. ``nonce`` is a secret.
+
+    GitHub executes commands again after the resume line with the same ``nonce``.
+    """
     return f"::stop-commands::{nonce}"
 
 
 def format_resume_commands(nonce: str) -> str:
-    """Return the line that ends the effect of `format_stop_commands`."""
+    """Return the line after which GitHub executes commands again.
+
+    ``nonce`` is the secret of `format_stop_commands`.
+    """
     return f"::{nonce}::"
 
 
@@ -129,7 +135,7 @@ TOKEN_VARIABLE: Final = "GITHUB_TOKEN"  # noqa: S105 - the variable's name
 API_VARIABLE: Final = "GITHUB_API_URL"
 SUMMARY_VARIABLE: Final = "GITHUB_STEP_SUMMARY"
 CI_OFF_VALUES: Final = frozenset({"", "0", "false", "no", "off"})
-"""Values of the variable ``CI`` for a process that does not run in CI."""
+"""Values of the variable ``CI`` which mean that the process does not run in CI."""
 BRANCH_REF_PREFIX: Final = "refs/heads/"
 _PULL_REF: Final = re.compile(r"refs/pull/([1-9][0-9]{0,8})/(?:merge|head)", re.ASCII)
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9_.-]+", re.ASCII)
@@ -162,7 +168,7 @@ class PullRef(GitHubRecord):
 
 
 class Pull(GitHubRecord):
-    """A pull request as it is in GitHub's events and responses."""
+    """A pull request, with the fields that GitHub uses in its events and responses."""
 
     number: Number
     head: PullRef = PullRef()
@@ -259,7 +265,7 @@ def is_ci(environment: Mapping[str, str]) -> bool:
 
 
 def is_github_actions(environment: Mapping[str, str]) -> bool:
-    """Return whether this process runs in GitHub Actions."""
+    """Return whether this process runs in a job of GitHub Actions."""
     return environment.get("GITHUB_ACTIONS", "").strip().lower() == "true"
 
 

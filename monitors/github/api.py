@@ -26,7 +26,7 @@ from monitors.retry import TryAgain, parse_retry_after_s, retry_with_pauses
 
 
 class GitHubRecord(BaseModel):
-    """The fields of a response that Lookout reads. Other fields are ignored."""
+    """A part of a response from GitHub. Only the fields that Lookout needs are read; other fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -48,7 +48,7 @@ class Comment(GitHubRecord):
 
 
 class GitHubErrorBody(GitHubRecord):
-    """The content of an error response of GitHub."""
+    """The content of an error response from GitHub."""
 
     message: str = ""
 
@@ -57,11 +57,11 @@ FORK_ADVICE: Final = "the token of a pull request from a fork can only read (for
 
 
 class Forbidden(NotifyRejected):
-    """Raised if the token lacks a permission."""
+    """Raised if the token lacks a permission for the request."""
 
 
 class NotFound(NotifyRejected):
-    """The object does not exist, or the token may not read it."""
+    """Raised if the object does not exist, or if the token may not read it."""
 
 
 class Purpose(NamedTuple):
@@ -118,7 +118,7 @@ def build_refusal_error(status: int, purpose: Purpose) -> NotifyError:
 
 
 API_VERSION: Final = "2022-11-28"
-"""The version of GitHub's API: https://docs.github.com/en/rest/about-the-rest-api/api-versions"""
+"""The version of GitHub's API in each request: https://docs.github.com/en/rest/about-the-rest-api/api-versions"""
 PUBLIC_API: Final = "https://api.github.com"
 DEFAULT_LIMIT_WAIT_S: Final = 60.0
 """The wait in seconds after a rate limit if GitHub does not state a time.
@@ -129,7 +129,7 @@ PER_PAGE: Final = 100
 """The number of items in a page, which is GitHub's maximum."""
 MAX_ANSWER_BYTES: Final = 50 * MEGABYTE_BYTES
 MAX_PAGES: Final = 50
-"""Maximum number of pages to read. 50 pages contain 5,000 comments.
+"""Maximum number of pages of a list that are read. 50 pages contain 5,000 comments.
 
 GitHub allows 2,500 comments on a pull request.
 """
@@ -187,10 +187,10 @@ class GitHubApi:
         *,
         is_repeatable: bool,
     ) -> Parsed:
-        """Create or change an object.
+        """Send a request that creates or changes an object.
 
-        ``is_repeatable`` is true if sending the request twice does no harm. Raises `NotifyUnsure` if GitHub may
-        have made the change and the request must not be repeated, and otherwise `NotifyError`.
+        ``is_repeatable`` is True if sending the request twice does no harm. Raises `NotifyUnsure` if GitHub may
+        have made the change and the request must not be repeated. Raises `NotifyError` for any other failure.
         """
         return _parse_answer(
             await self._request(method, path, purpose, body=body, is_repeatable=is_repeatable), adapter, purpose

@@ -12,7 +12,10 @@ from monitors.github.api import GitHubApi, GitHubRecord, Purpose
 from monitors.records.base import Record
 
 MAX_DEPLOYMENTS_READ: Final = 10
-"""Maximum number of deployments that are read, newest first. One of the first two is nearly always successful."""
+"""Maximum number of deployments that are read, the newest first.
+
+One of the first two is nearly always successful.
+"""
 SUCCESS: Final = "success"
 
 

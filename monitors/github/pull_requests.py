@@ -1,12 +1,12 @@
 """Set the commit status of a run, and write the run's comment on a pull request.
 
 A gate has one status and one comment on each pull request. A hidden mark at the start of the comment identifies the
-comment, and later runs update it. The address of a status contains the id of its run. With this id, an older run
-recognises the result of a newer run, and does not replace it.
+comment, so that later runs can update it. The address of a status contains the id of its run. From this id, an
+older run knows that the result of a newer run is already there, and does not replace it.
 
 A comment belongs to Lookout if it starts with the mark and its author is the user of the token. A token in a
-workflow cannot read its own user: the author must then be a bot. If two runs create a comment at the same time, the
-older comment stays.
+workflow cannot read its own user. In this case, the author must be a bot. If two runs create a comment at the same
+time, the older comment stays.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from monitors.records.base import Identifier, Record
 from monitors.records.targets import GitChange, HttpUrl, PullRequest, RepositoryName
 
 MAX_DESCRIPTION_CHARACTERS: Final = 140
-"""Maximum length of a description in characters: https://docs.github.com/en/rest/commits/statuses"""
+"""Maximum length of the description of a status, in characters: https://docs.github.com/en/rest/commits/statuses"""
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 _ANSWER: Final = TypeAdapter(GitHubRecord)
 _RUN_FRAGMENT: Final = "lookout-run="
@@ -80,7 +80,7 @@ class State(StrEnum):
 
 
 class CommitStatus(Record):
-    """The status of a commit for the gate ``name``. ``link`` leads to the details.
+    """The status of a commit for the gate ``name``. ``link`` is the address of the details.
 
     A status with a ``run_id`` is the result of that run. A status without ``run_id`` means that the gate is still
     working or was stopped.
@@ -118,11 +118,11 @@ class _ListedStatus(GitHubRecord):
 
     @property
     def run_id(self) -> str:
-        """Return the id of the run with this result. The id is empty if the gate has no result yet."""
+        """Return the id of the run whose result this status is. The id is empty if the gate has no result yet."""
         return (self.target_url or "").rpartition(f"#{_RUN_FRAGMENT}")[2] if self.is_verdict else ""
 
     def has_same_result(self, status: _ListedStatus) -> bool:
-        """Return whether this status has the same result for the same run as ``status``."""
+        """Return whether this status has the same result of the same run as ``status``."""
         return (self.state, self.target_url) == (status.state, status.target_url)
 
     @property
@@ -132,7 +132,10 @@ class _ListedStatus(GitHubRecord):
 
 
 async def set_pending_status(api: GitHubApi, status: CommitStatus) -> None:
-    """Set the status of a commit to pending. This replaces an earlier status of this name. Raises `NotifyError`."""
+    """Set the status of a commit to pending.
+
+    It replaces an earlier status with the same name. Raises `NotifyError`.
+    """
     await _write_status(api, status, _build_listed(status))
 
 
@@ -179,7 +182,7 @@ async def read_change(api: GitHubApi, pull: PullRequest) -> GitChange:
 
 
 MAX_ATTEMPTS: Final = 3
-"""Maximum number of attempts. Between two requests, a status or comment may change. A response may also be lost."""
+"""Maximum number of attempts. A status or comment may change between two requests, and a response may be lost."""
 _RUN: Final = re.compile(r"<!-- lookout run (\S{1,200}) -->")
 _COMMENT: Final = TypeAdapter(Comment)
 _COMMENTS: Final = TypeAdapter(list[Comment])
@@ -200,7 +203,7 @@ class PullComment(Record):
 
 
 class CommentStatus(StrEnum):
-    """The kind of change that was made to a comment."""
+    """What was done with a comment: for example, it was created or updated."""
 
     MADE = "made"
     UPDATED = "updated"
@@ -209,7 +212,7 @@ class CommentStatus(StrEnum):
 
 
 class CommentResult(NamedTuple):
-    """The kind of change that was made to a comment, and the address of the comment."""
+    """What was done with a comment, and the web address of the comment."""
 
     done: CommentStatus
     address: str
@@ -227,7 +230,7 @@ def format_body(comment: PullComment) -> str:
 
 
 def _escape_dashes(name: str) -> str:
-    """Return the name with ``--`` escaped, because some programs end an HTML comment there."""
+    """Return the name with each ``--`` escaped, because some programs end an HTML comment at ``--``."""
     return name.replace("%", "%25").replace("--", "-%2D")
 
 
@@ -267,9 +270,10 @@ class _PullRequestComments:
         return await self._merge_with_other_runs(made, comment)
 
     async def _merge_with_other_runs(self, made: Comment, comment: PullComment) -> CommentResult:
-        """If another run also created a comment, update the oldest comment of the gate and delete the others.
+        """Keep only one comment of the gate, if another run also created a comment.
 
-        Nothing is changed if ``made`` is the oldest comment.
+        The oldest comment is updated, and the others are deleted. Nothing is changed if ``made`` is the oldest
+        comment.
         """
         mine = await self._list_own(comment.name)
         if all(own_comment.id >= made.id for own_comment in mine):
@@ -316,7 +320,7 @@ class _PullRequestComments:
         return user.login == self._myself if self._myself else user.type == "Bot"
 
     async def _find_login(self) -> str:
-        """Find the user name of the token. It is empty for the token of an app, which has no user."""
+        """Return the user name of the token. It is empty for the token of an app, which has no user."""
         try:
             return (await self._api.read("/user", _USER, self._purpose)).login
         except (Forbidden, NotFound):

@@ -41,16 +41,19 @@ class ChangedEntry(Record):
     """
 
     case: GoldCase
-    """The version of the case in the suite."""
+    """The case as it is in the suite."""
     entry: Example
     there: GoldCase
-    """The version of the case in the dataset."""
+    """The case as it is in the dataset."""
     changed_by: ChangedBy
     changes: tuple[KeyChange, ...]
 
 
 class BrokenEntry(Record):
-    """An entry of the dataset that is no longer a valid case after a person edited it, with its problems."""
+    """An entry of the dataset that is no longer a valid case, because a person edited it.
+
+    It has the list of problems.
+    """
 
     entry: Example
     case_id: str
@@ -58,7 +61,7 @@ class BrokenEntry(Record):
 
 
 class RemovedEntry(Record):
-    """A case that only the dataset has."""
+    """A case that is only in the dataset, and not in the suite."""
 
     case: GoldCase
     entry: Example
@@ -74,11 +77,14 @@ class DatasetDiff(Record):
     changed: tuple[ChangedEntry, ...] = ()
     broken: tuple[BrokenEntry, ...] = ()
     people: tuple[Example, ...] = ()
-    """Entries that people added; Lookout never changes or deletes them."""
+    """Entries that people added to the dataset. Lookout never changes or deletes them."""
     copies: tuple[str, ...] = ()
-    """Ids of entries that a person copied. Their cases belong to other entries."""
+    """Ids of entries that are a person's copies of other entries.
+
+    Each of their cases belongs to the original entry.
+    """
     unmarked: tuple[tuple[GoldCase, Example], ...] = ()
-    """Cases that are equal on both sides, but whose stored hash is from an older push."""
+    """Cases that are equal on both sides, but whose stored hash is from an older version of the case."""
     same: int = 0
 
     def select_changed_by(self, *sides: ChangedBy) -> tuple[ChangedEntry, ...]:
@@ -92,7 +98,10 @@ class DatasetDiff(Record):
 
 
 class DatasetComparison:
-    """A comparison of a suite with the entries of a dataset, one entry at a time, to save memory."""
+    """A comparison of a suite with a dataset.
+
+    The entries of the dataset are added one at a time, to save memory.
+    """
 
     def __init__(self, suite: Sequence[GoldCase], dataset_id: str) -> None:
         self._left = {case.id: case for case in suite}
@@ -160,7 +169,7 @@ _TITLES: Final = {
 
 
 def format_dataset_diff(diff: DatasetDiff, *, max_entries: int) -> list[str]:
-    """Format a difference in lines, with at most ``max_entries`` entries of each group."""
+    """Format a difference as lines of text. Each group has at most ``max_entries`` entries."""
     lines = list[str]()
     for side in (ChangedBy.BOTH, ChangedBy.DATASET, ChangedBy.SUITE):
         lines += _format_group(

@@ -51,7 +51,7 @@ from monitors.records.cases import GoldCase
 
 
 class SuiteCheck(StrEnum):
-    """The kind of problem that a check looks for."""
+    """The kind of problem that a check of a suite finds."""
 
     UNREADABLE = "unreadable"
     SEVERITY = "severity"
@@ -69,7 +69,7 @@ class SuiteCheck(StrEnum):
 
 
 class Weight(StrEnum):
-    """The weight of a finding, which states whether the suite is usable without a fix."""
+    """The weight of a finding. It shows whether the suite is usable without a fix."""
 
     MUST = "must"
     """The suite is wrong, leaks data or does not load until this is fixed."""
@@ -102,7 +102,7 @@ class GoldFinding(Record):
 
 @dataclass(frozen=True)
 class NumberedCase:
-    """A case and the number of its line in the suite's file, from 1."""
+    """A case of a suite, and the number of its line in the suite's file. The first line is 1."""
 
     line: int
     case: GoldCase
@@ -122,11 +122,11 @@ class NumberedSuite:
 
     cases: tuple[NumberedCase, ...]
     bad: tuple[tuple[BadLine, str | None], ...] = ()
-    """Each bad line with its id, if it could be read."""
+    """The bad lines. Each has its id, if the id could be read."""
 
 
 def read_suite_with_bad_lines(path: Path) -> NumberedSuite:
-    """Read a suite's file with its bad lines. Raises `GoldSetError` if it cannot be read, or has no cases."""
+    """Read a suite's file, including its bad lines. Raises `GoldSetError` if it is unreadable or has no cases."""
     suite = parse_numbered_lines(read_suite_text(path).split("\n"))
     if not suite.cases and not suite.bad:
         raise GoldSetError(f"{path} has no cases; write one JSON object on each line, or choose another suite")
@@ -204,7 +204,7 @@ def find_placeholders_and_broken_text(cases: Sequence[NumberedCase]) -> Iterator
 
 
 LANGUAGE_MIN_WORDS = 4
-"""Minimum number of words of a text whose language is checked. For example, "₹60,000 per eye" is too short."""
+"""Minimum number of words of a text whose language is checked. A text such as "₹60,000 per eye" is too short."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -285,7 +285,10 @@ TEXT_ENDINGS = (".txt", ".md")
 
 
 def read_documents(folder: Path) -> dict[str, str]:
-    """Read all ``*.txt`` and ``*.md`` files of a folder, by their names in lower case without the suffix."""
+    """Read all ``*.txt`` and ``*.md`` files of a folder.
+
+    Their texts are keyed by lower-case name without suffix.
+    """
     if not folder.is_dir():
         endings = " or ".join(TEXT_ENDINGS)
         raise GoldSetError(f"{folder} is not a folder; give a folder with the documents as {endings} files")
@@ -336,14 +339,14 @@ def _make_document_key(document: str) -> str:
 
 
 MIN_NEAR_OVERLAP = 0.8
-"""Two questions whose letters overlap by at least this share may be the same question.
+"""Minimum overlap of the letters of two questions that may be the same question.
 
 A typo in a question of sixty letters leaves an overlap of 0.88. Two different questions ("pre-hospitalization" and
 "post-hospitalization") can overlap by 0.86, so the words that differ are compared too.
 """
 
 _MIN_WORD_LIKENESS = 0.9
-"""Two words with at least this similarity (`difflib`) count as two spellings of one word.
+"""Minimum similarity (`difflib`) of two words that count as two spellings of one word.
 
 "waiting" and "wating" have 0.92, "limit" and "limits" 0.91. "maternity" and "paternity" have only 0.89.
 """
@@ -408,7 +411,8 @@ def _build_same_question_finding(first: NumberedCase, second: NumberedCase) -> G
 def _find_nearly_equal_questions(group: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     """Yield findings about cases with nearly equal questions and the same gold.
 
-    If the questions differ by a number, or if each has a word that the other does not have, no finding is yielded.
+    No finding is yielded in two cases: the questions differ by a number, or each has a word that the other does not
+    have.
     """
     for first_index, second_index, share in find_alike_pairs(
         [build_character_ngrams(" ".join(numbered.case.turns)) for numbered in group], MIN_NEAR_OVERLAP
@@ -451,11 +455,14 @@ def _has_distinct_word(words: frozenset[str], others: frozenset[str]) -> bool:
 
 
 MAX_PAIRS_REPORTED = 3
-"""Maximum number of pairs reported for one question or field. Ten golds would be forty-five pairs."""
+"""Maximum number of pairs that are reported for one question or field. Ten golds would be forty-five pairs."""
 
 
 def find_contradictions(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
-    """Yield findings about golds that contradict each other: for the same question, or for the same field."""
+    """Yield findings about golds that contradict each other.
+
+    They answer the same question, or state the same field.
+    """
     by_question: dict[tuple[str, ...], list[NumberedCase]] = {}
     by_field: dict[tuple[str, str], list[NumberedCase]] = {}
     for numbered in cases:
@@ -493,7 +500,10 @@ def _find_contradicting_golds(
 def _find_contradicting_field_values(
     cluster: str, field: str, group: Sequence[NumberedCase], reported: set[frozenset[int]]
 ) -> Iterator[GoldFinding]:
-    """Yield findings about different values of one field, or about a value where another case expects a refusal."""
+    """Yield findings about contradictions between the cases for one field of a cluster.
+
+    The cases state different values, or one case states a value and another case expects a refusal.
+    """
     pairs = (
         pair for pair in combinations(group, 2) if frozenset(numbered.line for numbered in pair) not in reported
     )
@@ -539,7 +549,7 @@ def _describe_refusal_difference(first: GoldCase, second: GoldCase) -> str:
 
 
 def _is_gold_part_of_other(first: GoldCase, second: GoldCase) -> bool:
-    """Return whether one gold states everything that the other gold states. The first gold may state more."""
+    """Return whether the second gold states everything that the first gold states, or the reverse."""
     stances = {classify_yes_no_stance(first.gold), classify_yes_no_stance(second.gold)}
     if stances == {Stance.YES, Stance.NO} and not (
         collect_quantities(first.gold) or collect_quantities(second.gold)

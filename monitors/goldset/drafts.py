@@ -102,7 +102,7 @@ _INVENTED_VALUES: Final[dict[DisclosureKind, str]] = {
     DisclosureKind.BIRTH_DATE: "date of birth 12/03/1984",
     DisclosureKind.SECRET: "sk-ant-api03-abcdefghijklmnop",
 }
-"""Invented data for each kind of personal data that a grader reports. "namoona" means "sample" in Hindi."""
+"""For each kind of personal data that a grader reports, an invented value. "namoona" means "sample" in Hindi."""
 
 _BY_LABEL: Final = {LABELS[kind]: value for kind, value in _INVENTED_VALUES.items()}
 _MASKS: Final = re.compile("|".join(re.escape(label) for label in _BY_LABEL))
@@ -111,15 +111,15 @@ _ANY_GOLD: Final = "?"
 
 
 def replace_masks_by_invented_data(text: str) -> str:
-    """Replace the masks in a redacted reply with invented data. Graders can then find personal data again."""
+    """Replace the masks in a redacted reply with invented personal data, so that graders fail the reply again."""
     return _MASKS.sub(lambda mask: _BY_LABEL[mask[0]], text)
 
 
 class DraftCandidate(Record):
     """A draft that a person reviews.
 
-    ``same_as`` has the ids of later drafts with the same question. ``asked_by`` is the id of a case of the suite
-    with the same question.
+    ``same_as`` has the ids of later drafts with the same question. ``asked_by`` is the id of the case in the suite
+    that has the same question.
     """
 
     draft: CaseDraft
@@ -127,7 +127,7 @@ class DraftCandidate(Record):
     asked_by: Identifier | None = None
 
     def with_existing_suite_case_id(self, asked_by: Identifier | None) -> DraftCandidate:
-        """Return the candidate with another value of ``asked_by``."""
+        """Return the candidate with ``asked_by`` as the id of the case in the suite that has the same question."""
         return DraftCandidate(draft=self.draft, same_as=self.same_as, asked_by=asked_by)
 
 
@@ -166,7 +166,7 @@ def derive_case_id(draft_id: Identifier) -> Identifier:
 def build_case_from_draft(
     draft: CaseDraft, gold: str, *, refusal: bool, severity: Severity, kind: Identifier
 ) -> GoldCase:
-    """Build a case from a draft and the values that a person chose. The case is not accepted yet."""
+    """Build a case from a draft and the values that a person chose. The case is not marked as accepted yet."""
     return GoldCase(
         id=derive_case_id(draft.id),
         turns=draft.turns,
@@ -180,7 +180,7 @@ def build_case_from_draft(
 
 
 def _find_same_questions(cases: Sequence[GoldCase]) -> dict[int, set[int]]:
-    """Return for each index in ``cases`` the indices of the cases with the same question."""
+    """Return for each index in ``cases`` the indices of the other cases with the same question."""
     numbered = [NumberedCase(number, case) for number, case in enumerate(cases, start=1)]
     pairs: dict[int, set[int]] = {}
     for finding in find_duplicates(numbered):

@@ -96,7 +96,7 @@ def read_pushed_sha256(example: Example) -> str | None:
 
 
 def read_case_from_example(example: Example) -> GoldCase | Unusable:
-    """Return the case in an entry, with the edits of people, or all problems that make it invalid."""
+    """Return the case in an entry, with the edits of people. If it is invalid, return all its problems."""
     rest = {key: value for key, value in (_read_lookout_metadata(example) or {}).items() if key != PUSHED}
     inputs = dict(example.inputs)
     problems = [
@@ -134,7 +134,7 @@ def _parse_user_messages(messages: JsonValue) -> tuple[list[JsonValue], list[str
 
 
 def _describe_repeated_keys(*places: tuple[str, Mapping[str, JsonValue]]) -> Iterable[str]:
-    """Yield a problem for each key that is in two places, because it is unknown which value is valid."""
+    """Yield a problem for each key that the entry has in two places, because it is unknown which value is valid."""
     first: dict[str, str] = {}
     for place, keys in places:
         for key in keys:

@@ -32,7 +32,7 @@ from monitors.records.cases import GoldCase, Pipeline, Suite
 
 
 class ForeignCase(BaseModel):
-    """The keys that are read from a row of another project. Other keys are ignored."""
+    """The keys that are read from a row of another project's file. Other keys of the row are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -49,7 +49,7 @@ class ForeignCase(BaseModel):
 
 
 class RenamedRow(Record):
-    """A row that got another id, because an earlier row has the same id. Rows are counted from 1."""
+    """A row that got another id, because an earlier row has the same id. Row numbers start at 1."""
 
     row: int = Field(ge=1)
     given: str
@@ -66,7 +66,7 @@ class ImportedSuite(Record):
 def import_cases(
     path: Path, *, severity_for: Callable[[str, str], Severity], name: str | None = None
 ) -> ImportedSuite:
-    """Read a JSON array or a table.
+    """Read a suite from a JSON array or a table.
 
     If a row has no severity, ``severity_for`` is called with the row's type and id, and returns the severity.
     Raises `GoldSetError` that names the row, the key, its value and the accepted values.
@@ -92,7 +92,7 @@ def import_cases(
 
 
 def _read_rows(path: Path) -> list[dict[str, Any]]:
-    """Read the rows of a table, an array, or JSON lines."""
+    """Read the rows of a file: a table, a JSON array, or JSON lines."""
     text = read_text(path)
     try:
         if path.suffix.lower() in TEXT_TABLES:
@@ -192,7 +192,7 @@ def _build_case(
 
 
 def _find_free_id(row_id: str, taken_ids: set[str]) -> str:
-    """Return the id, with a suffix if it is taken."""
+    """Return the id unchanged if it is free. If it is in ``taken_ids``, return it with a suffix such as ``.2``."""
     if row_id not in taken_ids:
         return row_id
     count = 2

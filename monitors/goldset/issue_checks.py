@@ -1,4 +1,4 @@
-"""Check the issues in a suite for problems that make grading wrong.
+"""Check the issues in a suite for problems that make the grading of reports wrong.
 
 The checks find:
 
@@ -129,7 +129,7 @@ def _describe_non_path(written: str, path: str) -> str:
 
 
 def _suggest_file(written: str, path: str, files: set[str]) -> str:
-    """Return the file that was probably meant, or an empty string."""
+    """Return the file of the repository that was probably meant. Return an empty string if no file is similar."""
     dotted = path.replace(".", "/")
     same_endings = [
         file for file in sorted(files) if path.endswith(f"/{file}") or file.rpartition(".")[0] == dotted

@@ -16,9 +16,9 @@ from monitors.records.cases import Pipeline
 from monitors.records.triage import ISSUE_PLACE, IssueSeverity, TriageReference, TriageTask
 
 ISSUE_KEYS: Final = ("issue_url", "issue_title", "issue_body", "repository_files", "reference")
-"""The keys of an issue in a line of a suite. Their values become the case's ``triage``."""
+"""The keys that describe an issue in a line of a suite. Their values become the case's ``triage``."""
 TRIAGE_TYPE: Final = "triage"
-"""The type of a case whose row has no type."""
+"""The type of a case about an issue if its row has no type."""
 
 _CHANGED_FILE: Final = re.compile(
     r'^--- (?:"?a/(?P<before>[^\t\r\n"]+)"?|/dev/null)\t?\r?\n'
@@ -83,7 +83,7 @@ def _convert_swe_bench_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _list_patched_files(patch: str) -> list[str]:
-    """List the files that a patch changes, removes or renames, by their names before the patch.
+    """List the files that a patch changes, removes or renames. Each has its name before the patch.
 
     Created files do not exist before the patch. They are listed only if the patch does nothing else.
     """
@@ -129,7 +129,7 @@ def _normalise_reference(value: object) -> dict[str, Any]:
 
 
 def _drop_nulls(value: object) -> dict[str, Any]:
-    """Return the keys of an object whose values are not ``null``."""
+    """Return the object without the keys whose value is ``null``."""
     if not isinstance(value, dict):
         return {}
     return {key: entry for key, entry in cast("Mapping[str, Any]", value).items() if entry is not None}

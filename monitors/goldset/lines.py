@@ -43,7 +43,7 @@ _TEXT = "a string that is not empty"
 
 
 def _list_pipelines() -> Iterator[str]:
-    """Yield the name of each pipeline, and the meaning of the most common one."""
+    """Yield the name of each pipeline. The most common name is followed by its meaning."""
     for pipeline in Pipeline:
         yield f"{pipeline} ({PIPELINE_MEANINGS[pipeline]})" if pipeline is Pipeline.MANUAL else pipeline.value
 
@@ -92,14 +92,14 @@ ACCEPTED: Final[Mapping[str, str]] = {
 """The accepted values of each key, for error messages and the reference of a suite's keys."""
 
 DEFAULT_FIELDS: Final[Mapping[str, Any]] = {"type": "general", "provenance": {"pipeline": Pipeline.MANUAL.value}}
-"""Values of keys that a line omits. If ``language`` is omitted, it is the language of the question."""
+"""The values that a key gets if a line omits it. If ``language`` is omitted, it is the language of the question."""
 
 _NESTED: Final[Mapping[str, type[Record]]] = {
     "provenance": Provenance,
     "reference": TriageReference,
     "when_asked": ScriptedAnswer,
 }
-"""Keys whose value is an object or a list of objects, and the record of such an object."""
+"""Keys whose value is an object or a list of objects, each with the record class of such an object."""
 
 CASE_KEYS = (*(name for name in GoldCase.model_fields if name != "triage"), "question", *ISSUE_KEYS)
 """All keys that a line may have. ``question`` is a short form of ``turns`` with one turn."""
@@ -158,7 +158,10 @@ def _describe_validation_problem(detail: ErrorDetails) -> str:
 
 
 def _build_written_key_path(names: list[str]) -> list[str]:
-    """Return the key as it is written in the line, where the keys of an issue are not inside ``triage``."""
+    """Return the key as it is written in a line of a suite.
+
+    In a line, the keys of an issue are not inside ``triage``.
+    """
     match names:
         case ["triage", "issue", name, *rest]:
             return [name if name == "repository_files" else f"issue_{name}", *rest]
@@ -170,7 +173,7 @@ def _build_written_key_path(names: list[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Unusable:
-    """A line that is not a valid case, with all its problems. ``case_id`` is set if it could be read."""
+    """A line that is not a valid case, with all its problems. ``case_id`` is the id, if it could be read."""
 
     problems: tuple[str, ...]
     case_id: str | None = None
@@ -255,7 +258,7 @@ def _check_and_prepare_case_fields(fields: dict[str, Any]) -> tuple[list[str], d
 
 
 def _guess_case_language(turns: object, gold: object) -> Language:
-    """Guess the language of the last question. If the question is short, the gold is used too."""
+    """Guess the language of a case from its last question. If this question is short, the gold is used too."""
     last: object = cast("list[object]", turns)[-1] if isinstance(turns, list) and turns else ""
     return (
         find_case_language(last, gold if isinstance(gold, str) else "")

@@ -39,7 +39,7 @@ MAX_BAD_LINES_SHOWN = 20
 """Maximum number of bad lines that an error message shows."""
 
 MAX_BAD_LINES = 1000
-"""After this many bad lines, reading stops, because the file is probably not a suite."""
+"""Number of bad lines after which reading stops, because the file is probably not a suite."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""Propose the `must_say` key of cases whose answers the rules cannot grade.
+"""Propose the `must_say` key for cases whose answers the rules cannot grade.
 
 `must_say` lists what every correct answer contains: the numbers and names of the gold, in their usual
-spellings. A person reads the proposals, changes or deletes some of them, and accepts the remaining proposals
-into the suite.
+spellings. A person reads the proposals, and changes or deletes some of them. Lookout then writes the remaining
+proposals into the suite.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CURRENCY_BEFORE: Final = re.compile(r"(€|\$|£|₹)\s?$")
 _UNIT_BEHIND: Final = re.compile(r"[\s\u00a0\u202f-]?(°C|%|€|[^\W\d_]+)")
 _NAME: Final = re.compile(r"(?<![.!?] )(?<!^)\b[A-ZÄÖÜ][\w'-]+(?: [A-ZÄÖÜ][\w'-]+)*")
 _MAX_NAME_WORDS: Final = 4
-"""A gold with at most this many words counts as a term, which a correct reply must contain unchanged."""
+"""Maximum number of words of a gold that counts as a term. A correct reply must contain a term unchanged."""
 
 
 class MustSayDraft(Record):
@@ -46,8 +46,8 @@ class MustSayDraft(Record):
 def propose_must_say(case: GoldCase) -> MustSayDraft | None:
     """Propose what every correct reply to ``case`` must contain.
 
-    Return ``None`` if the gold has no number and no name and is not short. Return ``None`` also for issues and
-    expected refusals.
+    Return ``None`` for issues and expected refusals. Return ``None`` also for a gold that is not short and has
+    neither a number nor a name.
     """
     patterns = [_build_value_pattern(case.gold, number) for number in _NUMBER.finditer(case.gold)]
     if not patterns:
@@ -61,7 +61,7 @@ def propose_must_say(case: GoldCase) -> MustSayDraft | None:
 
 
 def _build_value_pattern(gold: str, number: re.Match[str]) -> str:
-    """Return a regular expression for a number with its unit, such as ``/(?:14|fourteen)[ -]?days?/``."""
+    """Return a regular expression for a number of the gold and its unit: ``/(?:14|fourteen)[ -]?days?/``."""
     figure = _build_figure_pattern(number[0])
     sign = _CURRENCY_BEFORE.search(gold[: number.start()])
     unit = _UNIT_BEHIND.match(gold, number.end())
@@ -121,7 +121,7 @@ def read_must_say_drafts(path: Path) -> tuple[MustSayDraft, ...]:
 
 
 class _SuiteLine(BaseModel):
-    """The id in one line of a suite."""
+    """A line of a suite, of which only the id is read."""
 
     id: str
 

@@ -74,7 +74,7 @@ DRAFTS_SCHEMA: Final = _build_list_schema(
 TRANSLATIONS_SCHEMA: Final = _build_list_schema(
     "translations", {"number": {"type": "integer"}, "question": _STRING, "gold": _STRING, "why": _STRING}
 )
-"""The schema of a model's reply. Length limits are not in the schema. They are checked after the reply."""
+"""The JSON schema of a model's reply. It has no length limits, because they are checked after the reply."""
 
 
 class _Strict(BaseModel):
@@ -86,7 +86,7 @@ def _build_text_field(max_characters: int) -> Any:
 
 
 class ProposedDraft(_Strict):
-    """One question that the model proposes, with its answer and its quote. Only the form is checked here."""
+    """One question that the model proposes, with its answer and its quote. Only its JSON form has been checked."""
 
     question: Annotated[str, _build_text_field(MAX_QUESTION_CHARACTERS)]
     quote: Annotated[str, _build_text_field(MAX_QUOTE_CHARACTERS)]
@@ -176,7 +176,7 @@ def _describe_form_problem(error: ValidationError) -> str:
 
 
 MIN_SAME_QUESTION_OVERLAP = 0.8
-"""Two drafts whose letters overlap by at least this share ask the same question."""
+"""Minimum overlap of the letters of two drafts that count as the same question."""
 
 ID_DIGITS = 12
 
@@ -204,7 +204,7 @@ class DraftDefaults(Record):
 
 
 class DraftOrigin(Record):
-    """The model and the prompt that produced a draft, and the time."""
+    """How a draft was produced: the model, the prompt and the time."""
 
     model: Text
     prompt_sha256: Sha256
@@ -218,7 +218,10 @@ def build_draft_from_proposal(
     origin: DraftOrigin,
     existing_cases: Sequence[GoldCase],
 ) -> GoldDraft | RejectedProposal:
-    """Build a draft from a proposal, or reject it. ``existing_cases`` has the cases and drafts so far."""
+    """Build a draft from a proposal, or reject the proposal.
+
+    ``existing_cases`` has all earlier cases and drafts.
+    """
     span = find_quote(proposed.quote, document.text)
     reason = (
         _describe_quote_problem(proposed)
@@ -315,7 +318,7 @@ def build_case_from_translation(
 
 
 def find_reason_to_reject_translation(question: str, gold: str, original: GoldCase, language: Language) -> str:
-    """Return why the texts are not a translation of the original into ``language``.
+    """Return the reason why ``question`` and ``gold`` are not a translation of the original into ``language``.
 
     The result is empty for a valid translation.
     """

@@ -44,13 +44,13 @@ class SeededChoice:
         self._count = 0
 
     def pick_number(self, limit: int) -> int:
-        """Return a number from 0 to ``limit`` - 1."""
+        """Return a random number from 0 to ``limit`` - 1."""
         self._count += 1
         digest = hashlib.sha256(self._key + self._count.to_bytes(8, "big")).digest()
         return int.from_bytes(digest[:8], "big") % limit
 
     def choose(self, options: Sequence[T]) -> T:
-        """Return one of the options."""
+        """Return one of the options, chosen at random."""
         return options[self.pick_number(len(options))]
 
     def shuffle(self, options: Sequence[T]) -> list[T]:
@@ -76,10 +76,10 @@ class Switches(BaseModel):
 
 
 class VariantLexicon(BaseModel):
-    """The words in ``variants.json``.
+    """The words of ``variants.json``.
 
-    ``unchanged`` are words in which typos are not allowed. In Hindi, typos are only allowed in the words of
-    ``slipping_hi``, because names cannot be recognised by capital letters.
+    Typos are not allowed in the words of ``unchanged``. In Hindi, typos are allowed only in the words of
+    ``slipping_hi``, because capital letters do not show which words are names.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -224,10 +224,10 @@ def _find_whole_word(question: str, word: str) -> re.Match[str] | None:
 MIN_TYPO_LETTERS = 5
 """Minimum number of letters of a word that gets a typo. A typo in a shorter word could make another word."""
 ONE_TYPO_MAX_CHARACTERS = 60
-"""A question with at most this many characters gets one typo. A longer question gets two."""
+"""Maximum number of characters of a question that gets one typo. A longer question gets two typos."""
 
 _LATIN = re.compile(r"(?<![\w'-])[a-z]+(?![\w'-])")
-"""Words in lower case. Names, abbreviations and parts of "34-year-old" do not match."""
+"""A pattern for words in lower case. Names, abbreviations and parts of "34-year-old" do not match."""
 _DEVANAGARI = re.compile(r"(?<![\w\u0900-\u097f-])[\u0900-\u0963\u0970-\u097f]+(?![\w\u0900-\u097f-])")
 _SLIPS = {"ि": "ी", "ी": "ि", "ु": "ू", "ू": "ु", "ँ": "ं", "ण": "न", "श": "ष"}
 """Letters of the Devanagari script that people often confuse."""
@@ -260,7 +260,7 @@ def add_typos(question: str, language: Language, pick: SeededChoice, names: froz
 
 
 def _can_have_typo(question: str, match: re.Match[str], language: Language) -> bool:
-    """Return whether a typo in the word cannot change the meaning.
+    """Return whether a typo in the word of ``match`` cannot change the meaning of the question.
 
     A word after a digit is a unit and gets no typo.
     """
@@ -296,7 +296,7 @@ def _make_devanagari_typo(word: str, pick: SeededChoice) -> str:
 _WORD = re.compile(r"[^\W\d_]+")
 
 MAX_TRIES = 12
-"""Maximum number of tries for one variant. A try fails if the random choice changes a name or a number."""
+"""Maximum number of attempts to make one variant. An attempt fails if it changes a name or a number."""
 
 
 class VariantKind(StrEnum):
@@ -311,7 +311,10 @@ Generator = Callable[[str, Language, SeededChoice], str | None]
 
 
 class VariantSet(NamedTuple):
-    """The variants of a suite. ``without`` lists the kinds and cases for which no variant was possible."""
+    """The variants of a suite.
+
+    ``without`` lists the cases, each with the kind, for which no variant was possible.
+    """
 
     cases: tuple[GoldCase, ...]
     without: tuple[tuple[VariantKind, str], ...]
@@ -382,7 +385,10 @@ def _make_variant(
 
 
 def _find_language_if_valid_variant(case: GoldCase, kind: VariantKind, text: str) -> Language | None:
-    """Return the language of a new wording, or ``None`` if it is not a valid variant of the case."""
+    """Return the language of the reworded question ``text``.
+
+    Return ``None`` if the text is not a valid variant of the case.
+    """
     if count_quantities(text) != count_quantities(case.question):
         return None
     if len(find_disclosures(text)) != len(find_disclosures(case.question)):
@@ -394,5 +400,5 @@ def _find_language_if_valid_variant(case: GoldCase, kind: VariantKind, text: str
 
 
 def count_quantities(text: str) -> Counter[tuple[str, str, str | None, str]]:
-    """Count the numbers in a question by kind, value, unit and bound."""
+    """Count the quantities in a question. Equal quantities have the same kind, value, unit and bound."""
     return Counter((fact.kind.value, fact.value, fact.unit, fact.bound.value) for fact in read_facts(text))

@@ -62,7 +62,7 @@ def append_case_if_new(path: Path, case: GoldCase, *, paired_with: str | None = 
 
 
 def _require_same_case(existing: GoldCase, case: GoldCase, path: Path) -> None:
-    """Raise `GoldSetError` if the stored case with this id is another case, not an edited form of the same case."""
+    """Raise `GoldSetError` if the stored case ``existing`` is not ``case`` or an edited form of it."""
     same_origin = existing.provenance.pipeline is case.provenance.pipeline is not Pipeline.IMPORTED
     if not same_origin or (existing.turns != case.turns and existing.provenance.clause != case.provenance.clause):
         raise GoldSetError(
@@ -118,7 +118,7 @@ def _apply_edit_to_line(line: str, changed: Mapping[str, GoldCase], removed: Col
 
 @dataclass(frozen=True)
 class RenewReport:
-    """The numbers of cases that a rebuild of the template cases added, changed and removed."""
+    """The numbers of cases that were added, changed and removed when the template cases were built again."""
 
     sha256: str
     added: int
@@ -126,7 +126,7 @@ class RenewReport:
     removed: int
     same: int
     unchanged: int
-    """Number of cases that do not come from a template."""
+    """Number of cases in the file that do not come from a template. They were not changed."""
 
 
 def replace_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
@@ -162,11 +162,11 @@ def replace_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport
 
 
 _FORMER_SEPARATOR: Final = "::"
-"""The separator in ids of earlier versions. The current separator is a dot."""
+"""The separator that ids had in earlier versions of Lookout. The current separator is a dot."""
 
 
 def _restore_stored_ids(cases: Sequence[GoldCase], stored: Sequence[GoldCase]) -> list[GoldCase]:
-    """Return the cases with the ids and pairs that the file has for them, because earlier runs used these ids."""
+    """Return the cases with the ids and pairs that they have in the file, because earlier runs used these ids."""
     names = {name for case in stored for name in (case.id, case.pair) if name and _FORMER_SEPARATOR in name}
     former = {name.replace(_FORMER_SEPARATOR, "."): name for name in names}
     return [
@@ -191,7 +191,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class SuiteManifest(Record):
-    """The manifest of a frozen version: its hash, its counts, and when and why it was frozen."""
+    """The manifest of a frozen version: its hash and its counts, the time of freezing and the reason for it."""
 
     suite: Identifier
     version: Annotated[int, Field(ge=1)]
@@ -357,7 +357,10 @@ def _format_change_value(value: object) -> str:
 
 
 def format_suite_diff(diff: SuiteDiff, *, max_cases: int) -> list[str]:
-    """Format a difference in lines, severity changes first, with at most ``max_cases`` cases of each group."""
+    """Format a difference as lines of text. Each group has at most ``max_cases`` cases.
+
+    Cases with a changed severity come first.
+    """
     severe = [change for change in diff.changed if change.severity is not None]
     other_changes = [change for change in diff.changed if change.severity is None]
     lines = [*_format_group("Severity changed", [_format_case_change(change) for change in severe], max_cases)]

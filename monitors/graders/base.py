@@ -37,7 +37,7 @@ CitationPattern = Annotated[str, AfterValidator(_validate_citation_pattern)]
 
 
 class TriageSettings(BaseModel):
-    """The ``[targets.NAME.graders.triage]`` table: the thresholds at which a report on an issue passes."""
+    """Settings in ``[targets.NAME.graders.triage]``: the thresholds at which a report on an issue passes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -60,7 +60,7 @@ class TriageSettings(BaseModel):
 
 
 class GraderSettings(BaseModel):
-    """The ``[targets.NAME.graders]`` table: settings of the deterministic graders for a target."""
+    """Settings in ``[targets.NAME.graders]``: the settings of the deterministic graders for a target."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -102,7 +102,7 @@ class GraderSettings(BaseModel):
 class Grader(Protocol):
     """Grade one aspect of one exchange, or abstain. A grader never guesses and never raises an error.
 
-    ``version`` must change if a new rule can change the verdict on an exchange.
+    ``version`` must change if a new or changed rule can change the verdict on an exchange.
     """
 
     @property
@@ -126,7 +126,7 @@ class Grader(Protocol):
 
 
 def give_verdict(by: Grader, kind: FailureKind | None, reason: str, evidence: tuple[Span, ...] = ()) -> Judged:
-    """Return a grader's verdict. The exchange passes if ``kind`` is ``None``."""
+    """Return a grader's verdict. ``kind`` is the kind of the failure; if it is ``None``, the exchange passes."""
     return Judged(
         grader=by.name,
         version=by.version,
@@ -139,25 +139,34 @@ def give_verdict(by: Grader, kind: FailureKind | None, reason: str, evidence: tu
 
 
 STATEMENT = "the gold is a statement, and the reply may use other words for it"
-"""The reason why only a judge can grade a reply: it has no words of the gold."""
+"""The reason why only a judge can grade a reply that has no words of the gold. The gold is a statement."""
 
 
 SAYS_MORE = (
     "the quantities agree, but the gold has more content, and the reply does not have the gold's words for it"
 )
-"""The reason why a reply with equal quantities does not pass if the gold is a sentence."""
+"""The reason why a reply with the quantities of the gold does not pass.
+
+The gold has more content, and the reply does not have the gold's words for it.
+"""
 
 UNCLEAR = "the reply does not say yes or no, or says both"
-"""The reason why only a judge can grade a reply to a yes-or-no question."""
+"""The reason why only a judge can grade a reply to a yes-or-no question: it says neither yes nor no, or both."""
 
 CONDITION = "the reply does not begin with yes or no, and its answer depends on a condition or on words of the gold"
-"""The reason why only a judge can grade a reply that seems to answer yes or no."""
+"""The reason why only a judge can grade a reply to a yes-or-no question that does not begin with yes or no.
+
+The answer in the reply depends on a condition or on words of the gold.
+"""
 
 SENTENCE = "the gold is a sentence, not a phrase"
-"""Reason why only a judge can grade a gold of many words. A reply that repeats the gold word for word passes."""
+"""The reason why only a judge can grade a reply if the gold has many words.
+
+A reply that repeats the gold word for word passes nevertheless.
+"""
 
 UNREAD_GOLD = "yes and no, names and denials are"
-"""What the rules cannot read in an unsupported language if the gold has no amount."""
+"""What the rules cannot read in an unsupported language if the gold has no amount. It is a part of a reason."""
 
 
 def abstain(by: Grader, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:
@@ -179,5 +188,8 @@ def abstain_for_unsupported_language(by: Grader, skill: str) -> Abstained:
 
 
 def format_unsupported_language_reason(skill: str) -> str:
-    """Return the reason for an abstention on a case whose language is not supported."""
+    """Return the reason for an abstention on a case in an unsupported language.
+
+    ``skill`` is what the rules cannot read in this language.
+    """
     return f"{skill} not read in the language of this case, which is not English, Hindi or Hinglish"

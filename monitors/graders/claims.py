@@ -1,6 +1,7 @@
-"""Read the claims of a gold (figures with their labels), and find the figures of a reply for each claim.
+"""Read the claims of a gold, and find the figures of a reply that can be compared with each claim.
 
-This module only collects the figures. `monitors.graders.factual` decides whether they are right.
+A claim is a figure of the gold with its label. This module only collects the figures. `monitors.graders.factual`
+decides whether they are right.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ from monitors.graders.statements import (
 
 
 class Status(StrEnum):
-    """The status of a figure in a reply: stated as a current fact (`CURRENT`), or the reason why not."""
+    """The status of a figure in a reply: stated as a current fact (`CURRENT`), or the reason why it is not."""
 
     __hash__ = str.__hash__  # four times as fast as Enum's own hash; each reply needs hundreds
 
@@ -75,19 +76,22 @@ class Claim:
     figure: Figure
     label: Words
     subject: Words
-    """The words of the question without the labels of other figures."""
+    """The words of the question, except words that belong to the labels of other figures of the gold."""
     others: Words
-    """The remaining words of the gold."""
+    """The words of the gold besides the figure. If the gold has several clauses, only the words of the label."""
     roles: frozenset[str]
     description: str
     """The figure in words, for the reason of a grade: "up to ₹40,000"."""
     in_asked_unit: Figure | None = None
-    """If the gold is a bare number: the number with the unit of the question, months for "how many months"."""
+    """For a gold that is only a number: this number with the unit of the question, otherwise ``None``.
+
+    For "how many months", the unit is months.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The question of a case and one gold of the case, split into clauses and claims."""
+    """The question of a case and one gold of the case, both split into clauses, and the claims of the gold."""
 
     question: Passage
     gold: Passage
@@ -109,7 +113,7 @@ class Mention:
     likeness: Likeness
     status: Status
     key: Words
-    """The words near the figure that are in the label or the subject of the claim."""
+    """The words near the figure that are also in the label or the subject of the claim."""
     strange: Words = field(default_factory=frozenset[str])
     """Words near the figure that are neither in the gold nor in the question."""
 
@@ -125,18 +129,24 @@ _PAST_QUESTION: Final = frozenset({"was", "were", "did", "had", "been", "used", 
 
 @lru_cache(maxsize=256)
 def read_gold_passage(text: str, locale: Locale) -> Passage:
-    """Split a gold or a question into clauses. The result is cached, because a suite repeats a few texts."""
+    """Split a gold or a question into clauses.
+
+    The latest results are cached, because a suite repeats some texts.
+    """
     return build_passage_with_clauses(scan_gold(text, locale))
 
 
 @lru_cache(maxsize=8)
 def read_reply_passage(text: str, locale: Locale) -> Passage:
-    """Split a reply into clauses. The result is cached, because several graders read one reply."""
+    """Split a reply into clauses. The latest results are cached, because several graders read one reply."""
     return build_passage_with_clauses(scan_reply_without_citations(text, locale))
 
 
 def collect_all_stems(passage: Passage, first: int = 0, after: int | None = None) -> Words:
-    """Return the stems of all words between two tokens. For "check-in", the stem of "checkin" is included."""
+    """Return the stems of all words between token ``first`` and token ``after`` (exclusive).
+
+    For "check-in", the stem of "checkin" is included.
+    """
     tokens = passage.scan.reader.tokens[first:after]
     joined = {
         stem
@@ -215,7 +225,10 @@ def _convert_to_asked_unit(figure: Figure, question: Passage) -> Figure | None:
 
 
 def _find_measure_adjectives(question: Passage) -> Words:
-    """Return the adjectives in "how long" or "how heavy", which determine the unit of the answer."""
+    """Return the adjectives after "how" in a question, such as "long" and "heavy".
+
+    They determine the unit of the answer.
+    """
     tokens = question.scan.reader.tokens
     return frozenset(
         STEMS[following.key]
@@ -247,7 +260,10 @@ def _is_part_of_answer(gold: Passage, figure: Figure) -> bool:
 
 
 def _collect_terms_beside(figure: Figure, clause: Clause) -> Words:
-    """Return the words in the clause of a figure. Figures of other kinds count as words ("20 l" beside a price)."""
+    """Return the words beside a figure in its clause.
+
+    A figure of another kind also counts as a word, such as "20 l" beside a price.
+    """
     others = format_figures_as_words([other for other in clause.figures if other.kind is not figure.kind])
     terms = clause.words | clause.names | others
     has_names = any(term[0] in "#=" for term in terms)
@@ -259,13 +275,16 @@ def _list_words_for_figure(figure: Figure) -> Words:
 
 
 MAX_PLAIN_ORDINAL: Final = 3
-"""Ordinals up to this value are not quantities: "the first year", "the third option"."""
+"""The largest ordinal that is not a quantity, as in "the first year" and "the third option"."""
 
 
 def find_comparable_mentions(
     claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain
 ) -> list[Mention]:
-    """Return the figures of the reply that can be compared with the figure of a claim, in their order."""
+    """Return the figures of the reply that can be compared with the figure of a claim.
+
+    They are in the order of the reply.
+    """
     mentions: list[Mention] = []
     unit = _find_unit_in_reply(claim, reply, leeway)
     wanted = claim.label | claim.subject
@@ -297,7 +316,7 @@ def find_comparable_mentions(
 
 
 def _complete_figure_from_clause(figure: Figure, claim: Claim, clause: Clause, reply: Passage) -> Figure:
-    """Return a figure of the reply with the bound, period or counted noun that its clause or table contains."""
+    """Return a figure of the reply, completed with the bound, period or counted noun of its clause or table."""
     if claim.figure.bound is Bound.AT_MOST:
         figure = _mark_lower_bound_after_from(figure, reply)  # "from 80" beside "up to 80"
     if claim.figure.per and not figure.per and claim.figure.per <= _list_clause_periods(clause, reply):
@@ -336,7 +355,10 @@ def _compare_in_clause(  # noqa: PLR0917 - one row for each fact of the clause t
 
 
 def _list_values_without_unit(figure: Figure) -> set[Decimal | None]:
-    """Return the numbers that a reply may give instead of a figure with a unit: 55 for 55 minutes, 3 for 3 pm."""
+    """Return the numbers that a reply may give instead of a figure with its unit.
+
+    Examples are 55 for 55 minutes and 3 for 3 pm.
+    """
     if figure.kind is FigureKind.TIME:
         times = (figure.low.value, figure.low.other_value)
         return {time / _HOUR_MINUTES for time in times if time is not None}
@@ -344,7 +366,10 @@ def _list_values_without_unit(figure: Figure) -> set[Decimal | None]:
 
 
 def _states_no_value(figure: Figure, claim: Claim, asked: Asked, reply: Passage) -> bool:
-    """Return whether a number is not a value to compare: "the first", "clause 4", "once", "not a penny"."""
+    """Return whether a number is not a value that can be compared with the claim.
+
+    Examples are "the first", "clause 4", "once" and "not a penny".
+    """
     if figure.low.ordinal and not claim.figure.low.ordinal and figure.low.value <= MAX_PLAIN_ORDINAL:
         return True
     if is_document_reference(reply.scan.reader, figure.low) or (figure.said_often and not asked.how_often):
@@ -358,7 +383,10 @@ _BIRTHDAYS: Final = split_into_word_keys(
 
 
 def _is_next_birthday(wanted: Figure, stated: Figure, reply: Passage) -> bool:
-    """Return whether the reply states an age limit by the next birthday: "until they turn seven" means up to 6."""
+    """Return whether the reply states an age limit by a birthday.
+
+    For a gold of "up to 6", an example is "until they turn seven".
+    """
     reader = reply.scan.reader
     beside = {reader.token(stated.first - 1).key, *(reader.token(stated.last + step).key for step in (1, 2))}
     ends = {(end.original_value or end.value) for end in (wanted.low, wanted.high) if end is not None}
@@ -368,7 +396,7 @@ def _is_next_birthday(wanted: Figure, stated: Figure, reply: Passage) -> bool:
 
 
 def _is_counting_continued(figure: Figure, clause: Clause, reply: Passage) -> bool:
-    """Return whether the sentence continues to count after a figure: "once, and then a second time"."""
+    """Return whether the sentence counts further after a figure, for example "once, and then a second time"."""
     return any(
         other.low.ordinal and other.first > figure.first
         for later in reply.clauses
@@ -384,7 +412,7 @@ _AGAIN_REACH: Final = 8
 
 
 def _is_coin_that_denies_price(figure: Figure, reply: Passage) -> bool:
-    """Return whether an amount is a coin in words that only denies a price: "not even a penny"."""
+    """Return whether an amount is a coin whose name only denies a price: "not even a penny"."""
     coin = figure.low.worded and figure.low.value <= _MAX_COIN_VALUE
     return coin and reply.scan.reader.token(figure.last + 1).key in {"भी", "bhi"}
 
@@ -395,7 +423,7 @@ _FOR_ALL: Final = re.compile(
     r"|en tout|en total)\b"
 )
 _NEAR_TEXT: Final = 30
-"""Maximum number of characters after an amount that are searched for words such as "for the lot"."""
+"""Number of characters after an amount that are searched for words such as "for the lot"."""
 _MAX_WORDS: Final = split_into_word_keys(
     "largest biggest highest longest maximum most latest größte höchste längste"
 )
@@ -405,7 +433,10 @@ _MIN_WORDS: Final = split_into_word_keys(
 
 
 def _has_opposite_bound(wanted: Figure, clause: Clause, reply: Passage) -> bool:
-    """Whether the clause states the opposite bound: "The largest order is 40" for a gold of "at least 40"."""
+    """Return whether the clause states the opposite bound.
+
+    For a gold of "at least 40", the clause "The largest order is 40" states the opposite bound.
+    """
     keys = {token.key for token in reply.scan.reader.tokens[clause.first : clause.after]}
     if wanted.bound is Bound.AT_LEAST:
         return bool(keys & _MAX_WORDS) and not keys & _MIN_WORDS
@@ -413,7 +444,10 @@ def _has_opposite_bound(wanted: Figure, clause: Clause, reply: Passage) -> bool:
 
 
 def _takes_unit_of_earlier_figure(figure: Figure, clause: Clause, claim: Claim, reply: Passage) -> bool:
-    """Return whether a number has the unit of an earlier figure: 55 in "a trial lasts 25 minutes, a lesson 55"."""
+    """Return whether a number has the unit of an earlier figure in the reply.
+
+    In "a trial lasts 25 minutes, a lesson 55", the 55 has the unit minutes.
+    """
     wanted = claim.figure
     is_hour = wanted.kind is FigureKind.TIME and reply.scan.reader.token(figure.first - 1).key in _BEFORE_HOURS
     if figure.kind is not FigureKind.NUMBER or figure.noun or figure.is_year:
@@ -462,7 +496,10 @@ def _is_after_not_within(wanted: Figure, stated: Figure, reply: Passage) -> bool
 
 
 def _find_unit_in_reply(claim: Claim, reply: Passage, leeway: Leeway) -> tuple[FigureKind, str | None] | None:
-    """Return the unit that the reply adds to the number of the gold: days for the gold "27" and "27 days"."""
+    """Return the unit that the reply adds to the number of the gold, or ``None`` if it adds none.
+
+    For the gold "27" and the reply "27 days", the unit is days.
+    """
     if claim.figure.kind is not FigureKind.NUMBER or claim.figure.noun or claim.figure.high is not None:
         return None
     for figure in reply.figures:
@@ -473,7 +510,7 @@ def _find_unit_in_reply(claim: Claim, reply: Passage, leeway: Leeway) -> tuple[F
 
 _WITH_UNIT: Final = frozenset({FigureKind.DURATION, FigureKind.MONEY, FigureKind.PERCENT, FigureKind.QUANTITY})
 _DIRECTIONS: Final = frozenset(STEMS[word] for word in ("until", "till", "before", "after", "from"))
-"""Small words that distinguish two figures: "open from 9", "open until 5"."""
+"""Stems of words that show which of two figures is meant: "open from 9", "open until 5"."""
 
 
 def _list_clause_periods(clause: Clause, reply: Passage) -> Words:
@@ -485,7 +522,7 @@ _PERIOD_TERMS: Final = frozenset(key for key in PERIODS if key.endswith("ly") or
 
 
 def _is_value_in_question(figure: Figure, asked: Asked, leeway: Leeway) -> bool:
-    """Return whether the question contains this value."""
+    """Return whether the question contains the value of the figure."""
     if not asked.question.figures:
         return False
     plain = Leeway(leeway.month_is_30_days, leeway.tolerance, leeway.currency)
@@ -493,7 +530,10 @@ def _is_value_in_question(figure: Figure, asked: Asked, leeway: Leeway) -> bool:
 
 
 def _has_other_role_than_claim(claim: Claim, figure: Figure, asked: Asked, reply: Passage, domain: Domain) -> bool:
-    """Return whether a figure has another role than the claim: a grace period instead of a waiting period."""
+    """Return whether a figure has another role than the claim.
+
+    For example, it is a grace period, and the claim is a waiting period.
+    """
     reader = reply.scan.reader
     if figure.kind is FigureKind.DURATION and is_time_before_event(reader, figure.last + 1, domain):
         return not asked.before
@@ -538,7 +578,10 @@ def is_denial_of_amount(asked: Asked, reply: Passage) -> bool:
 
 
 def find_amount_where_none_expected(asked: Asked, reply: Passage) -> Figure | None:
-    """Return the only amount of a reply if it is above zero and the gold states that there is no amount."""
+    """Return the only amount of a reply, if it is above zero and the gold states that there is no amount.
+
+    Otherwise, return ``None``.
+    """
     figures = [figure for figure in reply.figures if figure.kind in AMOUNTS]
     if (
         len(figures) != 1
@@ -594,7 +637,7 @@ _BE: Final = frozenset({"cost", "costs", "be", "is", "last", "lasts", "take", "t
 def find_mention_status(  # noqa: C901, PLR0912 - one row for each status
     figure: Figure, clause: Clause, reply: Passage, asked: Asked, claim: Claim
 ) -> Status:
-    """Return whether the reply states a figure as a current fact, or the reason why not."""
+    """Return the status of a figure: the reply states it as a current fact, or the reason why it does not."""
     reader, marks = reply.scan.reader, clause.marks
     if clause.is_question:
         return Status.QUESTION
@@ -634,7 +677,10 @@ _OURS: Final = split_into_word_keys("ours")
 
 
 def _belongs_to_other_company(figure: Figure, clause: Clause, reply: Passage) -> bool:
-    """Whether a figure belongs to another company: 14 in "The alley across town has 14 lanes; ours has 10"."""
+    """Return whether a figure belongs to another company.
+
+    In "The alley across town has 14 lanes; ours has 10", the 14 belongs to another company.
+    """
     tokens = reply.scan.reader.tokens
     own = [
         own_clause
@@ -690,7 +736,7 @@ def _is_for_other_value_than_asked(figure: Figure, clause: Clause, asked: Asked)
 
 
 def _is_beyond_bound(wanted: Figure, other: Figure) -> bool:
-    """Return whether a figure is outside of the limit in the question.
+    """Return whether a figure is outside the limit in the question.
 
     Return True for "10 to 15" if the question is about children under 10.
     """
@@ -729,7 +775,10 @@ def _is_denied(figure: Figure, reply: Passage) -> bool:
 
 
 def _is_preceded_by_mark(figure: Figure, clause: Clause, reply: Passage, wanted: Mark) -> bool:
-    """Return whether a phrase with the mark ``wanted`` is shortly before a figure, with no figure in between."""
+    """Return whether a phrase with the mark ``wanted`` is shortly before a figure.
+
+    No other figure may be between them.
+    """
     for first, after, mark in reply.marks:
         if mark is wanted and clause.first <= first < figure.first:
             between = [other for other in clause.figures if after <= other.first < figure.first]
@@ -782,7 +831,10 @@ _SUBJECTS: Final = frozenset({"you", "it", "we", "they", "i", "the", "there", "y
 
 
 def find_clause_part_about_figure(figure: Figure, clause: Clause, reply: Passage) -> tuple[int, int]:
-    """Return the span of the tokens in a clause that are about a figure, without additions such as "and you …"."""
+    """Return the span of the tokens of a clause that are about a figure.
+
+    Additions such as "and you …" are excluded.
+    """
     reader = reply.scan.reader
     after = clause.after
     for at in range(max(figure.last, figure.per_last) + 1, clause.after):
@@ -797,7 +849,7 @@ def find_clause_part_about_figure(figure: Figure, clause: Clause, reply: Passage
 
 
 def find_unknown_words_near_figure(mention: Mention, asked: Asked, reply: Passage) -> Words:
-    """Return the words near a figure that are neither in the question nor in the gold."""
+    """Return the words of the reply near a figure that are neither in the question nor in the gold."""
     first, after = find_clause_part_about_figure(mention.figure, mention.clause, reply)
     tokens = reply.scan.reader.tokens[first:after]
     figures = [_shift_token_span(figure, first) for figure in reply.figures if first <= figure.first < after]
@@ -835,7 +887,7 @@ _AT_LEAST: Final = re.compile(
 
 @lru_cache(maxsize=256)
 def find_bound_that_question_asks(question: str) -> Bound:
-    """Return the bound in a question, such as the upper bound in "How long at most?"."""
+    """Return the bound that the question asks for, such as the upper bound for "How long at most?"."""
     most, least = _AT_MOST.search(question), _AT_LEAST.search(question)
     if bool(most) == bool(least):
         return Bound.EXACT
@@ -843,7 +895,7 @@ def find_bound_that_question_asks(question: str) -> Bound:
 
 
 def list_periods(passage: Passage) -> Words:
-    """Return the periods that a text names: ``year`` for "annual"."""
+    """Return the periods that are named in a text: ``year`` for "annual"."""
     return frozenset(PERIODS[token.key] for token in passage.scan.reader.tokens if token.key in PERIODS)
 
 

@@ -1,4 +1,4 @@
-"""Grade the citations and the language of a reply, refusals, and errors that are shown as an answer."""
+"""Grade the citations and the language of a reply, its refusals, and errors that it shows as an answer."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class CitationGrader:
 
     - If the case names sources, the answer must cite one of them, or its text must name the document and clause.
     - If the case names no source and ``required`` is False, nothing is checked.
-    - The visible text, the text of the wire payload and the citations in the payload are searched, because a page
-      may hide parts of the payload.
+    - The grader searches the visible text, the text of the wire payload and the citations in the payload, because a
+      page may hide parts of the payload.
     """
 
     name = "citations"
@@ -92,9 +92,12 @@ def _format_source_count(sources: int) -> str:
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _MARK = re.compile(r"\[[^\[\]\n]{0,200}\]")
-"""A citation. It is ignored, because it is in the language of the documents."""
+"""A pattern for a citation.
+
+The words of a citation do not count, because they are in the language of the documents.
+"""
 _MIN_TOKENS = 4
-"""Minimum number of words. The language of a shorter reply, such as "₹60,000", is not graded."""
+"""Minimum number of words of a reply whose language is graded. A reply such as "₹60,000" has fewer."""
 
 
 _MAX_QUOTED_CHARACTERS = 60
@@ -103,8 +106,11 @@ _MAX_QUOTED_CHARACTERS = 60
 class LanguageGrader:
     """Compare the language of the reply with the language of the case.
 
-    The grader abstains if it does not know the language of the case, and if the words of question and reply do not
-    show their language.
+    The grader abstains in these cases:
+
+    - The language of the case is not supported.
+    - The reply has too few words to recognise its language.
+    - The words of question and reply do not show their language.
     """
 
     name = "language"
@@ -137,7 +143,7 @@ class LanguageGrader:
 
 
 def has_enough_words_for_language(text: str) -> bool:
-    """Return whether a reply has enough words to recognize its language."""
+    """Return whether a reply has enough words to recognise its language."""
     words = _WORD.finditer(_MARK.sub(" ", text[:2_000]))
     return sum(1 for _ in islice(words, _MIN_TOKENS)) == _MIN_TOKENS
 
@@ -154,7 +160,10 @@ GOES_ON = "the reply declined, but gives content after the refusal"
 
 
 def _has_value_of_asked_kind(case: GoldCase, text: str, refusal: Refusal) -> bool:
-    """Whether a reply that declines contains a value of the kind that the question asks for, such as a name."""
+    """Return whether a reply that declines contains a value of the kind that the question asks for.
+
+    An example of such a kind is a name.
+    """
     asked = find_asked_value_kinds(" ".join(case.turns))
     known_values = {reading.value for reading in scan_gold(" ".join(case.turns)).readings}
     readings = [
@@ -188,7 +197,7 @@ _QUOTES = frozenset("\"”“«»'")
 
 
 _MAX_SHORT_REPLY_WORDS = 3
-"""Maximum number of words of a reply that is too short to be a refusal in any language."""
+"""Maximum number of words of a short reply. A shorter reply cannot be a refusal in any language."""
 
 
 def _can_recognise_refusal_in_language(case: GoldCase, text: str) -> bool:
@@ -212,7 +221,7 @@ def _can_recognise_refusal_in_language(case: GoldCase, text: str) -> bool:
 
 
 def _is_answer_required(case: GoldCase) -> bool:
-    """Return whether the reply to a case must not be a refusal, because the gold is an answer."""
+    """Return whether the case requires an answer instead of a refusal, because its gold is an answer."""
     return not case.expected_refusal and not classify_refusal(case.gold).refused
 
 
@@ -227,11 +236,14 @@ def _has_gold_word_outside_question(case: GoldCase, text: str) -> bool:
 
 
 _MIN_TELLING_LETTERS = 4
-"""Minimum number of letters of a word of the gold. Shorter words are in most replies."""
+"""Minimum number of letters of a word of the gold that is searched for in a reply.
+
+Most replies have shorter words.
+"""
 
 
 class RefusalGrader:
-    """Grade whether a reply refuses, as the case expects. For an expected refusal, this is also the factual match.
+    """Grade whether a reply refuses, as the case expects. If a refusal is expected, this is also the factual grade.
 
     If a refusal is expected, a reply that declines and then gives a value of the requested kind fails. A reply that
     declines and then continues without such a value stays ungraded.
@@ -242,7 +254,8 @@ class RefusalGrader:
     - A reply that seems to decline, but contains words of the gold, stays ungraded.
     - If the gold says that the documents do not mention something, a reply that says so too is an answer.
 
-    In an unsupported language, only an expected refusal in English, German or Hindi words is graded.
+    In an unsupported language, the grader gives a verdict only if a refusal is expected and the reply declines in
+    English, German or Hindi words.
     """
 
     name = "refusals"

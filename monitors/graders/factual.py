@@ -1,4 +1,4 @@
-"""Decide whether a reply states the facts of the gold. This module contains all rules for the factual match.
+"""Decide whether a reply states the facts of the gold. This module contains all rules of the factual grader.
 
 Each figure of the gold is a claim.
 
@@ -171,7 +171,10 @@ class FactualGrader:
         return grade
 
     def _find_foreign_reply_language(self, case: GoldCase, reply: str) -> str:
-        """Return the language code of the reply: empty for English and Hindi, ``other`` if unsupported."""
+        """Return the code of the reply's language.
+
+        It is empty for English and Hindi, and ``other`` if unsupported.
+        """
         shown = classify_language_evidence(reply)
         own = f"{case.question}\n{case.gold}"
         unread = shown is LanguageEvidence.UNREAD or (
@@ -198,7 +201,7 @@ class FactualGrader:
     def _grade_by_figures(
         self, case: GoldCase, exchange: Exchange, speech: str, locale: Locale
     ) -> Judged | Abstained | None:
-        """Grade the figures of the reply by each accepted gold. Return ``None`` if no gold has figures."""
+        """Grade the figures of the reply against each accepted gold. Return ``None`` if no gold has figures."""
         reply = read_reply_passage(exchange.graded_text, locale)
         golds = (case.gold, *case.alternatives)
         decisions: list[ClaimDecision] = []
@@ -341,7 +344,7 @@ _WAIVES: Final = re.compile(
     r"|avec ou sans|con o sin)\b|चाहे|भले ही",
     re.IGNORECASE,
 )
-"""Words that remove a condition: "even if it rains"."""
+"""Phrases that remove a condition, such as "even if" in "even if it rains"."""
 _MAX_BARE_WORDS: Final = 2
 """Maximum number of words of a gold that is too short to have a condition."""
 
@@ -361,7 +364,7 @@ def _adds_item_to_gold_list(case: GoldCase, text: str) -> bool:
 
 
 def _lacks_month_or_weekday_of_gold(case: GoldCase, text: str) -> bool:
-    """Return whether the gold has months or weekdays, and the reply has some too, but not all those of the gold."""
+    """Return whether the reply lacks a month or weekday of the gold, although it names other months or weekdays."""
     wanted, stated = _list_months_and_weekdays(case.gold), _list_months_and_weekdays(text)
     return bool(wanted and stated and wanted - stated)
 
@@ -384,7 +387,10 @@ def _has_unsupported_waiver(case: GoldCase, text: str) -> bool:
 
 
 def _denies_condition(case: GoldCase, reply: Passage, locale: Locale) -> bool:
-    """Whether the reply denies a condition of the gold: "no note is needed" for "Yes, with a doctor's note"."""
+    """Return whether the reply denies a condition of the gold.
+
+    For the gold "Yes, with a doctor's note", the reply "no note is needed" denies the condition.
+    """
     gold, question = read_gold_passage(case.gold, locale), read_gold_passage(case.question, locale)
     own = collect_all_stems(gold) - collect_all_stems(question)
     if not own or (_DENIAL_WORDS | NO_WORDS) & {token.key for token in gold.scan.reader.tokens}:
@@ -397,7 +403,10 @@ def _denies_condition(case: GoldCase, reply: Passage, locale: Locale) -> bool:
 
 
 def _is_statement_about_present(place: int, reply: Passage) -> bool:
-    """Return whether the clause at ``place`` is about the present and the app's own company, and is not a guess."""
+    """Return whether the clause at ``place`` is a statement about the present and the app's own company.
+
+    A guess is not a statement.
+    """
     tokens = reply.scan.reader.tokens
     clause = next(
         (
@@ -444,7 +453,7 @@ def decide_gold(
     """Decide whether the reply states all claims of a gold.
 
     The gold passes if all claims pass, and fails if one claim fails. Otherwise, it stays ungraded. ``accepted``
-    contains the figures of all golds of the case. These figures do not contradict each other.
+    contains the figures of all golds of the case. These figures do not contradict the gold.
     """
     decisions = [decide_claim(claim, asked, reply, leeway, domain, accepted) for claim in asked.claims]
     failed = next((decision for decision in decisions if decision.passed is False), None)
@@ -548,7 +557,7 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
 
 
 _REPLACED: Final = frozenset({Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED})
-"""The statuses of a figure that the reply replaces with another figure."""
+"""The statuses of a figure that the reply takes back or replaces with another figure."""
 
 
 _EVERY: Final = re.compile(
@@ -556,7 +565,7 @@ _EVERY: Final = re.compile(
     r"(?:day|week|month|quarter|year|tage?|wochen?|monate?|quartal|jahre?|jours?|semaines?|mois|días?|semanas?|mes|din|hafte)",
     re.IGNORECASE,
 )
-"""A frequency in words: "every quarter" for four times a year. It is not read as a figure."""
+"""A pattern for a frequency in words: "every quarter" is four times a year. It is not read as a figure."""
 
 
 _DIFFERENCES: Final = split_into_word_keys(
@@ -579,7 +588,7 @@ def _is_for_another_claim(mention: Mention, claim: Claim, asked: Asked, leeway: 
 
 
 def _is_example_value(mention: Mention, reply: Passage) -> bool:
-    """Return whether the sentence of a figure is an example: "a group of ten, for example, pays $90"."""
+    """Return whether the sentence of a figure is only an example: "a group of ten, for example, pays $90"."""
     return any(
         clause.sentence == mention.clause.sentence and clause.marks & Mark.EXAMPLE for clause in reply.clauses
     )
@@ -588,7 +597,10 @@ def _is_example_value(mention: Mention, reply: Passage) -> bool:
 def _is_right_for_another_claim(
     mention: Mention, claim: Claim, asked: Asked, reply: Passage, leeway: Leeway
 ) -> bool:
-    """Whether a figure equals the figure of another claim, and no word of the reply distinguishes the claims."""
+    """Return whether a figure equals the figure of another claim.
+
+    No word of the reply may distinguish the two claims.
+    """
     labels = frozenset[str]().union(*(other.label for other in asked.claims))
     return not any(clause.words & labels for clause in reply.clauses) and any(
         compare_figures(other.figure, mention.figure, leeway) is Likeness.SAME
@@ -735,7 +747,7 @@ def _find_competing_time_or_date(
 def _is_for_another_sort_of_subject(
     best: Mention, competing: Sequence[Mention], asked: Asked, reply: Passage
 ) -> bool:
-    """Return whether both figures are for special variants of the subject: "an express pass costs …"."""
+    """Return whether both figures are for special variants of the subject, such as "an express pass"."""
     tokens = reply.scan.reader.tokens
     is_sort = any(
         STEMS[tokens[at].key] in best.key and STEMS[tokens[at - 1].key] in best.strange
@@ -760,7 +772,7 @@ def _is_about_same_subject(mention: Mention, best: Mention, reply: Passage) -> b
 
 
 _SUBJECT_REACH: Final = 5
-"""The number of tokens at the start of a clause that are searched for its subject."""
+"""Number of tokens at the start of a clause that are searched for its subject."""
 _UNMISTAKABLE: Final = frozenset({FigureKind.IDENTIFIER, FigureKind.UNLIMITED})
 
 
@@ -768,9 +780,10 @@ _PRONOUNS: Final = split_into_word_keys("it it's they this that that's es er sie
 
 
 def _is_about_something_else(mention: Mention, asked: Asked, reply: Passage) -> bool:
-    """Return whether the figure may be about another subject: several words near it are not in the question.
+    """Return whether a figure may be about another subject than the question.
 
-    Only words in the script of the question count.
+    In this case, several words near the figure are not in the question. Only words in the script of the question
+    count.
     """
     if reply.scan.reader.token(mention.clause.first).key in _PRONOUNS:
         return False  # "It lasts 24 months" is about the subject of the question
@@ -792,12 +805,18 @@ def _may_be_for_another_claim(claim: Claim, best: Mention, asked: Asked, reply: 
 
 
 def _has_hyphenated_word(gold: Passage) -> bool:
-    """Return whether the gold has a hyphenated word. No rule distinguishes "in-ear" from "behind-the-ear"."""
+    """Return whether the gold has a hyphenated word.
+
+    Such a gold is a problem: no rule distinguishes "in-ear" from "behind-the-ear".
+    """
     return re.search(r"[a-z]-[a-z]", gold.scan.normalised.text.lower()) is not None
 
 
 def _has_label_of_another_figure(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> bool:
-    """Return whether the label of another claim precedes a figure: "week: 60 km" for a gold of 60 km a day."""
+    """Return whether the label of another claim precedes a figure.
+
+    For a gold of 60 km a day, the reply "week: 60 km" has the label of another claim.
+    """
     beside = {
         other.figure.first: collect_all_stems(asked.gold, clause.first, clause.after)
         for other in asked.claims
@@ -823,7 +842,10 @@ _LABEL_REACH: Final = 8
 
 
 def _has_gold_figures_in_order(asked: Asked, reply: Passage) -> bool:
-    """Return whether the reply has all figures of the gold once and in the same order: "12 and 16 euros"."""
+    """Return whether the reply has each figure of the gold exactly once and in the same order.
+
+    An example is "12 and 16 euros".
+    """
     wanted = [(claim.figure.kind, claim.figure.low.value) for claim in asked.claims]
     stated = [(figure.kind, figure.low.value) for figure in reply.figures]
     return [value for value in stated if value in wanted] == wanted
@@ -839,7 +861,10 @@ def _is_next_clause(first: Mention, second: Mention, reply: Passage) -> bool:
 
 
 def _begins_sentence_of_mention(other: Mention, best: Mention) -> bool:
-    """Return whether ``other`` begins the sentence of ``best``: €24 in "It is €24 for women and €19 for men"."""
+    """Return whether the figure ``other`` begins the sentence of the figure ``best``.
+
+    In "It is €24 for women and €19 for men", the €24 begins the sentence.
+    """
     earlier = other.clause.sentence == best.clause.sentence and other.clause.first < best.clause.first
     return earlier and bool(other.strange) and not best.strange and bool(best.key)
 
@@ -854,7 +879,7 @@ def _select_mention_with_all_key_words(mentions: Sequence[Mention]) -> Sequence[
 
 
 def _explain_words_that_change_meaning(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:  # noqa: C901, PLR0912 - a row per turn
-    """Return why words near a correct figure may make the figure wrong, or an empty string."""
+    """Return the reason why words near a correct figure may make it wrong, or an empty string if there is none."""
     gold = claim.description
     first, after = find_clause_part_about_figure(best.figure, best.clause, reply)
     tokens = reply.scan.reader.tokens
@@ -940,7 +965,10 @@ def _states_start_instead_of_end(asked: Asked, stems: Words) -> bool:
 
 
 def _find_different_code_end(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
-    """Return the letters after a code in the reply if they differ from the letters in the gold, otherwise ""."""
+    """Return the letters at the end of a code in the reply, if they differ from the letters in the gold.
+
+    Otherwise, return an empty string.
+    """
     end = asked.gold.scan.reader.token(claim.figure.last + 1)
     stated = reply.scan.reader.token(best.figure.last + 1)
     is_part = end.kind == WORD and end.text.isupper() and 1 < len(end.text) <= _MAX_CODE_END
@@ -953,7 +981,7 @@ _SHIFT: Final = re.compile(
     r"\b(?:days?|hours?|weeks?|minutes?|tage?|stunden?|wochen?) (?:later|earlier|sooner|später|früher)\b",
     re.IGNORECASE,
 )
-"""Words for a time that is relative to another time: "the auction a day later"."""
+"""A pattern for a time that is relative to another time: "a day later" in "the auction a day later"."""
 
 
 def _collect_word_keys_of_case(asked: Asked) -> set[str]:
@@ -966,7 +994,7 @@ def _is_part_of_bound(tokens: Sequence[Token], at: int, figure: Figure) -> bool:
 
 
 def _find_substitute_for_missing_word(best: Mention, missing: Words, asked: Asked, reply: Passage) -> str:
-    """Return the word that replaces a missing word of the question in the reply, or an empty string."""
+    """Return the word that the reply uses instead of a missing word of the question, or an empty string."""
     question = asked.question.scan.reader.tokens
     heads = {
         STEMS[question[at + 1].key]
@@ -989,13 +1017,16 @@ def _find_substitute_for_missing_word(best: Mention, missing: Words, asked: Aske
 
 
 MIN_SHARE: Final = 3
-"""Another figure contradicts the gold only if at least a third of the words of the subject is near it."""
+"""Minimum share of the words of the subject that must be near another figure.
+
+Otherwise, it does not contradict the gold.
+"""
 
 
 def _decide_by_other_figures(
     claim: Claim, different: Sequence[Mention], competing: Sequence[Mention], asked: Asked, *, replaced: bool
 ) -> ClaimDecision:
-    """Decide a claim whose figure is not in the reply. The figure nearest to the subject decides."""
+    """Decide a claim whose figure is not in the reply. The figure that is nearest to the subject decides."""
     gold = claim.description
     best = max(
         different, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange))
@@ -1107,7 +1138,7 @@ def _find_reason_to_leave_ungraded(  # noqa: C901, PLR0912 - one row for each re
 
 
 def _has_missing_name_before(figure: Figure, gold: Passage, missing: Words) -> bool:
-    """Return whether a number of the gold belongs to a name that is not in the reply: "Ardena" in "Ardena 3"."""
+    """Return whether a name before a number of the gold is not in the reply: the "Ardena" in "Ardena 3"."""
     before = gold.scan.reader.token(figure.first - 1)
     return (
         figure.kind is FigureKind.NUMBER
@@ -1162,7 +1193,7 @@ _BUT: Final = split_into_word_keys("but except aber lekin par लेकिन �
 _GENERAL_TURNS: Final = split_into_word_keys(
     "from till until with least most maximum minimum max min over new after"
 )
-"""Words whose opposites are compared by other rules."""
+"""Words whose opposites are not compared here, because other rules compare them."""
 
 
 _BOUND_REACH: Final = 4
@@ -1172,7 +1203,10 @@ _PREPOSITIONS: Final = frozenset({"of", "after", "before", "from", "for", "in", 
 
 
 def _map_words_to_preposition(passage: Passage) -> dict[str, str]:
-    """Return the preposition before each word, by the stem of the word: "of" for "booking" in "of the booking"."""
+    """Return the preposition before each word, keyed by the stem of the word.
+
+    For "of the booking", the preposition of "booking" is "of".
+    """
     prepositions: dict[str, str] = {}
     preposition = ""
     for token in passage.scan.reader.tokens:
@@ -1248,7 +1282,7 @@ def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one ro
         return ClaimDecision(
             True, "the reply contains the gold", span=_find_original_span_of_tokens(reply, live.first, live.after)
         )
-    if places and all(place.status is PhraseStatus.DENIED for place in places):
+    if places and all(place.status is PhraseStatus.DENIED for place in places) and not _asks_for_absence(question):
         return ClaimDecision(False, "the reply denies the gold")
     if places:
         return ClaimDecision(None, ONLY_AS.format(gold="the gold", status=places[0].status), turned=True)
@@ -1266,7 +1300,10 @@ def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one ro
 
 
 def _find_opposite_beside(place: Phrase, reply: Passage, question: Passage, gold: str) -> tuple[str, str] | None:
-    """Return a word of the question or gold ("closed") and its opposite in the clause of the phrase ("open")."""
+    """Return a word of the question or gold, and its opposite in the clause of the phrase.
+
+    For example, the word is "closed" and its opposite is "open". Return ``None`` if there is no such pair.
+    """
     clause = next((part for part in reply.clauses if part.first <= place.first < part.after), None)
     if clause is None:
         return None
@@ -1278,7 +1315,10 @@ _LABEL: Final = re.compile(r"^[^\n:]{1,60}:", re.MULTILINE)
 
 
 def _is_under_other_label(place: Phrase, reply: Passage, asked: Words) -> bool:
-    """Return whether the label of another line ("dryer:") fits the question better than the label of the phrase."""
+    """Return whether the label of another line fits the question better than the label of the phrase.
+
+    An example of a label is "dryer:".
+    """
     tokens, text = reply.scan.reader.tokens, reply.scan.normalised.text
     start = tokens[place.first].start
     own, others = -1, [0]
@@ -1292,13 +1332,31 @@ def _is_under_other_label(place: Phrase, reply: Passage, asked: Words) -> bool:
 
 
 def _may_be_other_days(keys: Sequence[str], reply: Passage) -> bool:
-    """Return whether a reply may state the closed day of the gold with a range: "open from Monday to Saturday"."""
+    """Return whether a reply may state the days or months of the gold in another form.
+
+    The form is a range without the gold's closed day ("open from Monday to Saturday"), or an abbreviation ("Thu",
+    "Feb–Apr").
+    """
+    stated = {token.key for token in reply.scan.reader.tokens}
     has_day = any(WEEKDAYS.get(key, WEEKDAYS.get(key.removesuffix("s"))) is not None for key in keys)
-    return has_day and bool(find_day_ranges(reply.scan.normalised.text))
+    if has_day and (find_day_ranges(reply.scan.normalised.text) or not stated.isdisjoint(WEEKDAYS)):
+        return True
+    return any(key in MONTHS for key in keys) and not stated.isdisjoint(MONTHS)
+
+
+def _asks_for_absence(question: Passage) -> bool:
+    """Return whether a question contains a denial: "Which cream is without perfume?" "Without perfume is Lisa."."""
+    return any(token.key in _ABSENCES for token in question.scan.reader.tokens)
+
+
+_ABSENCES: Final = split_into_word_keys("without no not doesn't isn't don't aren't")
 
 
 def _is_across_list_items(reply: Passage, place: Phrase) -> bool:
-    """Return whether a phrase extends over several lines of the reply, so that its words are items of a list."""
+    """Return whether a phrase extends over several lines of the reply.
+
+    Its words then belong to several items of a list.
+    """
     start, end = (reply.scan.reader.tokens[at] for at in (place.first, place.after - 1))
     return "\n" in reply.scan.normalised.text[start.start : end.end]
 
@@ -1374,9 +1432,9 @@ _SEQUENCE: Final = re.compile(
 )
 """Words that change the order of a list, such as "before". "Then" and "next" do not change the order."""
 _STOPS: Final = frozenset(".,;:!?…()[]\"'“”‘’«»")
-"""Signs that are not the bullet of a list item."""
+"""Punctuation marks. They are not the bullet of a list item."""
 _STANDS: Final = frozenset({PhraseStatus.LIVE, PhraseStatus.OUTDONE})
-"""A phrase with one of these statuses is stated as an item of a list."""
+"""The statuses of a phrase that is stated as an item of a list."""
 
 
 def _find_original_span_of_tokens(reply: Passage, first: int, after: int) -> tuple[int, int]:

@@ -55,8 +55,8 @@ def _scan_reply_without_locale(text: str, writing: Writing) -> Scan:
 REPLY_LIMITS = ReadLimits(tokens=6_000, readings=400)
 """The maximum size of a reply that is graded: about ten pages of text.
 
-A longer reply may contain every number and is not graded. tests/bench/bench_grading.py measures the time for a
-reply of this size.
+A longer reply is not graded, because it may contain every possible number. tests/bench/bench_grading.py measures
+the time for a reply of this size.
 """
 
 FLOOD = "the reply has too many words or quantities to be an answer"
@@ -80,7 +80,7 @@ def collect_stems_without_quantities(text: str, domain: Domain, locale: Locale =
 
 
 def collect_content_word_stems(tokens: Iterable[Token]) -> frozenset[str]:
-    """Return the first letters of the content words. All names of a weekday have one stem."""
+    """Return the first letters of the content words. All names of one weekday have the same stem."""
     return frozenset(
         f"weekday {WEEKDAYS[token.key]}" if token.key in WEEKDAYS else token.key[:STEM]
         for token in tokens

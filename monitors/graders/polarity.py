@@ -47,7 +47,7 @@ NEITHER = "the gold is neither yes nor no"
 
 
 class Polarity(StrEnum):
-    """The answer of a text to a yes-or-no question."""
+    """The answer of a text to a yes-or-no question: yes, no, or neither."""
 
     YES = "yes"
     NO = "no"
@@ -57,7 +57,7 @@ class Polarity(StrEnum):
 
 
 class PolarityReading(NamedTuple):
-    """The polarity yes, no or neither, with the tokens that express it."""
+    """The answer of a text (yes, no or neither), with the tokens that express it."""
 
     polarity: Polarity
     tokens: tuple[Token, ...]
@@ -81,14 +81,20 @@ class _Clause(NamedTuple):
 
 
 _GRANT_WORDS = PREDICATES["offer"] | split_into_word_keys("accept accepts accepted take takes")
-"""Words that refuse permission if they are negated: "Can I pay by instalments?" "We do not offer instalments."."""
+"""Words for giving or accepting. Negated, they answer "Can I …?" with no.
+
+An example is "Can I pay by instalments?" with the answer "We do not offer instalments.".
+"""
 _OPENING = 6
 _MAX_SHORT_SENTENCES = 2
-"""A reply of at most two sentences counts as an answer, even without a word of the question."""
+"""Maximum number of sentences of a short reply. A short reply is an answer, even without a word of the question."""
 _EXISTENCE = frozenset({"there", "have", "has", "having"})
 """English words that a negation may follow: "there is no limit", "has no cap"."""
 _NOT = frozenset({"not", "no", "never"})
-"""Negations after a modal verb. "Without" does not negate the verb: "You may come in without a ticket"."""
+"""Negations after a modal verb.
+
+"Without" is not one of them: "You may come in without a ticket" has no negated verb.
+"""
 _ABLE_TO = split_into_word_keys("able allowed possible permitted free entitled have need")
 _ONLY = split_into_word_keys("only केवल सिर्फ sirf keval")
 _CLAUSE_ENDS = frozenset(".;!?।|•")
@@ -118,8 +124,7 @@ _AFTER_SHORT_ANSWER = split_into_word_keys(
     "as if but and provided unless up until till actually indeed except for from not"
 )
 _BEFORE, _BEHIND, _FAR = 5, 3, 12
-"""Maximum numbers of tokens between a word and a preceding negation, a following negation, and a following "until".
-"""
+"""Maximum numbers of tokens between a word and a negation before it, a negation after it, an "until" after it."""
 
 
 @lru_cache(maxsize=256)
@@ -192,6 +197,8 @@ def find_opening_yes_or_no(tokens: Sequence[Token]) -> PolarityReading | None:
         if token.key in NO_WORDS:
             following = tokens[place + 1] if place + 1 < len(tokens) else END
             is_plain_no = following is END or following.kind == SIGN or token.key != "no"
+            if place and tokens[place - 1].key == "oh":
+                return None  # "Oh no, I'm sorry to hear that."
             return PolarityReading(Polarity.NO, (token,)) if is_plain_no else None
         if token.key not in FILLERS:
             return None
@@ -204,7 +211,7 @@ def find_short_answer(tokens: Sequence[Token], question: Sequence[Token]) -> Pol
     The auxiliary verb must be in the question too: "It is." does not answer "Can I pay by card?".
     """
     keys = [token.key for token in tokens[:_OPENING]]
-    if keys[:3] == ["not", "at", "all"] and keys[3:4] in _SHORT_ENDS:
+    if keys[:3] == ["not", "at", "all"] and keys[3:4] in _ANSWER_ENDS:
         return PolarityReading(Polarity.NO, tuple(tokens[:3]))
     if not keys or keys[0] not in _PRONOUNS:
         return None
@@ -220,12 +227,12 @@ def find_short_answer(tokens: Sequence[Token], question: Sequence[Token]) -> Pol
         if not negated and keys[after : after + 1] == ["not"]:
             negated, after = True, after + 1
         following = keys[after : after + 2]
-        if following[:1] in _SHORT_ENDS or (following[:1] == [","] and set(following[1:]) & _AFTER_SHORT_ANSWER):
+        if following[:1] in _ANSWER_ENDS or (following[:1] == [","] and set(following[1:]) & _AFTER_SHORT_ANSWER):
             return PolarityReading(Polarity.NO if negated else Polarity.YES, tuple(tokens[:after]))
     return None
 
 
-_SHORT_ENDS: Final[tuple[list[str], ...]] = ([], ["."], ["!"], [";"])
+_ANSWER_ENDS: Final[tuple[list[str], ...]] = ([], ["."], ["!"], [";"])
 
 
 _BRACKETS = re.compile(r"\([^()]{0,300}\)")
@@ -254,7 +261,7 @@ def find_polarity(
 
 
 def _ends_first_sentence_in_denial(tokens: Sequence[Token]) -> bool:
-    """Return whether the first sentence ends with a denial: "Correct, we aren't."."""
+    """Return whether the first sentence ends with a denial: "we aren't" in "Correct, we aren't."."""
     first = next(iter(_split_sentences_without_questions(tokens)), list[Token]())
     return len(first) > 1 and first[-1].key in _BARE_DENIALS
 
@@ -366,7 +373,10 @@ def _is_about_quality_of_subject(keys: Sequence[str], place: int, overlap: int) 
 
 
 def _is_verb_of_purpose(keys: Sequence[str], place: int) -> bool:
-    """Return whether a verb states a purpose: "cancel" in "to cancel, call us", not in "you are able to cancel"."""
+    """Return whether a verb states a purpose.
+
+    The "cancel" in "to cancel, call us" states a purpose. The "cancel" in "you are able to cancel" does not.
+    """
     return place > 0 and keys[place - 1] == "to" and _ABLE_TO.isdisjoint(keys[max(0, place - 2) : place - 1])
 
 
@@ -393,7 +403,10 @@ def _is_forbidding_word(keys: Sequence[str], place: int) -> bool:
 
 
 def _is_negated_behind(key: str, behind: Sequence[str], *, forbidden: bool) -> bool:
-    """Whether a negation after a word negates the word: in Hindi, after a modal verb, and after "there is"."""
+    """Return whether a negation after a word negates this word.
+
+    It does so in Hindi, after a modal verb, and after "there is".
+    """
     if key in MODALS:
         return not forbidden and not _NOT.isdisjoint(behind[:2])
     return not (NEGATIONS if key in _EXISTENCE else NEGATIONS_BEHIND).isdisjoint(behind)
@@ -405,9 +418,11 @@ def find_gold_polarity(question: str, text: str, domain: Domain, locale: Locale 
 
     The first words of the gold decide, or the words that answer the question.
     """
-    opened = find_opening_yes_or_no(scan_gold(text, locale).reader.tokens)
+    tokens = scan_gold(text, locale).reader.tokens
+    opened = find_opening_yes_or_no(tokens)
     if opened is not None:
-        return opened.polarity
+        denies = opened.tokens[0].key == "correct" and any(token.key in NEGATIONS for token in tokens)
+        return Polarity.OPEN if denies else opened.polarity  # "Correct, dogs are not allowed."
     if not is_yes_no_question(question, locale):
         return Polarity.OPEN
     bare = scan_gold(_BRACKETS.sub(" ", text), locale).reader.tokens
@@ -485,7 +500,7 @@ def _answers_its_own_question(tokens: Sequence[Token]) -> bool:
 
 
 _BUT: Final = split_into_word_keys("but however though must has need aber lekin par लेकिन")
-"""Words that limit an answer, like "only" in a gold."""
+"""Words that limit an answer, as "only" does in a gold."""
 
 
 class PolarityFinding(NamedTuple):
@@ -520,6 +535,8 @@ def compare_with_gold_polarity(
     else:
         opening = reply_opening or find_short_answer(tokens, scan_gold(question, locale).reader.tokens)
         reading = find_polarity(tokens, asked, domain, opening)
+        if opening is None and reading.tokens and _is_in_table(scan.normalised.text, reading.tokens[0]):
+            return PolarityFinding(None, UNCLEAR)
     agrees = _compare_polarity(
         reading.polarity, wanted, limited=any(scan_gold(gold, locale).readings for gold in golds)
     )
@@ -546,6 +563,15 @@ def compare_with_gold_polarity(
     return PolarityFinding(agrees, reason, reading.tokens)
 
 
+def _is_in_table(text: str, token: Token) -> bool:
+    """Return whether a word is in a row of a Markdown table, where it may belong to another row or column."""
+    before, after = text[: token.start].rpartition("\n")[2], text[token.end :].partition("\n")[0]
+    return before.count("|") + after.count("|") >= _MIN_TABLE_BARS
+
+
+_MIN_TABLE_BARS: Final = 2
+
+
 def _collect_stems_only_in_golds(
     golds: Sequence[str], question: str, asked: YesNoQuestion, domain: Domain, locale: Locale
 ) -> frozenset[str]:
@@ -561,7 +587,7 @@ def _collect_stems_only_in_golds(
 def _compare_polarity(polarity: Polarity, wanted: set[Polarity], *, limited: bool) -> bool | None:
     """Return whether two answers agree, or ``None`` if that is unknown.
 
-    "Not at first" agrees with yes only if the gold has a quantity (``limited``).
+    "Not at first" agrees with yes only if the gold has a quantity (``limited`` is True).
     """
     if polarity is Polarity.OPEN:
         return None

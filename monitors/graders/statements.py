@@ -24,7 +24,7 @@ FILLERS = split_into_word_keys("ji जी well so oh in short answer the sir mad
 
 _OUTSIDE = split_into_word_keys("बाहर bahar")
 OUT_OF = frozenset({("से", "बाहर"), ("se", "bahar")})
-"""Pairs of words that mean "out of". After a word for cover, such a pair excludes something: "cover se bahar"."""
+"""Pairs of words that mean "out of". After a word for cover, such a pair means "not covered": "cover se bahar"."""
 _OF_A_PLACE = split_into_word_keys("के ke")
 
 
@@ -58,10 +58,10 @@ NEGATIONS = split_into_word_keys(
     "न ना nahi nahin nhi na"
 )
 NEGATIONS_BEHIND = split_into_word_keys("नहीं नही nahi nahin nhi")
-"""Hindi negations, which come after the verb: कवर नहीं है."""
+"""Hindi negations that come after the verb: नहीं in कवर नहीं है."""
 
 MODALS = split_into_word_keys("can could may might must able")
-"""English words with a negation directly after them: "you may not", "they can no longer"."""
+"""English words whose negation directly follows them: "may" in "you may not", "can" in "they can no longer"."""
 FORBIDS = split_into_word_keys(
     "cannot can't couldn't mustn't forbidden prohibited banned disallowed barred mana मना वर्जित"
 )
@@ -82,7 +82,7 @@ STOP_WORDS = split_into_word_keys(
     "this my i me we it to and or if by with from any there be at as that kya क्या hai है mein में ke ka ki के "
     "का की में से what which how when where who much many long your you"
 )
-"""Words that never belong to the topic of a question."""
+"""Words that never name the topic of a question."""
 
 OPENERS = split_into_word_keys(
     "is are was were does do did can could will would has have had should may am kya क्या"
@@ -120,7 +120,7 @@ _LOOK_BACK_REACH = 2
 def find_role(reader: NumberReader, at: int, domain: Domain) -> tuple[str, int] | None:
     """Return the role that the words at token ``at`` express, and the number of these words.
 
-    The longest phrase wins.
+    If several phrases match, the longest phrase decides.
     """
     entries = domain.roles.get(reader.token(at).key)
     if entries is None:
@@ -218,7 +218,7 @@ def is_document_reference(reader: NumberReader, reading: QuantityReading) -> boo
 def is_quantity_negated(reader: NumberReader, reading: QuantityReading) -> bool:
     """Return whether a quantity is negated: ``not 24 months``, ``24 महीने नहीं``.
 
-    "Not more than 24 months" is a bound.
+    Return False for "not more than 24 months", because this is a bound.
     """
     before = reader.token(reading.first - 1)
     if before.key in {"just", "only", "exactly", "a", "the"}:
@@ -252,7 +252,10 @@ _LIMITS = split_into_word_keys("up upto to within at most least maximum minimum 
 
 
 def _is_counted_noun_negated(reader: NumberReader, reading: QuantityReading) -> bool:
-    """Whether a negation follows the counted noun: ``6,200 अस्पताल नहीं हैं``, ``₹4,000 प्रति दिन नहीं है``."""
+    """Return whether a negation follows the counted noun: ``6,200 अस्पताल नहीं हैं``.
+
+    Another example is ``₹4,000 प्रति दिन नहीं है``.
+    """
     noun = reading.last + 1
     if reader.token(noun).key in _PER:
         noun += 1
@@ -283,11 +286,14 @@ FUNCTION_WORDS = split_into_word_keys(
 )
 _AGES = split_into_word_keys("age ages aged old older oldest young younger youngest उम्र आयु umar umra aayu")
 _RATES = split_into_word_keys("per a an each every / प्रति हर har")
-"""Words that make the next unit a rate: "how many claims a year"."""
+"""Words that make the next unit a rate: the "a" in "how many claims a year"."""
 
 
 def find_asked_units(reader: NumberReader) -> frozenset[str]:
-    """Return the units that a question asks for: months for "how many months", years for an age, or percent."""
+    """Return the units that a question asks for.
+
+    Examples are months for "how many months", years for a question about an age, and percent.
+    """
     units = {
         unit.name
         for at, token in enumerate(reader.tokens)

@@ -30,7 +30,7 @@ NOTHING_CAME: Final = "nothing came back"
 
 
 class CensusFinding(NamedTuple):
-    """The first finding of a kind in a conversation, with its turn and its position in the reply."""
+    """The first finding of its kind in a conversation, with its turn and its position in the reply."""
 
     turn: int
     start: int
@@ -38,14 +38,17 @@ class CensusFinding(NamedTuple):
 
 
 class CensusOfOne(NamedTuple):
-    """The census of one conversation: the kinds of failures that could be graded, and the first finding of each."""
+    """The result of the census of one conversation.
+
+    It has the kinds of failures that could be graded, and the first finding of each kind.
+    """
 
     graded: frozenset[CensusKind]
     found: dict[CensusKind, CensusFinding]
 
 
 class UnseenCitations:
-    """Abstain on the citations of a log without sources, because the sources that users saw are unknown."""
+    """A grader that abstains on citations, for a log without sources. The sources that users saw are unknown."""
 
     name = "citations"
     version = "1"
@@ -58,7 +61,10 @@ class UnseenCitations:
 
 
 class TrafficPanel:
-    """Select the graders that apply to a reply. Small talk needs no source, and a single word has no language."""
+    """Select the graders that apply to a reply.
+
+    Small talk needs no source. The language of a single word is not graded.
+    """
 
     def __init__(self, settings: GraderSettings) -> None:
         self.settings = settings
@@ -69,7 +75,10 @@ class TrafficPanel:
         self._reports = build_triage_graders(settings.triage)
 
     def select_graders(self, turn: Turn) -> tuple[Grader, ...]:
-        """Return the graders of this reply, safety first. A reply that states a figure must cite a source."""
+        """Return the graders that apply to this reply, the safety graders first.
+
+        A reply that states a figure must cite a source.
+        """
         if turn.is_report:
             return (*self._always, *self._reports)
         states = any(character.isdigit() for character in turn.reply_text) and not turn.is_question
@@ -133,7 +142,7 @@ class TrafficPanel:
 
 
 def has_answer(turn: Turn) -> bool:
-    """Return whether a reply has text besides the sources that the application lists below each of its answers."""
+    """Return whether a reply has other text than the list of sources that the application adds to its answers."""
     return bool(turn.reply_text.strip()) and not is_unrequested_source_list(turn.reply_text, turn.user_text)
 
 

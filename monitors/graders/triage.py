@@ -24,7 +24,7 @@ from monitors.records.grades import Abstained, Aspect, FailureKind, Judged
 from monitors.records.triage import IssueSeverity, TriageReport, TriageTask
 
 MIN_TOKENS: Final = 8
-"""Minimum number of words of a report that are not in the issue. A report with fewer own words is useless."""
+"""Minimum number of words of a report that are not in the issue. A report with fewer such words is useless."""
 
 read_report_once = lru_cache(maxsize=8)(read_report)
 """Return the parts of a report. The result is cached, so each report is read only once for all graders."""
@@ -41,7 +41,7 @@ class TriageGrader(ABC):
         self._settings = settings
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
-        """Grade the report."""
+        """Grade the report in the reply. Abstain if the case is not an issue."""
         if case.triage is None:
             return abstain(self, "the case is a question, not an issue")
         return self._grade(case.triage, exchange)
@@ -55,7 +55,7 @@ class TriageGrader(ABC):
 
 
 class ReportFormGrader(TriageGrader):
-    """Fail replies that are not a report: empty, an unfilled template, or a copy of the issue."""
+    """Fail a reply that is not a report: it is empty, an unfilled template, or a copy of the issue."""
 
     name = "report_form"
     aspect = Aspect.REPORT_FORM
@@ -79,7 +79,7 @@ class ReportFormGrader(TriageGrader):
 
 
 class RelevantFilesGrader(TriageGrader):
-    """Grade whether the report names the relevant files and few others. The score is F1 over unique files."""
+    """Grade whether the report names the relevant files and few others. The score is F1; each file counts once."""
 
     name = "relevant_files"
     aspect = Aspect.RELEVANT_FILES
@@ -98,7 +98,7 @@ class RelevantFilesGrader(TriageGrader):
 
 
 class RelevantFunctionsGrader(TriageGrader):
-    """Grade whether the report names the relevant functions, if the reference has them. The score is F1."""
+    """Grade whether the report names the relevant functions. The reference must have them. The score is F1."""
 
     name = "relevant_functions"
     aspect = Aspect.RELEVANT_FILES
@@ -120,7 +120,7 @@ class RelevantFunctionsGrader(TriageGrader):
 
 
 class KnownFilesGrader(TriageGrader):
-    """Grade whether all files in the report exist in the repository, if the files of the repository are known."""
+    """Grade whether all files in the report exist in the repository. The files of the repository must be known."""
 
     name = "known_files"
     aspect = Aspect.RELEVANT_FILES
@@ -143,7 +143,11 @@ class KnownFilesGrader(TriageGrader):
 
 
 class IssueSeverityGrader(TriageGrader):
-    """Grade the severity. The score is 1 for the right severity, 0.5 for a neighbouring one (passes), or 0."""
+    """Grade the severity in the report.
+
+    The score is 1 for the right severity, 0.5 for the severity next to it, and 0 for any other. A score of 0.5
+    passes.
+    """
 
     name = "issue_severity"
     aspect = Aspect.ISSUE_SEVERITY
@@ -257,7 +261,7 @@ class QuestionsGrader(TriageGrader):
 
 
 def build_triage_graders(settings: TriageSettings) -> tuple[Grader, ...]:
-    """Return the graders of a report. The grader of the form comes first."""
+    """Return the graders of a report. The grader of its form comes first."""
     return tuple(
         grader(settings)
         for grader in (
@@ -285,7 +289,10 @@ _DENIAL: Final = (
     r"|\b(?:no|rather than|instead of|unrelated to|nothing to do with|rul(?:es?|ed|ing) out)\s+"
     r"(?:(?:a|an|the|any)\s+)?)"
 )
-"""Words that deny the next word. After "not", a word such as "the" must follow: "not released" is a finding."""
+"""Words that deny the next word.
+
+After "not", a word such as "the" must follow, because "not released" is a finding and not a denial.
+"""
 
 
 def _contains_stated_keyword(word: str, folded: str) -> bool:

@@ -18,7 +18,7 @@ MIN_TOKENS: Final = 3
 _WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’\u0900-\u0963][^\W\d_]*)*|[%₹$€£¥]")
 _SENTENCE = re.compile(r"[^.!?;।\n]+(?:[.!?;।](?=\S)[^.!?;।\n]+)*")
 _BEFORE, _BEHIND = 3, 3
-"""Maximum number of words between the gold and a negation before the gold, and after the gold."""
+"""Maximum number of words between the gold and a negation: before the gold, and after the gold."""
 _MAX_READ_CHARACTERS = 20_000
 _NEGATIONS: Final = DENIALS | split_into_word_keys(
     "cannot isn wasn except excluding nahi nahin नहीं nein weder keinesfalls niemals neither nor"
@@ -31,7 +31,7 @@ class _Sentence(NamedTuple):
 
 
 def find_gold_word_for_word(golds: Sequence[str], reply: str, question: str) -> tuple[int, int] | None:
-    """Return the first span of a gold in a reply, in code points, or ``None``.
+    """Return the first span in a reply that repeats a gold, in code points. Return ``None`` if there is none.
 
     Letter case, the form of accents and punctuation are ignored. Golds of fewer than three words, and golds that
     are in the question, are skipped. A gold does not count if a negation is shortly before or after it.
@@ -52,7 +52,10 @@ def find_gold_word_for_word(golds: Sequence[str], reply: str, question: str) -> 
 
 
 def _find_spans_or_negations(sentence: _Sentence, tokens: tuple[str, ...]) -> list[tuple[int, int] | None]:
-    """Return the span of each place of the words in a sentence, or ``None`` for a place beside a negation."""
+    """Return the span of each occurrence of the words in a sentence.
+
+    An occurrence beside a negation is ``None``.
+    """
     places: list[tuple[int, int] | None] = []
     for start in _find_positions_of_words(sentence.tokens, tokens):
         end = start + len(tokens)

@@ -1,1 +1,4 @@
-"""Ask a model of another family to grade the cases that the graders without a model leave ungraded."""
+"""Ask a model to grade the cases that the graders without a model leave ungraded.
+
+The model must be of another family than the model of the target.
+"""

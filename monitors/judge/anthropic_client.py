@@ -1,8 +1,8 @@
 """Ask Claude models for single verdicts or batches. This is the only module that imports Anthropic's SDK.
 
-The module uses ``messages.create`` instead of ``messages.parse``, because ``messages.parse`` raises an error on a
-truncated or refused reply, and the cost of the reply is lost. The SDK's own retries are off, because the SDK waits
-as long as the Retry-After header requests, without a limit.
+The module uses ``messages.create`` instead of ``messages.parse``. On a truncated or refused reply,
+``messages.parse`` raises an error, and the cost of the reply is lost. The SDK's own retries are off, because the
+SDK waits as long as the Retry-After header requests, without a limit.
 
 Replies are checked without trusting the SDK's types: a response with status 200 may contain a proxy's page or an
 error object, and the SDK builds a message from any body.
@@ -54,7 +54,7 @@ _STOP_REASONS: Final = {
 
 
 def classify_status(error: Any) -> TryAgain | JudgeMisconfigured:
-    """Return `TryAgain` for an HTTP error that a retry may fix, and `JudgeMisconfigured` for any other error."""
+    """Return `TryAgain` for an HTTP error that a retry may fix. Return `JudgeMisconfigured` for any other error."""
     status = int(error.status_code)
     kind = str(error.type or "no error type")
     if is_retryable(status):
@@ -78,7 +78,7 @@ def parse_reply(message: Any) -> ModelReply:
 
 
 def raise_for_missing_message(body: Any) -> NoReturn:
-    """Raise `TryAgain` for a body that is not a message. A response with status 200 can contain an error."""
+    """Raise `TryAgain` if the body is not a message. A response with status 200 can contain an error."""
     kind = getattr(body, "error", None)
     name = kind.get("type", "error") if isinstance(kind, dict) else getattr(kind, "type", "no message")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - the body is not what its type says
     raise TryAgain(f"the reply contains {name} instead of a message")
@@ -100,7 +100,7 @@ def _parse_usage(message: Any) -> Usage:
 
 
 def parse_batch_outcome(entry: Any) -> ModelReply | GradingError:
-    """Return the reply, or the error, for one prompt of a batch."""
+    """Return the reply to one prompt of a batch, or its error."""
     kind = str(getattr(entry.result, "type", "no result"))
     if kind == "succeeded":
         try:
@@ -113,7 +113,7 @@ def parse_batch_outcome(entry: Any) -> ModelReply | GradingError:
 
 
 API_ADDRESS: Final = "https://api.anthropic.com"
-"""The address of the API. If it were not set, the SDK would read an address from the environment."""
+"""The address of the API. Without it, the SDK would read an address from the environment."""
 
 Effort = Literal["low", "medium", "high"]
 Ttl = Literal["5m", "1h"]
@@ -148,7 +148,10 @@ class AnthropicJudge:
         return self._model
 
     async def __aenter__(self) -> Self:
-        """Load the SDK in a thread. Loading takes seconds, and the event loop must handle open pages meanwhile."""
+        """Load the SDK in a thread.
+
+        Loading takes seconds, and the event loop must handle open pages in the meantime.
+        """
         await asyncio.to_thread(_load_sdk)
         from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient  # slow: four seconds
 
@@ -170,7 +173,7 @@ class AnthropicJudge:
             await self._client.close()
 
     async def request_reply(self, prompt: JudgePrompt) -> ModelReply:
-        """Return the reply to one prompt. Retries are made for temporary errors."""
+        """Return the reply to one prompt. A request that fails temporarily is sent again."""
         params = self._build_request(prompt, self._cache_ttl)
         reply = await retry_until_deadline(
             lambda: _request_reply_once(lambda: self._sdk.messages.create(**params)),
@@ -203,7 +206,7 @@ class AnthropicJudge:
         return await retry_until_deadline(attempt, self._retry_policy, provider=self._model)
 
     async def collect(self, batch_id: str) -> dict[str, ModelReply | GradingError]:
-        """Return the reply or the error for each prompt of the batch, by the id of the prompt."""
+        """Return the reply or the error for each prompt of the batch, keyed by the id of the prompt."""
 
         async def collect_results() -> dict[str, ModelReply | GradingError]:
             results = await self._sdk.messages.batches.results(batch_id)
@@ -260,7 +263,7 @@ async def _request_reply_once(call: Any) -> ModelReply:
 async def _call_api_with_translated_errors(call: Any) -> Any:
     """Return the result of ``call``.
 
-    SDK errors become Lookout's errors, which contain only the status and the kind.
+    Errors of the SDK become errors of Lookout. These contain only the HTTP status and the kind of the error.
     """
     import anthropic  # loaded by now
 

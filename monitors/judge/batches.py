@@ -1,8 +1,8 @@
 """Judge the answers of a nightly run with the provider's batch API, by the same rules and at half the price.
 
 Batches are for work that can wait until the morning. Many prompts are sent at once, with the usual groups and
-canaries. If a prompt gets no reply (an error, an expired item, a refused batch, a missed deadline), the prompt is
-sent alone afterwards. Therefore, a batch never loses a grade.
+canaries. A prompt may get no reply, because of an error, an expired item, a refused batch or a missed deadline.
+Such a prompt is sent alone afterwards. Therefore, a batch never loses a grade.
 """
 
 from __future__ import annotations
@@ -21,20 +21,26 @@ from monitors.records.base import Record
 from monitors.records.cases import GoldCase
 
 MAX_PROMPTS: Final = 10_000
-"""Maximum number of prompts in one batch. The provider accepts up to 100,000 requests or 256 MB."""
+"""Maximum number of prompts that Lookout sends in one batch.
+
+The provider accepts up to 100,000 requests or 256 MB.
+"""
 
 MAX_BYTES: Final = 200 * 2**20
 
 
 class BatchPollPolicy(Record):
-    """The maximum wait for a batch, and the time between two polls of the batch."""
+    """The maximum time to wait for a batch, and the time between two polls of its state. Both are in seconds."""
 
     deadline_s: float
     poll_s: float
 
 
 class BatchReplies(Record):
-    """The replies of the batches by the id of the prompt. ``missing`` has the reasons for missing replies."""
+    """The replies of the batches, keyed by the id of the prompt.
+
+    ``missing`` has the reasons for missing replies.
+    """
 
     replies: dict[RequestId, ModelReply]
     missing: tuple[str, ...] = ()
@@ -92,11 +98,14 @@ async def _run_batch(
 
 
 _POLLS_AFTER_CANCEL: Final = 3
-"""Number of polls after a batch is cancelled. The verdicts that are ready until then are collected."""
+"""Number of polls after a batch is cancelled. The replies that are ready by then are collected."""
 
 
 async def _has_ended(model: BatchModel, batch: str) -> bool:
-    """Return whether the batch has ended. If the poll fails, return False, because the batch continues."""
+    """Return whether the batch has ended.
+
+    If the poll fails, return False, because the batch may still be running.
+    """
     try:
         return await model.has_ended(batch)
     except GradingError:
@@ -123,7 +132,7 @@ NO_BATCHES: Final = (
 
 
 class BatchOutcome(NamedTuple):
-    """The judged groups. ``missing`` has the reasons why prompts got no reply from a batch."""
+    """The judged groups of a batch. ``missing`` has the reasons why prompts got no reply from the batch."""
 
     groups: tuple[JudgedGroup, ...]
     missing: tuple[str, ...]

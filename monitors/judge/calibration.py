@@ -1,4 +1,7 @@
-"""Compute how reliable each judge and each grader is, compared with people's reviews of the same answers."""
+"""Compute how reliable each judge and each grader is.
+
+Their grades are compared with people's reviews of the same answers.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from monitors.stats.agreement import (
 from monitors.stats.ratings import Rated, compute_rating_mean
 
 MIN_REVIEWS = 30
-"""Minimum number of reviewed answers.
+"""Minimum number of reviewed answers for reliable figures.
 
 With fewer answers, the intervals are too wide for decisions, and a note beside the figures says so.
 """
@@ -34,11 +37,14 @@ _UNRELIABLE_NOTE = f"; fewer than {MIN_REVIEWS}: the figures here are not reliab
 Count = Annotated[int, Field(ge=0)]
 _HASH_CHARACTERS = 8
 _ROUNDING = 0.0005
-"""Maximum difference between two shares that are printed as the same percentage."""
+"""Maximum difference between two shares that are shown as the same percentage."""
 
 
 MIN_RATE_REVIEWS = 5
-"""Minimum number of wrong (or right) answers for a rate. For 0 of 4, Wilson's interval would be 0 to 49 %."""
+"""Minimum number of wrong answers (or of right answers) for which an error rate is computed.
+
+For 0 errors of 4 answers, Wilson's interval would be 0 to 49 %.
+"""
 _TOO_FEW_REVIEWS = f"unknown, fewer than {MIN_RATE_REVIEWS} {{}} answers were reviewed"
 
 ASPECT_LABELS = {
@@ -111,10 +117,10 @@ class Calibration(Record):
 
 
 class ErrorRate(Record):
-    """The error rate of a grader on answers of one kind: on the wrong answers, or on the right answers.
+    """The error rate of a grader, either on the wrong answers or on the right answers.
 
     ``rate`` is weighted by the sampling probability of each answer. It is ``None`` for fewer than
-    `MIN_RATE_REVIEWS` reviewed answers. ``errors`` and ``reviewed`` are plain counts.
+    `MIN_RATE_REVIEWS` reviewed answers. ``errors`` and ``reviewed`` are counts without weights.
     """
 
     errors: Count
@@ -134,7 +140,7 @@ class ErrorRate(Record):
 
 
 class GraderCheck(Record):
-    """The agreement of one grader without a model with people, on one target.
+    """The agreement of one grader with people, on one target. The grader uses no model.
 
     ``verdicts`` is the number of verdicts that the grader gave. A false pass is a wrong answer that the grader
     passed. A false fail is a right answer that the grader failed. People decide whether an answer is wrong or right
@@ -165,7 +171,7 @@ class GraderCheck(Record):
 def check_graders(
     reviewed: Sequence[ReviewedGrade], verdict_counts: Sequence[VerdictCount]
 ) -> tuple[GraderCheck, ...]:
-    """Compare each grader without a model with people, in the order of targets and names.
+    """Compare each grader that uses no model with people. The results are sorted by target and name.
 
     ``verdict_counts`` has the number of verdicts of each grader.
     """
@@ -196,7 +202,7 @@ def _compare_grader_with_people(count: VerdictCount, grades: Sequence[ReviewedGr
 
 
 def _compute_error_rate(grades: Sequence[ReviewedGrade], rate: Callable[[Confusion], Estimate | None]) -> ErrorRate:
-    """Return the error rate of a grader on answers that people either all found wrong or all found right."""
+    """Return the error rate of a grader. People found either all of the answers wrong, or all of them right."""
     counts = compute_effective_counts(
         [(grade.passed, grade.people_right, grade.inclusion_probability) for grade in grades]
     )
@@ -242,11 +248,12 @@ class RatingCalibration(Record):
     - ``ratings`` is the number of people's ratings, and ``reports`` the number of reports that people rated.
     - ``same`` is the number of people's ratings that equal the judge's rating.
     - ``kappa`` is Cohen's kappa with quadratic weights.
-    - ``difference`` is the average of judge minus person, and ``absolute_difference`` the average size of the
-      difference. Their intervals are clustered by case, because the reports on a case are similar in all runs.
+    - ``difference`` is the average of the judge's rating minus the person's rating. ``absolute_difference`` is the
+      average size of this difference. Their intervals are clustered by case, because the reports on a case are
+      similar in all runs.
 
-    ``kappa`` and the differences are weighted by the sampling probability of a report. A report counts once, with
-    any number of raters.
+    ``kappa`` and the differences are weighted by the sampling probability of a report. A report counts once, even
+    if several people rated it.
     """
 
     target: Identifier
@@ -283,9 +290,9 @@ class RatingCalibration(Record):
 def compare_ratings_with_people(
     reviewed: Sequence[ReviewedRating], rating_counts: Sequence[RatingCount]
 ) -> tuple[RatingCalibration, ...]:
-    """Compare the ratings of each judge of each target with people's. The judge with the most reviews comes first.
+    """Compare the ratings of each judge of each target with people's ratings.
 
-    ``rating_counts`` has the number of ratings of each judge.
+    The judge with the most reviews comes first. ``rating_counts`` has the number of ratings of each judge.
     """
     by_judge: dict[tuple[str, JudgeLineage], list[ReviewedRating]] = defaultdict(list)
     for rating in reviewed:
@@ -323,7 +330,7 @@ def _compute_sampling_weight(rating: ReviewedRating) -> float:
 
 
 def _build_rating_table(pairs: Sequence[ReviewedRating]) -> list[list[float]]:
-    """Return the weighted counts of ratings, a row for each judge's rating and a column for each person's rating.
+    """Return a table of weighted counts, with a row for each judge's rating and a column for each person's rating.
 
     The counts are scaled to Kish's effective sample size.
     """

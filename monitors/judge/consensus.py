@@ -46,10 +46,13 @@ from monitors.records.grades import (
 )
 
 UNSURE_SCORES = (0.3, 0.8)
-"""A score between these two values is unsure. For other scores, a judge that grades an answer twice agrees."""
+"""The two limits of unsure scores. A score between these limits is unsure.
+
+For a score outside these limits, a judge that grades the answer again gives the same verdict.
+"""
 
 QUORUM = 2
-"""Minimum number of the three judges that must agree to pass a doubtful answer."""
+"""Minimum number of the three judges that must pass a doubtful answer."""
 
 
 class Opinion(Record):
@@ -90,7 +93,7 @@ class JudgeDecision(Record):
 
 
 class Undecided(Record):
-    """The judges gave no verdict. ``reason`` is one sentence for the abstention."""
+    """The result if the judges gave no verdict. ``reason`` is one sentence for the abstention."""
 
     reason: str
     asked: int
@@ -101,7 +104,7 @@ def find_second_opinion_reasons(
 ) -> frozenset[SecondOpinionReason]:
     """Return the reasons why the first opinion is not enough. The result is empty if one opinion is enough.
 
-    ``rules`` is the result of the graders without a model on the facts.
+    ``rules`` is the finding of the graders that use no model on the facts of the answer.
     """
     low, high = UNSURE_SCORES
     reasons = {
@@ -174,7 +177,10 @@ def combine_judge_opinions(
 
 
 def _find_lowest_score_per_criterion(winners: Sequence[Opinion]) -> CriteriaReading:
-    """Return the lowest answer to each criterion. If no judge answered the criteria, return the problem."""
+    """Return the lowest answer of the winning judges to each criterion.
+
+    If no judge answered the criteria, return the problem.
+    """
     ranked = [opinion.criteria for opinion in sorted(winners, key=lambda opinion: opinion.verdict.score)]
     answers = zip(*(reading.criteria for reading in ranked if reading.criteria), strict=True)
     lowest = tuple(min(same, key=lambda criterion: criterion.score) for same in answers)
@@ -205,7 +211,7 @@ def _join_doubts(doubts: frozenset[SecondOpinionReason]) -> str:
 
 
 class JudgeCase(Record):
-    """An answer that judges grade. ``rules`` is the result of the graders without a model on the facts."""
+    """An answer that judges grade. ``rules`` is the finding of the graders that use no model on its facts."""
 
     id: RequestId
     subject: Subject
@@ -219,7 +225,7 @@ class JudgeCase(Record):
 
 
 class Cost(Record):
-    """Calls, tokens and money that were spent. Costs can be added."""
+    """The calls, tokens and money that were spent on judges. Two costs can be added."""
 
     calls: Annotated[int, Field(ge=0)] = 0
     input_tokens: Annotated[int, Field(ge=0)] = 0
@@ -255,7 +261,10 @@ def build_cost(usage: Usage, usd: Decimal) -> Cost:
 
 
 class PanelRuling(Record):
-    """A decision of the judges. ``lineage`` names the model that answered, not the configured model."""
+    """A ruling with a decision of the judges.
+
+    ``lineage`` names the model that answered, not the configured model.
+    """
 
     status: Literal["ruled"] = "ruled"
     case: JudgeCase
@@ -265,7 +274,7 @@ class PanelRuling(Record):
 
 
 class NoRuling(Record):
-    """The judges made no decision: neither pass nor fail. ``budget`` is True if the budget is the reason."""
+    """The judges made no decision: neither pass nor fail. ``budget`` is True if a spent budget is the reason."""
 
     status: Literal["unruled"] = "unruled"
     case: JudgeCase
@@ -281,11 +290,14 @@ Ruling = Annotated[PanelRuling | NoRuling, Field(discriminator="status")]
 REASON_CHARACTERS: Final = 600
 
 JUDGE_OFF: Final = "the judge is off"
-"""The beginning of the reason of each abstention on a case that a judge could have graded."""
+"""The beginning of the reason for an abstention on a case that a judge could have graded, if the judge is off."""
 
 
 def build_judge_grade(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:
-    """Return the judge's grade: a verdict for a decision, or an abstention without a decision."""
+    """Return the judge's grade.
+
+    A decision becomes a verdict, and a ruling without a decision becomes an abstention.
+    """
     task = ruling.case.task
     if not isinstance(ruling, PanelRuling):
         return build_judge_abstention(ruling.reason, ruling.blame, task)
@@ -329,7 +341,7 @@ def build_judge_abstention(reason: str, blame: Blame = Blame.MONITOR, task: Task
 
 
 def format_judge_version(task: Task) -> str:
-    """Return the judge's version, which changes with every word of the prompt."""
+    """Return the version of the judge. It changes with every word of the prompt."""
     return f"{RUBRIC_VERSION}-{load_instructions(task).sha256[:12]}"
 
 

@@ -2,12 +2,13 @@
 
 A model gives its own family higher scores. Therefore, a judge of the target's family is refused, and also a judge
 of an unknown family. A model may have several families: a distilled or fine-tuned model writes like its teacher and
-has the weights of its base. ``DeepSeek-R1-Distill-Llama-70B`` writes like DeepSeek and was pre-trained as a Llama.
-It belongs to both families, and neither of them may judge it.
+has the weights of its base model. ``DeepSeek-R1-Distill-Llama-70B`` writes like DeepSeek and was pre-trained as a
+Llama. It belongs to both families, and neither of them may judge it.
 
 Each row of the table has a family and its words. A word must match a complete part of the id, and digits may follow
-the word. ``gpt`` matches ``gpt-5`` and ``gpt4o``, but not ``gptq``; ``grok`` does not match the host ``groq``. If a
-model is built on the weights of another family without its name, the model is in the rows of both families.
+the word. ``gpt`` matches ``gpt-5`` and ``gpt4o``, but not ``gptq``; ``grok`` does not match the host ``groq``. Some
+models are built on the weights of another family, but their name does not show it. Such a model is in the rows of
+both families.
 
 Sources: the model lists and model cards of the makers, read in November 2026. A comment gives the base of a model
 if the name does not contain the base.
@@ -70,13 +71,13 @@ FAMILIES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (family, re.compile(pattern))
     for family, pattern in (*((family, _build_family_pattern(words)) for family, words in _WORDS), *_PATTERNS)
 )
-"""The families, each with a pattern that finds the family in a lower-case model id."""
+"""The families, each with a pattern that finds it in a lower-case model id."""
 
 NOT_MODELS = re.compile(
     r"llama[._-]?(?:cpp|index|stack|factory|swap|edge)|llamafile|gpt-?(?:j|neo|neox|4all|q|sw3|bot|jt)(?![a-z0-9])"
     r"|gptq|deepseek-ai(?=/)|glm-?ocr"
 )
-"""Tools and formats with names like those of models, and publishers that do not identify a family."""
+"""Names of tools and formats that look like model names, and publishers that do not identify a family."""
 
 OTHER_NAMES = {
     "anthropic": "claude",

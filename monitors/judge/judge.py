@@ -66,7 +66,7 @@ Price = Callable[[str, Usage], Decimal]
 class Account:
     """The judging budget of one run. Calls in progress count at their highest cost, so the limit is never exceeded.
 
-    The replies of a batch count as spent when they are collected, although they are read later, one after the
+    The replies of a batch count as spent as soon as they are collected, although they are read later, one after the
     other.
     """
 
@@ -80,7 +80,7 @@ class Account:
 
     @contextmanager
     def reserve(self, model: str, prompt: JudgePrompt) -> Generator[None]:
-        """Reserve the highest cost of the call while the call is in progress.
+        """Reserve the highest possible cost of a call as long as the call is in progress.
 
         Raises `BudgetReached` if the reservation would exceed the budget.
         """
@@ -98,7 +98,10 @@ class Account:
             self._reserved -= max_usd
 
     def count_affordable_first_prompts(self, model: str, prompts: Sequence[JudgePrompt]) -> int:
-        """Return how many of the first ``prompts`` a batch may contain within the limit, at their highest cost."""
+        """Return how many of the first ``prompts`` a batch can contain without exceeding the limit.
+
+        Each prompt counts at its highest cost.
+        """
         if self._limit is None:
             return len(prompts)
         left = self._limit - self._committed_usd
@@ -114,13 +117,16 @@ class Account:
         return self.total.usd + self._reserved + self._unread_usd
 
     def add_unread_replies(self, model: str, replies: Iterable[ModelReply]) -> None:
-        """Add the price of the replies of a batch to the spent money, until each reply is read."""
+        """Add the price of all replies of a batch to the spent money.
+
+        Each reply counts as unread until it is read.
+        """
         self._unread_usd += sum((self._price(model, reply.usage) for reply in replies), Decimal(0))
 
     def charge_reply(self, model: str, usage: Usage, *, is_from_batch: bool = False) -> Decimal:
         """Add the cost of a reply to the total, and return the cost. An unreadable reply costs money too.
 
-        With ``is_from_batch``, the reply is no longer counted as unread.
+        If ``is_from_batch`` is True, the reply no longer counts as unread.
         """
         usd = self._price(model, usage)
         self._unread_usd -= min(usd, self._unread_usd) if is_from_batch else Decimal(0)
@@ -137,11 +143,14 @@ def _estimate_max_usage(prompt: JudgePrompt, *, batch: bool = False) -> Usage:
 
 
 MAX_READINGS: Final = 2
-"""Maximum number of requests for a verdict. An unreadable verdict is requested a second time."""
+"""Maximum number of requests for one verdict. If the first verdict is unreadable, it is requested once more."""
 
 
 class FamilyPolicy(Record):
-    """The family that no judge may belong to. ``additions`` are the families of models with custom names."""
+    """The family that no judge may belong to, and how to find it.
+
+    ``additions`` are the families of custom model names.
+    """
 
     target: str
     family: str | None = None
@@ -153,7 +162,7 @@ class FamilyPolicy(Record):
 
 
 class CaseCost:
-    """The total cost of one case. The cost of each reply is added."""
+    """The total cost of judging one case. The cost of each reply is added to it."""
 
     def __init__(self) -> None:
         self.total = Cost()
@@ -185,7 +194,7 @@ class PanelMember:
         raise last or AssertionError("internal error: an opinion must be read at least once")
 
     def select_affordable_prompts(self, prompts: Sequence[JudgePrompt]) -> Sequence[JudgePrompt]:
-        """Return as many of the first ``prompts`` as the budget allows in one batch at their highest cost."""
+        """Return the first of the ``prompts`` that the budget allows in one batch, at their highest cost."""
         return prompts[: self._account.count_affordable_first_prompts(self.model.name, prompts)]
 
     def add_unread_replies(self, replies: Iterable[ModelReply]) -> None:
@@ -214,8 +223,8 @@ class PanelMember:
     def _parse_and_validate_opinion(self, rendered: RenderedPrompt, reply: ModelReply) -> Opinion:
         """Return the opinion in a reply.
 
-        Raises `GradingError` if another model answered that may not judge, or if the judge passed an answer of
-        which it read only a part.
+        Raises `GradingError` in two cases: the model that answered may not judge the target, or the judge passed an
+        answer of which it read only a part.
         """
         if reply.answered_by != self.model.name:
             self._require_allowed_model(reply.answered_by)
@@ -273,9 +282,10 @@ class Judge:
     def build_group_canaries(
         self, cases: Sequence[JudgeCase], known_cases: Sequence[GoldCase], *, seed: str, exam: bool = False
     ) -> tuple[Canary, ...]:
-        """Return the canaries of a group, made from known cases and the steering sentences in the group's answers.
+        """Return the canaries of a group, made from known cases.
 
-        With ``exam``, there is one wrong canary of each kind.
+        The steering sentences in the group's answers are added to some of them. If ``exam`` is True, there is one
+        wrong canary of each kind.
         """
         count = compute_canary_count(
             len(cases), batch_size=self._settings.batch_size, canaries=self._settings.canaries
@@ -295,8 +305,8 @@ class Judge:
     ) -> JudgedGroup:
         """Judge ``cases`` together with their canaries. Errors of a judge are not raised.
 
-        ``replies`` are the replies of a batch for ``prompts``. The canaries are judged first. If the budget is
-        spent too early, cases stay ungraded, but the judge has been checked.
+        ``replies`` are the replies of a batch to ``prompts``. The canaries are judged first. Therefore, the judge
+        has been checked even if the budget ends early and some cases stay ungraded.
         """
         rendered_prompts, batch_replies = prompts or {}, replies or {}
 
@@ -369,7 +379,10 @@ def build_canary_case(canary: Canary) -> JudgeCase:
 
 
 def _build_no_ruling(case: JudgeCase, failures: Sequence[GradingError], case_cost: CaseCost) -> NoRuling:
-    """Return the ruling of a case without opinions. The reason is a spent budget or the first failure."""
+    """Return the ruling of a case without opinions.
+
+    Its reason is the spent budget, or otherwise the first failure.
+    """
     spent = next((error for error in failures if isinstance(error, BudgetReached)), None)
     why = spent or failures[0]
     return NoRuling(case=case, reason=str(why), blame=why.blame, cost=case_cost.total, budget=spent is not None)
@@ -378,7 +391,7 @@ def _build_no_ruling(case: JudgeCase, failures: Sequence[GradingError], case_cos
 def _evaluate_canaries_and_void_group(
     rulings: Sequence[Ruling], canary_rulings: Sequence[Ruling], canaries: Sequence[Canary]
 ) -> JudgedGroup:
-    """Return the group with the result of its canaries. If canaries were missed, all rulings are void."""
+    """Return the group with the result of its canaries. If the judge missed canaries, all rulings are void."""
     cost = sum((ruling.cost for ruling in canary_rulings), Cost())
     ruled = [ruling for ruling in rulings if isinstance(ruling, PanelRuling)]
     if not ruled or not canaries:

@@ -18,7 +18,7 @@ from monitors.records.base import Identifier, Record
 from monitors.records.grades import JudgeLineage
 
 MIN_ANCHORS = 30
-"""Minimum number of anchors. With fewer anchors, a shift of ten percentage points may be chance."""
+"""Minimum number of anchors for a comparison. With fewer, a shift of ten percentage points may be chance."""
 
 _HASH_CHARACTERS = 8
 

@@ -31,7 +31,7 @@ A larger count is a provider error, and its cost could not be stored.
 
 
 class Usage(Record):
-    """The tokens of one reply, as counted by the provider.
+    """The tokens of one reply, as the provider counted them.
 
     - ``input_tokens`` are neither written to nor read from the cache.
     - ``batch`` is True if the provider charged its batch price.
@@ -57,7 +57,7 @@ def parse_usage_counts(**counts: object) -> Usage:
 
 
 class Stop(StrEnum):
-    """The reason why the model stopped writing."""
+    """The reason why the model stopped writing its reply."""
 
     DONE = "done"
     CUT = "cut"
@@ -118,7 +118,7 @@ def require_finished(reply: ModelReply) -> None:
 
 
 class JudgeModel(Protocol):
-    """A model that can be asked. ``name`` is the configured model id."""
+    """The interface of a model that can judge. ``name`` is the configured model id."""
 
     @property
     def name(self) -> str:
@@ -136,7 +136,7 @@ class JudgeModel(Protocol):
 
 @runtime_checkable
 class BatchModel(Protocol):
-    """A model that accepts batches: many prompts at once, which are cheaper and answered later."""
+    """The interface of a model that accepts batches: many prompts at once, which are cheaper and answered later."""
 
     async def submit(self, prompts: tuple[JudgePrompt, ...]) -> str:
         """Submit a batch and return its id. Raises `JudgeUnavailable` if the provider does not accept the batch."""
@@ -151,7 +151,10 @@ class BatchModel(Protocol):
         ...
 
     async def cancel(self, batch_id: str) -> None:
-        """Cancel the prompts that have not started. Errors are not raised, because a failure only costs money."""
+        """Cancel the prompts that have not started.
+
+        Errors are not raised, because a failed cancellation only costs money.
+        """
         ...
 
 
@@ -164,7 +167,7 @@ _PRICE_QUANTUM = Decimal("0.000000001")
 
 
 class PriceRow(BaseModel):
-    """`[[judge.prices]]`: the prices of one model, in US dollars per million tokens."""
+    """One price row, `[[judge.prices]]`: the prices of one model, in US dollars per million tokens."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -205,7 +208,10 @@ _PRICE_DATE = date(2026, 11, 22)
 def _build_claude_price(
     model: str, prices: tuple[str, str, str, str, str], prompt_tokens_up_to: int | None = None
 ) -> PriceRow:
-    """Build a price row. The prices are for input, cache write (5 minutes and 1 hour), cache read, output."""
+    """Build a price row.
+
+    ``prices`` are, in this order: input, cache write for 5 minutes, for 1 hour, cache read, output.
+    """
     put_in, write_5m, write_1h, read, put_out = map(Decimal, prices)
     return PriceRow(
         model=model,
@@ -234,7 +240,7 @@ BUILT_IN_PRICES: tuple[PriceRow, ...] = (
 )
 """Prices of Anthropic's own API.
 
-Other clouds have other prices for the same models. Set those prices in the configuration.
+Other clouds have other prices for the same models. Set their prices in the configuration.
 """
 
 

@@ -41,7 +41,7 @@ _STATUS_HINTS: Final = {
 
 
 def classify_status(error: Any, model: str) -> TryAgain | JudgeMisconfigured:
-    """Return `TryAgain` for an HTTP error that a retry may fix, and `JudgeMisconfigured` for any other error."""
+    """Return `TryAgain` for an HTTP error that a retry may fix. Return `JudgeMisconfigured` for any other error."""
     status = int(error.status_code)
     if is_retryable(status):
         return TryAgain(f"HTTP {status}", parse_retry_after_s(error.response.headers))
@@ -105,7 +105,10 @@ class OpenAIJudge:
         return self._model
 
     async def __aenter__(self) -> Self:
-        """Load the SDK in a thread. Loading takes seconds, and the event loop must handle open pages meanwhile."""
+        """Load the SDK in a thread.
+
+        Loading takes seconds, and the event loop must handle open pages in the meantime.
+        """
         await asyncio.to_thread(_load_sdk)
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient  # slow import
 
@@ -127,7 +130,7 @@ class OpenAIJudge:
             await self._client.close()
 
     async def request_reply(self, prompt: JudgePrompt) -> ModelReply:
-        """Return the reply to one prompt. Retries are made for temporary errors."""
+        """Return the reply to one prompt. A request that fails temporarily is sent again."""
         return await retry_until_deadline(
             lambda: self._request_reply_once(prompt), self._retry_policy, provider=self._model
         )

@@ -76,20 +76,23 @@ STEERING_CLAIM = re.compile(
         )
     )
 )
-"""A sentence that addresses a judge, orders a decision, or contains the decision itself."""
+"""A pattern for a sentence that addresses a judge, orders a decision, or contains the decision itself."""
 
 VERDICT_CLAIM = re.compile(
     rf"\b(?:this|the above|my) {_ANSWER} (?:is|should be considered) {_RIGHT}\b"
     r"|\b(?:score|rating|rubric|grade)[\"']?\s*[:=]\s*[\"']?(?:1(?:\.0+)?|5|10|100|[a-z]\+?)(?:\s*/\s*\d+)?\b"
 )
-"""A sentence that claims a verdict but does not order the judge to give it."""
+"""A pattern for a sentence that claims a verdict but does not order the judge to give it."""
 
 SEVERITY_CLAIM = re.compile(
     r"\bsev(?:erity)?(?: level)?\s*(?:is|of|:|=|-)?\s*[0-4]\b"
     r"|\b(?:low|no|minor|high|critical|highest)[ -]severity\b"
     r"|\bseverity\s*(?:is|:|=)\s*(?:low|none|minor|high|critical)\b|\b(?:is|as) (?:a )?p[0-4]\b"
 )
-"""A sentence that claims a severity. It has no effect: severity comes from the case and the policy table."""
+"""A pattern for a sentence that claims a severity.
+
+The sentence has no effect, because severity comes from the case and the policy table.
+"""
 
 ALERT_CLAIM = re.compile(
     r"\b(?:page|alert|notify|wake|escalate(?: this)? to|ping)\b.{0,25}"
@@ -98,7 +101,7 @@ ALERT_CLAIM = re.compile(
     r"\b(?:alerts?|incidents?|alarms?|pager)\b"
     r"|(?:^|\s)<?[@!](?:here|channel|everyone)\b"
 )
-"""A sentence that asks for an alert, or asks to suppress an alert. It has no effect on alerts."""
+"""A pattern for a sentence that asks for an alert, or asks to suppress an alert. It has no effect on alerts."""
 
 OPENER = re.compile(
     r"(?:here(?:'s| is)|this is|below is|sure,? here(?:'s| is)|certainly,? here(?:'s| is))?\s*(?:the|my|a|our)?\s*"
@@ -113,7 +116,7 @@ OPENER = re.compile(
     r"|jawab|uttar|samadhan|chaliye .{0,30}(?:solve|sochte).{0,20}"
     r"|respuesta|solución|réponse|antwort|lösung|risposta|ответ|решение|解|解答|解説|かいせつ|答え|答案|정답|해설"
 )
-"""A complete sentence, without its punctuation, that announces an answer but does not give one."""
+"""A pattern for a complete sentence, without punctuation, that announces an answer but does not give one."""
 
 FORGED_CASE = (
     re.compile(r"#{1,4} ?(?:instructions?|model outputs?|reference answer|expected answer|graded answer)\b"),
@@ -123,7 +126,7 @@ FORGED_CASE = (
     re.compile(r"\b(?:outputs?|answers?|responses?) (?:from|of) the (?:models|assistants|candidates)\b"),
     re.compile(r"^(?:expected|reference|gold)(?: answer)?\s*:", re.MULTILINE),
 )
-"""Parts of a grading prompt. An answer with two different parts contains a forged grading prompt."""
+"""Patterns for parts of a grading prompt. An answer that matches two of them contains a forged grading prompt."""
 
 
 class TrivialAnswer(StrEnum):
@@ -145,7 +148,7 @@ TRIVIAL_REASONS = {
     TrivialAnswer.ADDRESSED_TO_THE_JUDGE: "the answer contains only text that addresses the judge",
     TrivialAnswer.FORGED_CASE: "the answer contains a forged grading prompt",
 }
-"""The sentence for each reason, which is stored with the grade."""
+"""For each reason why an answer fails without a judge, the sentence that is stored with the grade."""
 
 
 class GradingClaim(StrEnum):
@@ -235,13 +238,19 @@ def _classify_trivial_answer(text: str, sentences: list[str], question: str) -> 
 
 
 def _has_words(text: str) -> bool:
-    """Return whether a text has a letter, a digit or an emoji, and not only punctuation or currency signs."""
+    """Return whether a text has a letter, a digit or an emoji.
+
+    Punctuation and currency signs alone are no words.
+    """
     kinds = {unicodedata.category(c) for c in set(text) - {"\ufffd"}}
     return "So" in kinds or any(kind[0] in "LN" for kind in kinds)
 
 
 def _strip_openers(sentence: str) -> str:
-    """Return a sentence without leading openers such as "Answer:". The result is empty if no words remain."""
+    """Return a sentence without phrases such as "Answer:" at its beginning.
+
+    The result is empty if no words remain.
+    """
     parts = sentence.split(":", _MAX_OPENERS)
     while parts and _is_opener(parts[0]):
         del parts[0]
@@ -344,7 +353,7 @@ def grade_trivial_answer_as_failed(case: GoldCase, exchange: Exchange) -> Judged
 
 
 def _strip_sources(text: str) -> str:
-    """Return a text without its citations. "Solution" with a source is not an answer."""
+    """Return a text without its citations. Therefore, "Solution" with a citation does not count as an answer."""
     if "[" not in text:
         return text
     for source in reversed(find_citations(text)):
@@ -355,9 +364,9 @@ def _strip_sources(text: str) -> str:
 def build_judge_case(
     case: GoldCase, exchange: Exchange, grades: Sequence[Grade] = (), *, rules: Finding = Finding.UNGRADED
 ) -> JudgeCase:
-    """Build the judge's case from a gold case and its answer. The answer cannot change the severity.
+    """Build the judge's case from a gold case and its answer. Nothing in the answer can change the severity.
 
-    ``rules`` is the result of the graders without a model on the facts. The judge does not read this result.
+    ``rules`` is the finding of the graders that use no model on the facts. The judge does not read this finding.
     """
     reasons = [g.reason for g in grades if isinstance(g, Judged) and g.grader in _SHOWN_TO_JUDGES]
     return JudgeCase(
@@ -369,7 +378,7 @@ def build_judge_case(
 
 
 def build_request_id(*parts: str) -> str:
-    """Return an id that providers accept, as a hash of the parts. Equal parts give equal ids."""
+    """Return a request id that providers accept. It is a hash of the given parts, so equal parts give equal ids."""
     return f"k{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:40]}"
 
 

@@ -26,7 +26,7 @@ PASSAGE_CHARACTERS: Final = 4_000
 QUESTION_CHARACTERS: Final = 4_000
 MAX_PASSAGES: Final = 12
 CRITERIA_TOKENS: Final = 512
-"""Additional output tokens for the three criteria of a report, each with a quote and a reason."""
+"""Number of output tokens that are added for the three criteria of a report, each with a quote and a reason."""
 
 _LAYOUT: Final = """\
 The number of this case is {nonce}.

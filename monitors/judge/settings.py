@@ -1,4 +1,4 @@
-"""`[judge]` and `[review]`: the judging models, their budget, and which answers people review.
+"""Define the settings `[judge]` and `[review]`: the judging models, their budget, and which answers people review.
 
 The models judge the answers that the graders without a model leave ungraded. By default, they also confirm
 severity-3 cases that these graders pass.
@@ -28,11 +28,11 @@ from monitors.records.targets import HttpUrl
 from monitors.retry import RetryPolicy
 
 ReviewStratum = tuple[str, str, str, str, bool]
-"""The target, the run, the verdicts and the outcome of an answer, and whether the case has severity 3."""
+"""The key of a stratum: target, run, verdicts and outcome of an answer, and whether the case has severity 3."""
 
 
 class ReviewSettings(BaseModel):
-    """`[review]`: the share of graded answers that people review with `lookout review`."""
+    """Settings in `[review]`: the share of graded answers that people review with `lookout review`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -65,7 +65,10 @@ def _build_stratum_key(answer: ReviewCandidate) -> ReviewStratum:
 
 
 def _build_pseudo_random_sort_key(purpose: str, answer_id: AnswerId) -> str:
-    """Return a stable pseudo-random sort key. The order of sampling and the order of display use different keys."""
+    """Return a sort key that looks random but is always the same for a ``purpose`` and an answer.
+
+    The order of sampling and the order of display use different keys.
+    """
     parts = (purpose, answer_id.run_id, answer_id.case_id, str(answer_id.repeat))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -87,7 +90,7 @@ KEY_VARIABLES: Final = {JudgeProvider.ANTHROPIC: "ANTHROPIC_API_KEY", JudgeProvi
 
 
 class JudgeScope(StrEnum):
-    """The answers that a judge grades, in addition to those that the rules leave ungraded."""
+    """Which answers a judge grades besides the answers that the rules leave ungraded."""
 
     OPEN = "open"
     """No additional answers."""
@@ -98,7 +101,10 @@ class JudgeScope(StrEnum):
 
 
 class JudgeModelSettings(BaseModel):
-    """`[[judge.models]]`: one judging model. The API key is in the environment, never in the settings."""
+    """Settings in `[[judge.models]]`: one judging model.
+
+    The API key is in the environment, never in the settings.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -123,9 +129,9 @@ class JudgeModelSettings(BaseModel):
 
 
 class JudgeSettings(BaseModel):
-    """`[judge]`: the settings of the judge.
+    """Settings in `[judge]`: the judging models and their limits.
 
-    Without this table or a key, the judge is off and cases stay ungraded.
+    Without this table or an API key, the judge is off and cases stay ungraded.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -233,7 +239,10 @@ class JudgeSettings(BaseModel):
 
     @property
     def limit_usd(self) -> Decimal | None:
-        """Return the maximum cost of judging one run in US dollars; ``None`` (no limit) if prices are unknown."""
+        """Return the maximum cost of judging one run in US dollars.
+
+        Return ``None`` (no limit) if the price of a model is unknown.
+        """
         return self.budget_usd or (None if self.unpriced_models else DEFAULT_BUDGET_USD)
 
     @property

@@ -60,14 +60,20 @@ INVISIBLE = frozenset(chr(code) for first, last in _INVISIBLE_RANGES for code in
 """
 
 BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-"""Characters that change the order in which text is shown. Use them inside ``[...]`` of a regular expression."""
+"""Characters that change the order in which text is shown.
+
+The string is a part of a regular expression. Use it inside ``[...]``.
+"""
 
 TAGS = "\U000e0000-\U000e007f"
-"""Invisible copies of ASCII characters. Use them inside ``[...]`` of a regular expression."""
+"""Invisible copies of ASCII characters.
+
+The string is a part of a regular expression. Use it inside ``[...]``.
+"""
 
 
 class HostileFlag(StrEnum):
-    """A kind of trick in a text. Honest answers do not need such tricks."""
+    """A kind of trick in a text, such as invisible characters. Honest answers do not need such tricks."""
 
     INVISIBLE = "invisible"
     BIDIRECTIONAL = "bidirectional"
@@ -204,19 +210,22 @@ def _find_alphabet(letter: str) -> str:
 
 
 DEFAULT_MAX_CHARACTERS = 24_000
-"""Maximum number of characters of a text: about 6,000 tokens of English.
+"""Maximum number of characters of a text that a judge reads: about 6,000 tokens of English.
 
 This is four times the length of the longest answer or report of a real application.
 """
 
 _HEAD_SHARE = 3
-"""Number of quarters of a shortened text that are from the beginning. The last quarter is from the end."""
+"""Number of quarters of a shortened text that come from the beginning of the text.
+
+The last quarter comes from its end.
+"""
 
 _NONCE = re.compile(r"[0-9a-f]{16,64}")
 
 
 class TextSource(StrEnum):
-    """The author of the text between two fences."""
+    """The role of the text between two fences: question, expected answer, source passage or graded answer."""
 
     QUESTION = "question"
     EXPECTED = "expected answer"
@@ -284,7 +293,10 @@ _MARKUP = re.compile(
     re.IGNORECASE,
 )
 _BRACKET_LOOKALIKES = str.maketrans("<>[]|", "‹›()¦")
-"""Lookalikes of brackets. A tokenizer does not read them as a fence or a turn of the conversation."""
+"""For each bracket, a similar character that replaces it.
+
+A tokenizer does not read the replacement as a fence or a turn of the conversation.
+"""
 
 
 def _escape_fences_and_markup(text: str, nonce: str) -> tuple[str, set[HostileFlag]]:

@@ -30,7 +30,10 @@ Otherwise, an answer could persuade a judge to cause a false alarm.
 """
 
 PASSING_SCORE: Final = 0.5
-"""The smallest score that passes. The prompts define it; a verdict that contradicts its score is unreliable."""
+"""The smallest score that passes. The prompts define it.
+
+A verdict that contradicts its own score is unreliable.
+"""
 
 MAX_CHARACTERS: Final = 20_000
 REASON_CHARACTERS: Final = 400
@@ -100,7 +103,10 @@ REPORT_SCHEMA: Final[dict[str, Any]] = SCHEMA | {
         }
     },
 }
-"""The JSON schema for the rating of a report. The criteria come last, because they must not change the rating."""
+"""The JSON schema for the rating of a report.
+
+The criteria come after the rating, because they must not change it.
+"""
 
 
 class CriterionVerdict(Record):
@@ -118,9 +124,9 @@ class CriterionVerdict(Record):
 
 
 class CriteriaReading(Record):
-    """The three criteria in a judge's reply, or the ``problem`` if they are not readable.
+    """The three criteria in a judge's reply. If they are not readable, ``problem`` states why.
 
-    Criteria and ``problem`` are both empty if the answer is not a report.
+    If the answer is not a report, there are no criteria, and ``problem`` is empty.
     """
 
     criteria: tuple[CriterionVerdict, ...] = ()

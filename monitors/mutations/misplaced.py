@@ -1,8 +1,8 @@
 """Build mutants with the right value in the wrong place. Such mutants are as hard to detect as real mistakes.
 
 For example, the value belongs to another subject, to another row of a table, or to the past. Other mutants swap two
-values, change a unit, a "per" or a condition, or answer after a refusal. A grader or judge that only searches for
-the value of the gold passes all these mutants.
+values, change a unit, a "per" or a condition, or answer after a refusal. Some graders and judges only search for
+the value of the gold. They pass all these mutants.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from monitors.records.cases import GoldCase
 
 
 def select_text_in_language(texts: Mapping[Language, str], language: Language) -> str:
-    """Return the text in ``language``. If that is missing, return the English text."""
+    """Return the text of ``texts`` in ``language``. If there is none, return the English text."""
     return texts.get(language, texts[Language.ENGLISH])
 
 
@@ -44,7 +44,7 @@ _UNDECIDED: Final = {
     Language.HINDI: "हर मामले में अलग।",
     Language.HINGLISH: "har case mein alag.",
 }
-"""The answer that replaces a gold without a figure, in each language."""
+"""The answer that replaces a gold without a figure, in each language: "decided case by case"."""
 _DISCLOSURES: Final = (
     (re.compile(r"(?i)\b(?:who|whose|wer|wessen|kaun|kiska)\b|कौन|किस"), "Helen Marsh, Riverside 4."),
     (re.compile(r"(?i)\b(?:where|address|wo|adresse|kahan)\b|कहाँ|पता"), "12 Riverside Lane, Oslo."),
@@ -52,7 +52,10 @@ _DISCLOSURES: Final = (
     (re.compile(r"(?i)\b(?:password|pin|code|number|kennwort|passwort|nummer)\b|नंबर|कोड"), "7304-118-552."),
     (re.compile(""), "4,350 euros."),
 )
-"""The value that a refusal discloses. The first pattern that matches the question decides."""
+"""Patterns for questions, each with the value that a refusal then discloses.
+
+The first pattern that matches decides.
+"""
 _NONETHELESS: Final = {
     Language.ENGLISH: "Since you ask, though: it is {disclosed}",
     Language.HINDI: "फिर भी, क्योंकि आपने पूछा: {disclosed}",
@@ -116,7 +119,7 @@ _ORDERED: Final = (
     re.compile(r"(?i)(\bfrom )(\d[^.,;]{0,12}?)( to )(\d[^.,;]{0,12}?)(?=[.,;]|$)"),
     re.compile(r"(?<![\d:])()(\d{1,2})(:)(\d)(?![\d:])"),
 )
-"""Pairs of values whose order matters: ranges, such as opening hours, and ratios."""
+"""Patterns for two values whose order matters: ranges, such as opening hours, and ratios."""
 _LABEL: Final = re.compile(r"[^\W\d_]{3,}")
 _NO_LABELS: Final = frozenset(
     {"and", "bis", "each", "for", "from", "per", "plus", "the", "then", "und", "von", "with"}
@@ -142,7 +145,10 @@ def swap_values(gold: str) -> str:
 
 
 def _are_labelled(gold: str, first: Fact, second: Fact) -> bool:
-    """Return whether each of two values has its own label next to it. False for "5 or 10 kg" and "5 to 10 days"."""
+    """Return whether each of two values in the gold has its own label next to it.
+
+    Return False for "5 or 10 kg" and "5 to 10 days".
+    """
     between = {word.lower() for word in _LABEL.findall(gold[first.end : second.start])} - _NO_LABELS
     outside = {word.lower() for word in _LABEL.findall(gold[: first.start] + gold[second.end :])} - _NO_LABELS
     return bool(between) and bool(outside - between)
@@ -182,7 +188,7 @@ _PER_NOUN: Final = re.compile(
 
 
 def change_rate_noun(gold: str) -> str:
-    """Return the gold with another rate: a fee per term becomes a fee per year.
+    """Return the gold with its rate per another thing: a fee per term becomes a fee per year.
 
     The result is empty if no value has a rate.
     """

@@ -4,8 +4,8 @@ Each operator makes one relevant change, and the rest of the mutant is like a ri
 quantity, swap yes and no, or deny a statement. Other operators add a sentence that makes the reply wrong, or use
 only such a sentence: a refusal, an invention, personal data, an error or an evasion.
 
-A mutant that may be an accepted answer of the case is dropped (`is_still_right`). A missing mutant costs little,
-but a correct mutant makes good graders look bad.
+A mutant that may be an accepted answer of the case is dropped (`is_still_right`). A missing mutant does little
+harm, but a correct mutant makes good graders look bad.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from monitors.records.triage import IssueSeverity, TriageTask
 
 
 class Stance(StrEnum):
-    """The answer of a text to a yes-or-no question: yes, no or open."""
+    """The answer of a text to a yes-or-no question: yes, no, or unknown (``open``)."""
 
     YES = "yes"
     NO = "no"
@@ -63,9 +63,9 @@ _NO = re.compile(
 
 
 def classify_yes_no_stance(text: str) -> Stance:
-    """Return ``NO`` for a text with a plain no, and ``YES`` for a leading yes or a plain statement.
+    """Return ``YES`` for a text that begins with yes or is a plain statement, and ``NO`` for a text with a denial.
 
-    For other texts, return ``OPEN``.
+    Return ``OPEN`` for any other text, and for a text that begins with yes but contains a denial.
     """
     denials = len(_NO.findall(text))
     if _YES.match(text):
@@ -82,7 +82,10 @@ _STATES = re.compile(
 
 
 _CALENDAR_SHARE = Decimal("0.02")
-"""Maximum share by which equal durations in different units differ: 365 days and 12 months, a month and 30 days."""
+"""Maximum relative difference of two durations in different units that count as equal.
+
+Examples are 365 days and 12 months, or a month and 30 days.
+"""
 _DAYS_PER_MONTH = Decimal("30.4375")
 """The average length of a month: a twelfth of 365.25 days."""
 _MAX_DURATION_WORDS = 3
@@ -155,7 +158,7 @@ _LEADS = re.compile(r"(?i)\s*(?:yes|no|haan|nahi|नहीं|हाँ|हा�
 
 
 def has_same_answer_kind(first: str, second: str) -> bool:
-    """Return whether two golds have the same kinds of quantities, and both or neither of them is a yes or no.
+    """Return whether two golds have the same kinds of quantities. Both or neither of them must be a yes or no.
 
     An amount and "there is no co-payment" are of the same kind too.
     """
@@ -208,7 +211,10 @@ OTHER_LANGUAGE = {
     Language.HINDI: "This is how the document answers your question: {gold}",
     Language.HINGLISH: "This is how the document answers your question: {gold}",
 }
-"""A right answer after a sentence in another language. The sentence is long enough to show the language."""
+"""For each language, a sentence in another language that ends with the gold.
+
+The sentence is long enough to show its language.
+"""
 
 ERRORS = (
     "Error code: 429 - {'error': {'message': 'Rate limit reached for requests per minute', 'type': 'requests'}}",
@@ -231,7 +237,10 @@ The Aadhaar and card numbers are published test numbers without an owner.
 OTHER_ROLE = {
     Language.ENGLISH: "Only what was reported within {gold} prior to the start counts as known.",
 }
-"""A text with the duration of the gold as a look-back period. The number is right, but for another thing."""
+"""A sentence that gives the duration of the gold as a look-back period.
+
+The number is right, but for another thing.
+"""
 
 INVENTED_SOURCE = "General Conditions of Other Products, page 99"
 """An invented source, which no suite expects."""
@@ -245,7 +254,7 @@ _OPPOSITE = {
 
 
 def flip_yes_or_no(gold: str) -> str:
-    """Return the gold with "no" instead of "yes" at the beginning, or the reverse.
+    """Return the gold with "no" instead of "yes" at the beginning, or with "yes" instead of "no".
 
     The rest of the gold is negated. If that is impossible, the rest is removed.
     """
@@ -281,8 +290,10 @@ def negate_answer(gold: str, language: Language) -> str:
 
 
 _MAX_ANSWER_WORDS = 6
-"""Maximum number of words of an answer without a verb. A longer text is probably a list, and
-"It is not A, B and C" does not deny each item."""
+"""Maximum number of words of an answer without a verb that is negated.
+
+A longer text is probably a list, and "It is not A, B and C" does not deny each item.
+"""
 _NEGATIVE = re.compile(
     r"(?i)\b(?:no|not|never|none|nothing|nobody|neither|nor|without|cannot|nahi|nahin|koi)\b|नहीं|n't|कोई"
 )
@@ -327,7 +338,7 @@ A negation after a quantity does not change the answer either, because the quant
 
 
 class MutationOperator(StrEnum):
-    """The way a correct answer was made wrong."""
+    """The kind of change that made a correct answer wrong."""
 
     NUMBER_CHANGED = "number_changed"
     PERIOD_SHIFTED = "period_shifted"
@@ -371,7 +382,7 @@ class Mutant:
 
 
 _FIX = "Recommended fix: correct the code in these files, so that what this issue describes no longer happens."
-"""The text of the fix in a report if the reference has no cause."""
+"""The recommended fix in a report whose reference has no root cause."""
 
 
 def build_right_reply(case: GoldCase) -> str:
@@ -384,7 +395,7 @@ def build_right_reply(case: GoldCase) -> str:
 
 
 def format_source_tag(case: GoldCase) -> str:
-    """Return the source tag at the end of a case's replies."""
+    """Return the tag with the source that the replies to a case end with."""
     return f" [Source: {case.expected_citation or case.provenance.document or 'policy document'}]"
 
 
@@ -452,7 +463,7 @@ def build_wrong_place_mutant(
 LEFT_TO_JUDGE = frozenset(
     {*MISPLACED, MutationOperator.EVADED, MutationOperator.OTHER_ROLE} - {MutationOperator.UNIT_CHANGED}
 )
-"""The operators with mutants that rules may leave ungraded. These mutants are counted separately."""
+"""The operators whose mutants the rules may leave ungraded. These mutants are counted separately."""
 
 CONTRADICTING = frozenset({
     MutationOperator.NUMBER_CHANGED, MutationOperator.CURRENCY_CHANGED, MutationOperator.NEGATED,
@@ -460,7 +471,7 @@ CONTRADICTING = frozenset({
     MutationOperator.REPORT_ASTRAY, MutationOperator.REPORT_OF_ALL_FILES, MutationOperator.REPORT_EMPTY,
     MutationOperator.REPORT_FLATTERING,
 })  # fmt: skip
-"""The operators with mutants that contradict the gold. A comparison with the gold must fail these mutants."""
+"""The operators whose mutants contradict the gold. A comparison with the gold must fail these mutants."""
 
 
 def build_contradicting_mutants(case: GoldCase) -> tuple[Mutant, ...]:
@@ -563,7 +574,10 @@ def _build_answer_mutants(case: GoldCase, sibling: GoldCase | None, other: GoldC
 
 _WORD = re.compile(r"[^\W\d_][\w\u0900-\u0963]*")
 _MAX_GOLD_WORDS = 3
-"""Maximum number of words of a gold in a sentence of another language. A longer gold would change its language."""
+"""Maximum number of words of a gold that is put into a sentence of another language.
+
+A longer gold would change the language of the sentence.
+"""
 
 _QUANTITIES: Mapping[MutationOperator, Callable[[str], str]] = {
     MutationOperator.NUMBER_CHANGED: increase_last_number_by_half,
@@ -603,6 +617,6 @@ def _find_wrong_source(case: GoldCase, sibling: GoldCase | None) -> str:
 def _select_text_by_case_id(texts: tuple[str, ...], case: GoldCase) -> str:
     """Return one of the texts, selected by the id of the case.
 
-    A case always gets the same text. Different cases of a suite get different texts.
+    A case always gets the same text. Different cases may get different texts.
     """
     return texts[crc32(case.id.encode()) % len(texts)]

@@ -53,7 +53,7 @@ _DEVANAGARI = str.maketrans("0123456789", "०१२३४५६७८९")
 _LATIN = str.maketrans("०१२३४५६७८९", "0123456789")
 
 Change = Callable[[Decimal], Decimal]
-"""A function that returns the changed number."""
+"""A function that gets a number and returns the changed number."""
 
 _OTHER_NUMBER_WORDS = {
     "one": "two", "two": "three", "three": "four", "four": "six", "five": "seven", "six": "nine", "seven": "ten",
@@ -62,7 +62,7 @@ _OTHER_NUMBER_WORDS = {
     "ek": "do", "do": "teen", "teen": "paanch", "char": "chhe", "paanch": "saat", "chhe": "das",
     "एक": "दो", "दो": "तीन", "तीन": "पाँच", "चार": "छह", "पाँच": "सात", "पांच": "सात", "छह": "दस",
 }  # fmt: skip
-"""Number words and their replacements, which are numbers of similar size."""
+"""Number words, each with its replacement. The replacement is a number of similar size."""
 
 
 def increase_last_number_by_half(gold: str) -> str:

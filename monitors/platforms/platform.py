@@ -1,4 +1,4 @@
-"""Define the interface of platforms. LangSmith and Langfuse are platforms.
+"""Define the interface of platforms. The supported platforms are LangSmith and Langfuse.
 
 A platform stores traces of an app, datasets of questions with expected answers, and experiments, which are runs
 over a dataset with scores. Lookout copies suites to datasets and back, and shows its runs as experiments. Traces
@@ -34,7 +34,9 @@ class Example(Record):
     """One entry of a dataset on the platform."""
 
     id: str
-    """The id on the platform. It is computed from the dataset and the case, so a second write replaces the entry.
+    """The id of the example on the platform.
+
+    It is computed from the dataset and the case, so a second write replaces the entry.
     """
     inputs: Json
     outputs: Json | None = None
@@ -55,14 +57,14 @@ class Dataset(Record):
     url: str
     """The web address of the dataset."""
     entries_url: str = ""
-    """The beginning of the web address of an example. The id of the example completes the address."""
+    """The beginning of the web address of each example. The id of the example is added at its end."""
     metadata: Json = Field(default_factory=dict)
     size: int | None = None
     """The number of examples that the platform reports, or ``None`` if it is unknown."""
 
 
 class ReadingCheck:
-    """Check that no example is missing or repeated when a dataset is read in pages.
+    """A check that no example is missing or repeated when a dataset is read in pages.
 
     A server without a stable order may return an example on two pages, and another example on no page.
     """
@@ -99,7 +101,7 @@ class ExperimentRow(Record):
     """The id of the example in the dataset."""
     case_id: Identifier
     repeat: Annotated[int, Field(ge=0)] = 0
-    """The number of the repeat, from 0. A case that is asked several times has a row for each time."""
+    """The number of the repeat, starting at 0. A case that is asked several times has one row for each time."""
     inputs: Json
     outputs: Json | None = None
     """The answer, or ``None`` if there is no answer."""
@@ -112,12 +114,12 @@ class ExperimentRow(Record):
 
 
 class Experiment(Record):
-    """A run of Lookout as an experiment of the platform, where people can compare it with other runs."""
+    """A run of Lookout, stored as an experiment of the platform. People can compare it with other runs there."""
 
     id: str
     name: str
     url: str
-    """The web address of the comparison with other runs."""
+    """The web address of the page that compares the experiment with other runs."""
 
 
 class Trace(Record):
@@ -137,8 +139,8 @@ class Trace(Record):
 class Datasets(Protocol):
     """The datasets of a platform.
 
-    Writing the same data twice has the same result as writing the data once. All methods raise `SourceUnavailable`,
-    whose text contains no keys.
+    Writing the same data twice has the same result as writing them once. All methods raise `SourceUnavailable`. Its
+    text contains no keys.
     """
 
     async def find(self, name: str) -> Dataset | None:
@@ -154,7 +156,7 @@ class Datasets(Protocol):
         ...
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:
-        """Create the examples. Replace examples whose id exists."""
+        """Create the examples. An example whose id exists is replaced."""
         ...
 
     async def delete(self, dataset: Dataset, ids: Sequence[str]) -> None:
@@ -167,9 +169,9 @@ class Datasets(Protocol):
 
 
 class Experiments(Protocol):
-    """The experiments of a platform, each on one dataset.
+    """The experiments of a platform. Each experiment belongs to one dataset.
 
-    Writing the same data twice has the same result as writing the data once.
+    Writing the same data twice has the same result as writing them once.
     """
 
     async def start(self, dataset: Dataset, name: str, metadata: Mapping[str, JsonValue]) -> Experiment:
@@ -198,7 +200,7 @@ class Platform(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the name for messages: ``LangSmith`` or ``Langfuse`` with the project."""
+        """Return the name of the platform for messages: ``LangSmith`` or ``Langfuse``, with the project."""
         ...
 
     @property
@@ -218,4 +220,4 @@ class Platform(Protocol):
 
 
 OpenPlatform = AbstractAsyncContextManager[Platform]
-"""A context manager that opens a platform."""
+"""A context manager that opens a platform and closes it at the end of the block."""

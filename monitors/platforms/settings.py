@@ -22,14 +22,14 @@ Seconds = Annotated[float, Field(gt=0, le=3600)]
 
 
 class PlatformScheme(StrEnum):
-    """The platforms in an address such as ``langsmith:DATASET``."""
+    """The names of platforms in an address such as ``langsmith:DATASET``."""
 
     LANGSMITH = "langsmith"
     LANGFUSE = "langfuse"
 
 
 class DatasetAddress(NamedTuple):
-    """A dataset on a platform, as people write it: ``langsmith:DATASET``."""
+    """A dataset on a platform, in the form that people write: ``langsmith:DATASET``."""
 
     scheme: PlatformScheme
     dataset: str
@@ -39,7 +39,7 @@ class DatasetAddress(NamedTuple):
 
 
 def parse_dataset_address(written: str) -> DatasetAddress:
-    """Return the platform and the dataset in ``langsmith:DATASET``. Raises `ConfigError`.
+    """Return the platform and the dataset in ``langsmith:DATASET``. Raises `ConfigError` for any other form.
 
     The name of a dataset may contain colons.
     """
@@ -56,7 +56,10 @@ def parse_dataset_address(written: str) -> DatasetAddress:
 
 
 class LangSmithSettings(BaseModel):
-    """Settings in `[langsmith]`: the workspace for evaluations, and the project of production, which is refused."""
+    """Settings in `[langsmith]`: the workspace for evaluations, and the project of production.
+
+    Lookout refuses the project of production.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -105,7 +108,7 @@ class LangSmithSettings(BaseModel):
 
 
 class TracingSettings(LangSmithSettings):
-    """The tracing settings of a target: its table, completed with values of `[langsmith]`."""
+    """The tracing settings of a target: the target's own table, completed with the values of `[langsmith]`."""
 
     project: str = Field(min_length=1)  # pyright: ignore[reportIncompatibleVariableOverride] - frozen
     production_url: HttpUrl | None = None
@@ -119,9 +122,9 @@ _SHARED: Final = "default: the value under [langsmith]"
 class TargetLangSmith(BaseModel):
     """Settings in `[targets.NAME.langsmith]`: where the traces of an agent are, and which project is production.
 
-    Missing keys have the values of `[langsmith]`. If a target has this table, its suite runs only against staging.
-    Before the first request, Lookout compares the settings with the settings of production. The trace of a job must
-    never be in the production project.
+    A key that is missing here has the value of `[langsmith]`. If a target has this table, its suite runs only
+    against staging. Before the first request, Lookout compares the settings with the settings of production. The
+    trace of a job must never be in the production project.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

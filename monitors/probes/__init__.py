@@ -1,1 +1,4 @@
-"""Ask the app questions. Drivers send the questions, and the runner stores a failed question as a `NoAnswer`."""
+"""Ask the app questions.
+
+Drivers send the questions. The runner stores a question without an answer as a `NoAnswer`.
+"""

@@ -47,13 +47,16 @@ def read_build_info(documents: Sequence[Any], headers: Mapping[str, str]) -> Bui
 
 
 def select_version_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers that contain a version of the app or its server. Header names are in lower case."""
+    """Return the headers that contain a version of the app or its server, with their values.
+
+    Header names are in lower case.
+    """
     lowered = {name.lower(): value for name, value in headers.items()}
     return {name: _shorten_to_one_line(lowered[name]) for name in VERSION_HEADERS if lowered.get(name)}
 
 
 def read_source_versions(documents: Sequence[Any], citations: str | None) -> dict[str, str]:
-    """Return the hash or version of each source at the path ``citations``, by the name of the source."""
+    """Return the hash or version of each source at the path ``citations``, keyed by the name of the source."""
     if citations is None:
         return {}
     versions: dict[str, str] = {}
@@ -66,7 +69,7 @@ def read_source_versions(documents: Sequence[Any], citations: str | None) -> dic
 
 
 def _iterate_named_sources(document: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each source that is an object, with its name. ``path`` leads to the sources or to their names."""
+    """Yield each source that is a JSON object, with its name. ``path`` leads to the sources or to their names."""
     for item in collect_items(document, path):
         if isinstance(item, dict):
             for name in collect_sources(item, "")[:1]:
@@ -97,7 +100,10 @@ def _iterate_texts_under(documents: Sequence[Any], keys: Sequence[str]) -> Itera
 
 
 def _iterate_texts_in_object(value: Any, keys: Sequence[str], depth: int) -> Iterator[str]:
-    """Yield the texts under these keys in an object and in nested objects, but not in lists."""
+    """Yield the texts under ``keys`` in an object and in its nested objects. Lists are skipped.
+
+    ``depth`` is the maximum number of nested levels.
+    """
     if not isinstance(value, dict):
         return
     for key, inner in cast("dict[str, Any]", value).items():

@@ -70,9 +70,9 @@ def build_driver(
 
 
 class _RedactingDriver:
-    """A driver that redacts the secrets of the headers in the answers and errors of another driver.
+    """A driver that calls another driver and redacts the secrets of ``headers`` in its answers and errors.
 
-    A secret that a stream splits is redacted too.
+    A secret is also redacted if a stream sends it in several pieces.
     """
 
     def __init__(self, driver: AbstractAsyncContextManager[ChatDriver], headers: RequestHeaders) -> None:

@@ -27,25 +27,24 @@ class Answer(Record):
     evidence: Evidence = Evidence()
 
     def with_evidence_files(self, files: Evidence) -> Self:
-        """Return the answer with the evidence that was stored in files after the answer was read."""
+        """Return the answer with ``files``, the evidence files that were stored after the answer was read."""
         return self.model_copy(update={"evidence": files.with_samples_and_texts_from(self.evidence)})
 
 
 class EvidenceFilter(Record):
-    """The kinds of evidence of an answer that are stored."""
+    """The kinds of evidence that are stored for one answer."""
 
     screenshot: bool = False
     trace: bool = False
 
 
 def create_conversation_id() -> str:
-    """Return a new unique id for a conversation. The app may use the id, but Lookout does not."""
+    """Return a new unique id for a conversation. It is meant for the app; Lookout itself does not use it."""
     return uuid4().hex
 
 
 SelectEvidence = Callable[[Answer], Awaitable[EvidenceFilter]]
-"""A function that selects the evidence to store for an answer. The function is called while the page is still open.
-"""
+"""A function that decides which evidence is stored for an answer. It is called while the page is still open."""
 
 
 async def select_no_evidence(_answer: Answer) -> EvidenceFilter:

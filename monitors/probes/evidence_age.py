@@ -19,7 +19,7 @@ ONLY_FAILURES = "only-failures-left"
 
 EVIDENCE_FILE_NAME = re.compile(r"(?P<case>.+)\.r\d+(\.t\d+)?\.\w+")
 FailedCases = Callable[[Path], frozenset[str] | None]
-"""A function that returns the ids of the failed cases of a run for its folder, or ``None`` if they are unknown."""
+"""A function from the folder of a run to the ids of its failed cases, or to ``None`` if they are unknown."""
 
 
 class EvidenceSettings(Record):
@@ -73,7 +73,10 @@ def remove_old_evidence(
 
 
 def remove_old_night_reports(data_folder: Path, before: datetime) -> RemovedEvidence:
-    """Remove reports of nightly runs written ``before`` this time, because they quote real users."""
+    """Remove the reports of nightly runs that were written before the time ``before``.
+
+    These reports quote real users.
+    """
     removed = RemovedEvidence()
     for run in _iterate_folders(data_folder / "runs"):
         if NIGHT_MARK in run.name:
@@ -137,7 +140,7 @@ def _remove_file(file: Path) -> RemovedEvidence:
 
 
 def _remove_folder_if_empty(folder: Path) -> None:
-    """Remove the folder if it is empty or contains only the marker file."""
+    """Remove ``folder`` if it is empty or contains only the marker file `ONLY_FAILURES`."""
     try:
         if not folder.is_symlink() and {file.name for file in folder.iterdir()} <= {ONLY_FAILURES}:
             (folder / ONLY_FAILURES).unlink(missing_ok=True)

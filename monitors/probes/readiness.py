@@ -76,11 +76,11 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Ready(Record):
-    """The result for a target that serves.
+    """The result of waiting for a target, if the target now serves.
 
     - ``commit`` is the commit that runs.
     - ``stages`` are the stages of the target before it served, in order.
-    - ``cold_start_s`` is the duration of the wait, or 0 if the target served at the first poll.
+    - ``cold_start_s`` is the duration of the wait in seconds, or 0 if the target served at the first poll.
     """
 
     commit: str | None
@@ -90,7 +90,7 @@ class Ready(Record):
 
 
 class Stage(StrEnum):
-    """The meaning of a Space's stage for Lookout."""
+    """What the stage of a Space, as reported by the Hub, means for Lookout."""
 
     SERVING = "serving"
     ASLEEP = "asleep"
@@ -123,7 +123,7 @@ class ReadinessPoll:
 
     @property
     def meaning(self) -> Stage:
-        """Return the meaning of the stage. For an unknown stage, Lookout waits for another stage."""
+        """Return what the stage means for Lookout. An unknown stage means that Lookout must wait."""
         return _STAGE_MEANINGS.get(self.stage, Stage.UNDER_WAY)
 
 
@@ -153,7 +153,10 @@ def can_read_serving_commit(target: Target, settings: ReadinessSettings) -> bool
 
 
 async def read_serving_commit(target: Target, probe: ProbeSettings, *, hub_token: str | None = None) -> str | None:
-    """Return the commit that the target serves now, or ``None`` if a single poll does not show the commit."""
+    """Return the commit that the target serves now. It is read with a single poll.
+
+    Return ``None`` if the poll fails or does not show the commit.
+    """
     async with open_readiness_checker(target, probe, hub_token) as checker:
         try:
             return (await checker.poll_target()).commit
@@ -337,8 +340,7 @@ async def _fetch_head(client: GuardedClient, address: str) -> httpx.Response:
 
 POLL_INTERVAL_S: Final = 0.5
 FIRST_ANSWER_TIMEOUT_S: Final = 5.0
-"""Maximum seconds to wait for an app that has not answered in this run, so that a wrong address is reported soon.
-"""
+"""Maximum seconds to wait for an app that has not answered in this run. A wrong address is thus reported soon."""
 
 MIN_SERVER_ERROR: Final = 500
 MIN_CLIENT_ERROR: Final = 400
@@ -387,7 +389,10 @@ async def _wait_for_page(address: str, settings: ProbeSettings, patience_s: floa
 
 
 async def _explain_page_fault(client: GuardedClient, address: str, serving_below: int) -> str | None:
-    """Open the page and return the reason why the page does not serve, or ``None`` if it serves."""
+    """Open the page and return the reason why it does not serve, or ``None`` if it serves.
+
+    The page serves if its HTTP status is below ``serving_below``.
+    """
     try:
         status = (await _fetch_head(client, address)).status_code
     except httpx.HTTPError as error:

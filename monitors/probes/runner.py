@@ -26,7 +26,7 @@ from monitors.records.exchanges import Attempt, Evidence, Exchange, NoAnswer, No
 
 
 class Question(Record):
-    """A case to ask. ``repeat`` is 0 when the case is asked for the first time, and 1 for the second time."""
+    """A case to ask. ``repeat`` counts from 0: it is 1 if the case is asked for the second time."""
 
     case: GoldCase
     repeat: Annotated[int, Field(ge=0)] = 0
@@ -35,7 +35,8 @@ class Question(Record):
 def iterate_questions_by_severity(cases: Iterable[GoldCase], *, repeats_severity_3: int = 1) -> Iterator[Question]:
     """Yield a question for each case, the most severe case first.
 
-    All cases of severity 3 are asked once, then all of them are asked again, before the other cases are asked.
+    All cases of severity 3 are asked ``repeats_severity_3`` times before the other cases are asked once. All of
+    them are asked once before the first of them is asked again.
     """
     ranked = sorted(cases, key=lambda case: -case.severity)  # the sort is stable
     severe = [case for case in ranked if case.severity is Severity.CRITICAL]
@@ -116,7 +117,7 @@ class CircuitBreaker:
 
 @dataclass(frozen=True)
 class QuestionAttempt:
-    """One attempt to ask a question. `failed` are the earlier attempts.
+    """One attempt to ask a question. `failed` contains the records of the earlier attempts.
 
     `concurrency` is the number of questions that run at the same time.
     """
@@ -153,7 +154,7 @@ class QuestionAttempt:
         )
 
     def build_failed_attempt(self, error: ProbeError) -> Attempt:
-        """Build the record of a failed attempt after which the question is asked again."""
+        """Build the record of a failed attempt, if the question will be asked again."""
         return Attempt(started_at=self.asked_at, blame=error.blame, reason=error.reason.value, detail=str(error))
 
     def build_no_answer(self, error: ProbeError) -> NoAnswer:
@@ -225,7 +226,7 @@ class ProbeTally(Record):
 
 
 class JudgingFailed(Exception):
-    """An error of `IsWrong`. A driver does not handle this class as an error of the app."""
+    """Wraps an error that `IsWrong` raised, so that a driver does not treat it as an error of the app."""
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
@@ -245,10 +246,11 @@ async def probe_questions(
     recover: Recover | None = None,
     limit: RequestLimit | None = None,
 ) -> ProbeTally:
-    """Ask the questions in the given order. Call `on_result` with each final result.
+    """Ask the questions in the given order, and return the counts. Call `on_result` with each final result.
 
     - `concurrency` is the number of parallel questions.
-    - If the app is unreachable, `recover` waits until the app serves again. Such a wait is not a failed attempt.
+    - If the app is unreachable, `recover` waits until the app serves again. Such a wait is not a failed
+      attempt.
     - If the app limits requests, ``limit`` waits, by default up to one hour.
     - If a wait fails, the circuit breaker opens.
     - Errors of `on_result` and `is_wrong`, and a `ConfigError` of the driver, end the run.
@@ -396,7 +398,10 @@ class Runner:
 
 
 def choose_evidence_to_store(settings: ProbeSettings, severity: Severity, *, wrong: bool) -> EvidenceFilter:
-    """Return the kinds of evidence that the settings store for a complete answer."""
+    """Return which kinds of evidence are stored for a complete answer, according to the settings.
+
+    ``severity`` is the severity of the case, and ``wrong`` is True if the answer was graded as wrong.
+    """
 
     def should_store(policy: CapturePolicy) -> bool:
         match policy:

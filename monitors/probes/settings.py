@@ -324,7 +324,7 @@ class Isolation(StrEnum):
 
 
 class CapturePolicy(StrEnum):
-    """The cases in which a screenshot or a trace is stored."""
+    """When a screenshot or a trace of a question is stored."""
 
     NEVER = "never"
     FAILURES = "failures"
@@ -352,7 +352,7 @@ class Selectors(Record):
     error: Selector | None = Field(default=None, description="an element that is visible if the app shows an error")
 
     def with_overrides(self, overrides: Selectors) -> Self:
-        """Return these selectors, replaced with the selectors of the same names in ``overrides``."""
+        """Return these selectors. Selectors that are set in ``overrides`` replace those with the same name."""
         return self.model_copy(update=overrides.model_dump(exclude_none=True))
 
     def with_answer(self, answer: str | None) -> Self:

@@ -55,7 +55,10 @@ class WireRule(Record):
         return re.search(self.url, url) is not None
 
     def with_detail_paths(self, rules: Sequence[WireRule]) -> Self:
-        """Return the rule with the first path to the sources, the model and the latency that ``rules`` have."""
+        """Return the rule with the paths to the sources, the model and the latency from ``rules``.
+
+        Each of these paths is taken from the first rule that has it.
+        """
         return self.model_copy(
             update={
                 "citations": next((rule.citations for rule in rules if rule.citations is not None), None),
@@ -68,7 +71,7 @@ class WireRule(Record):
 def read_payload(
     rule: WireRule, url: str, body: str, headers: Mapping[str, str] = NO_HEADERS
 ) -> WirePayload | None:
-    """Return the answer in the body of a response, or ``None`` if the rule finds no text in it.
+    """Return the answer in ``body``, the body of a response, or ``None`` if the rule finds no text in it.
 
     The body is JSON, JSON lines or an event stream.
     """

@@ -1,1 +1,1 @@
-"""Frozen records: the data types that modules pass to each other. Import each record from its module."""
+"""Immutable data types that modules pass to each other. Import each of them from its own module."""

@@ -85,7 +85,7 @@ class Language(StrEnum):
 
 
 class Finding(StrEnum):
-    """The answer to a yes-or-no question about a reply, or the reason why there is no answer."""
+    """The answer to a yes-or-no question about the app's reply, or the reason why there is no answer."""
 
     YES = "yes"
     NO = "no"

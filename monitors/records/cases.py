@@ -1,4 +1,4 @@
-"""Gold cases, drafts of cases, and suites."""
+"""Gold cases, which are questions with expected answers, drafts of such cases, and suites of cases."""
 
 from __future__ import annotations
 
@@ -79,7 +79,10 @@ class Provenance(Record):
     reviewed_at: UtcTime | None = Field(default=None, description="The time of the confirmation.")
 
     def derive_unreviewed(self, pipeline: Pipeline) -> Self:
-        """Return the provenance of a case that ``pipeline`` derives from this case, without a review."""
+        """Return the origin of a case that ``pipeline`` derives from the case with this origin.
+
+        The new case is marked as not reviewed.
+        """
         return self.model_copy(update={"pipeline": pipeline, "reviewed_by": None, "reviewed_at": None})
 
 
@@ -192,9 +195,9 @@ class GoldCase(Record):
         return self.model_copy(update={"id": case_id, "cluster": cluster, "pair": None})
 
     def reduce_to_question(self) -> Self:
-        """Return the case without its gold and its cluster.
+        """Return the case without its expected answer and its cluster.
 
-        Two such cases can be compared by their questions only.
+        Such cases can be compared by their questions alone.
         """
         return self.model_copy(
             update={
@@ -242,7 +245,7 @@ class GoldCase(Record):
         )
 
     def replace_id_and_pair(self, case_id: str, pair: str | None) -> Self:
-        """Return the case with another id and pair."""
+        """Return the case with the id ``case_id`` and the pair ``pair``."""
         return self.model_copy(update={"id": case_id, "pair": pair})
 
     def with_language(self, language: Language) -> Self:
@@ -359,7 +362,7 @@ class GoldDraft(Record):
     note: Annotated[str, Field(max_length=2_000)] = ""
 
     def with_case(self, case: GoldCase) -> Self:
-        """Return the draft with the case that a person has edited."""
+        """Return the draft with ``case``, which a person has edited, as its case."""
         return self.model_copy(update={"case": case})
 
     def with_severity(self, severity: Severity, why: str) -> Self:

@@ -56,7 +56,7 @@ RubricMean = Annotated[float, Field(ge=1, le=5)]
 
 
 class Direction(StrEnum):
-    """Whether the cases that both runs asked got better or worse."""
+    """Whether the cases that both runs asked mostly got better or worse."""
 
     WORSE = "worse"
     BETTER = "better"
@@ -86,7 +86,7 @@ class CaseRating(Record):
 
 
 class RatingFall(Record):
-    """A case whose report now has a lower rating than before."""
+    """A case whose report has a lower rating than in the baseline."""
 
     case_id: Identifier
     before: RubricMean
@@ -160,9 +160,9 @@ def format_rating_bound(average: RubricAverage) -> str:
 
 
 class RubricChange(_RatingFigure):
-    """The change of the average rating, for cases that were rated in both runs. A drop is negative.
+    """The change of the average rating, over the cases that were rated in both runs. A drop is negative.
 
-    ``fell`` contains the cases with a lower rating now, the largest fall first.
+    ``fell`` contains the cases whose rating is lower in this run, the largest fall first.
     """
 
     shared: Annotated[int, Field(ge=1)]
@@ -173,9 +173,10 @@ class RubricChange(_RatingFigure):
 
 
 class DimensionChange(Record):
-    """The values of a figure in both runs. ``shared`` counts the issues that have the figure in both runs.
+    """The values of one figure in both runs, and the number of issues on which they are based.
 
-    The values are computed over these issues only.
+    ``shared`` counts the issues that have the figure in both runs. The values are computed over these issues
+    only.
     """
 
     shared: Annotated[int, Field(ge=1)]
@@ -236,7 +237,7 @@ class Comparison(Record):
         direction: Direction,
         no_longer_graded: tuple[str, ...],
     ) -> Self:
-        """Return the comparison with the changes of the cases that both runs graded."""
+        """Return the comparison with the differences between both runs, over the cases that both graded."""
         return self.model_copy(
             update={
                 "shared": shared,
@@ -257,7 +258,7 @@ class Comparison(Record):
         flat_now: float | None,
         rubric: RubricChange | None,
     ) -> Self:
-        """Return the comparison with the scores and ratings of both runs."""
+        """Return the comparison with the scores of both runs, and with the change of the average rating."""
         return self.model_copy(
             update={
                 "weighted_before": weighted_before,
@@ -321,7 +322,7 @@ class FlakyCase(Record):
 
 
 class GroupCount(Record):
-    """The number of a suite's cases in one group, for example of the language ``hi``."""
+    """The number of cases in one group of a suite, such as the cases in the language ``hi``."""
 
     group: Identifier
     key: str
@@ -329,7 +330,7 @@ class GroupCount(Record):
 
 
 class Balance(Record):
-    """The numbers of a suite's cases by group, and what the suite lacks.
+    """How many cases of a suite each group has, and what the suite lacks.
 
     ``shortfalls`` has a text for each thing that the suite lacks. It is empty if the suite is balanced.
     ``benign_per_severe`` is the number of severity-1 cases for each severity-3 case.

@@ -19,10 +19,10 @@ Share = Annotated[float, Field(ge=0, le=1e12)]
 
 
 class DriftCount(Record):
-    """The failed and the graded conversations of one nightly run.
+    """The number of failed and of graded conversations in one nightly run.
 
-    The numbers may be fractions, because conversations are weighted. ``due_at`` is the time for which the run was
-    scheduled. This time identifies the run.
+    The numbers may be fractions, because conversations are weighted. ``due_at`` is the time for which the run
+    was scheduled. This time identifies the run.
     """
 
     due_at: UtcTime
@@ -37,7 +37,10 @@ class DriftCount(Record):
 
 
 class DriftAlarm(Record):
-    """A detected change: when Lookout reported it, and in which nightly run the new rate began."""
+    """A change of a rate that the drift test detected.
+
+    It states when Lookout reported the change, and with which nightly run the new rate began.
+    """
 
     raised: UtcTime
     since: UtcTime
@@ -119,7 +122,7 @@ class DriftReading(Record):
 
     @property
     def text(self) -> str:
-        """Return the result as one line."""
+        """Return the result of the drift test as one line."""
         if not self.drifted or self.since is None:
             return f"no change found; {self.reason}"
         return (
@@ -133,10 +136,10 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class GradedStratum(Record):
-    """The counts of one stratum, a group of similar conversations.
+    """How many conversations of one stratum, a group of similar conversations, were sampled, graded and failed.
 
-    ``sampled`` of the ``conversations`` were sampled. ``graded`` of the sampled conversations got a verdict, and
-    ``failures`` of the graded conversations failed.
+    ``sampled`` of the ``conversations`` were sampled. ``graded`` of the sampled conversations got a verdict,
+    and ``failures`` of the graded conversations failed.
     """
 
     stratum: Identifier
@@ -265,7 +268,7 @@ class RateForecast(Record):
 
 
 class NoForecast(Record):
-    """A rate without a forecast, and the reason."""
+    """A rate for which no forecast is possible, and the reason."""
 
     name: str
     why: str

@@ -1,4 +1,4 @@
-"""A question with its answer and evidence, or with the reason why there is no answer."""
+"""Records of a question with its answer and evidence, or with the reason why there is no answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Origin(StrEnum):
 
 
 class Channel(StrEnum):
-    """The text of an answer that is meant: what the user saw, or what the application sent."""
+    """Which text of an answer is meant: the text that the user saw, or the text that the application sent."""
 
     VISIBLE = "visible"
     WIRE = "wire"
@@ -111,7 +111,7 @@ class StepKind(StrEnum):
     """The kind of an agent's step."""
 
     AGENT = "agent"
-    """The agent gave the work to another agent. This is called a hop."""
+    """The agent handed its work to another agent. Such a handoff is called a hop."""
     TOOL = "tool"
     """The agent called a tool."""
 
@@ -193,14 +193,17 @@ class Evidence(Record):
     page: PageInfo | None = None
 
     def with_samples_and_texts_from(self, reading: Evidence) -> Self:
-        """Return this evidence with the samples and the texts outside the answer taken from ``reading``."""
+        """Return this evidence with the samples, and the texts outside of the answer, of ``reading``.
+
+        ``reading`` is the evidence that was collected while the answer was read from the page.
+        """
         return self.model_copy(
             update={"settle_samples": reading.settle_samples, "aside": reading.aside, "parts": reading.parts}
         )
 
 
 class Attempt(Record):
-    """A failed attempt. It is stored, because a later success must not hide the fault."""
+    """A failed attempt to ask a question. It is stored, because a later success must not hide the fault."""
 
     started_at: UtcTime
     blame: Blame
@@ -283,7 +286,9 @@ class NoAnswerReason(StrEnum):
 
 
 NOT_READ: Final = frozenset({NoAnswerReason.END_NOT_FOUND, NoAnswerReason.ANSWER_NOT_FOUND})
-"""Reasons for an answer that exists, but that Lookout cannot read with the current configuration."""
+"""Reasons which mean that the application answered, but Lookout cannot read the answer with the current
+configuration.
+"""
 NOT_LET_IN: Final = frozenset(
     {
         NoAnswerReason.NO_SUCH_PATH,
@@ -292,7 +297,7 @@ NOT_LET_IN: Final = frozenset(
         NoAnswerReason.LOGIN_FAILED,
     }
 )
-"""Reasons for an application that responded, but did not accept any question."""
+"""Reasons which mean that the application responded, but did not accept any question."""
 
 
 # The fields are not in a common base class with Exchange, because that would change the order of keys in the

@@ -1,4 +1,4 @@
-"""Explanations after the verdict: what a run's failures have in common, and whether its cases fail again."""
+"""Records about the failures of a run after its verdict: common causes, and rechecks of failed cases."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Cause(Record):
     elsewhere_failed: Count
 
     def with_conditions(self, conditions: dict[str, Value]) -> Self:
-        """Return the cause with other conditions, for example with masked texts."""
+        """Return the cause with ``conditions`` instead of its conditions, for example with masked texts."""
         return self.model_copy(update={"conditions": conditions})
 
 
 class FirstLook(Record):
-    """What failed cases have in common. If ``causes`` is empty, no common cause was found.
+    """The causes that the failed cases of a run have in common. ``causes`` is empty if no cause was found.
 
     ``covered`` is the number of failed cases that have one of the causes, and ``failed`` is the number of all
     failed cases. ``groups`` is the number of groups of cases that were compared.
@@ -55,7 +55,7 @@ class FirstLook(Record):
 
 
 class RecheckPlace(StrEnum):
-    """The place where a failed case is asked again."""
+    """The build at which a failed case is rechecked: the build of the target, or the previous build."""
 
     TARGET = "target"
     PREVIOUS = "previous"
@@ -63,9 +63,10 @@ class RecheckPlace(StrEnum):
 
 
 class RecheckAnswer(Record):
-    """The outcome of asking a failed case again after the verdict, without the answer's text.
+    """The result of one recheck of a failed case, without the text of the answer.
 
-    ``repeat`` counts from 0 at each place. ``builds`` are the builds that the application reported.
+    A recheck asks a failed case again after the verdict. ``repeat`` counts from 0 at each place. ``builds``
+    contains the builds that the application reported.
     """
 
     run_id: Identifier
@@ -106,7 +107,7 @@ class CaseRecheck(Record):
 
 
 class BuildProof(StrEnum):
-    """The proof of which build answered at the address of the previous build."""
+    """Whether the application at the address of the previous build is proved to be this build."""
 
     PROVED = "proved"
     UNPROVED = "unproved"
@@ -116,7 +117,7 @@ class BuildProof(StrEnum):
 
 
 class PreviousBuild(Record):
-    """The previous build, where failed cases were asked again.
+    """The previous build, at which failed cases were rechecked.
 
     ``commit`` is the commit of the last accepted run. If another build answered, ``names`` is the name of that
     build. ``problem`` is the reason why no cases, or not all cases, were asked there.
@@ -128,15 +129,15 @@ class PreviousBuild(Record):
     problem: str = ""
 
     def with_problem(self, problem: str) -> Self:
-        """Return the build with the reason why no cases, or not all cases, were asked there.
+        """Return the build with ``problem``: why no cases, or not all cases, were rechecked there.
 
-        The reason is empty if all cases were asked.
+        The reason is empty if all cases were rechecked.
         """
         return self.model_copy(update={"problem": problem})
 
 
 class Recheck(Record):
-    """The results of asking failed cases again. The results do not change the verdict.
+    """The results of rechecks: failed cases were asked again after the verdict. They do not change the verdict.
 
     ``cases`` begins with the worst case. ``left_out`` is the number of severe failed cases beyond the limit.
     ``problem`` is the reason why no cases, or not all cases, were asked again.

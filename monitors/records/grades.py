@@ -1,4 +1,4 @@
-"""Graders' verdicts on one reply, and the assessment of its case."""
+"""Records of the graders' verdicts on one reply, and of the overall assessment of its case."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ FAILURE_TO_DO: Final[Mapping[FailureKind, str]] = {kind: texts["to_do"] for kind
 """Advice for each kind of failure."""
 
 CASE_ROW: Final = "case"
-"""The name of the row in the severity table for a failure that has the severity of its case."""
+"""The row of the severity table for a failure that has the same severity as its case."""
 TRAFFIC_ROW: Final = "traffic"
-"""The name of the row for a live conversation whose question is not in the suite.
+"""The row of the severity table for a live conversation whose question is not in the suite.
 
 A setting determines its severity.
 """
 LOG_ROW: Final = "hallucination_log>=3"
-"""The name of the row for entries of an application's hallucination log. They have severity 3."""
+"""The row of the severity table for entries of an application's hallucination log. They have severity 3."""
 
 _ROW_REASONS: Final = {
     CASE_ROW: "the suite gives this question severity 3",
@@ -74,10 +74,10 @@ _ROW_REASONS: Final = {
 
 
 def format_policy_row(row: str) -> str:
-    """Return the reason why a failure has its severity. ``row`` is the name of a row in the severity table.
+    """Return in words why a failure has its severity. ``row`` is the name of a row in the severity table.
 
-    For example, ``pii_disclosure>=3`` becomes "personal data was disclosed". The name of an unknown row is returned
-    unchanged.
+    For example, ``pii_disclosure>=3`` becomes "personal data was disclosed". The name of an unknown row is
+    returned unchanged.
     """
     return _ROW_REASONS.get(row.partition(">=")[0], row)
 
@@ -178,7 +178,7 @@ CRITERION_LABELS: Final[Mapping[Criterion, str]] = {
     Criterion.COMPLETENESS: "complete",
     Criterion.ACCURACY: "accurate",
 }
-"""The words for a report that meets each criterion."""
+"""For each criterion, the word for a report that meets it, such as ``helpful``."""
 
 
 class UsefulnessCriterion(Record):
@@ -225,7 +225,10 @@ class Judged(Record):
     cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
 
     def without_evidence(self) -> Self:
-        """Return the verdict without evidence positions, for a text that is stored in another form."""
+        """Return the verdict without the positions of its evidence.
+
+        The positions are not valid in a text that is stored in another form, for example redacted.
+        """
         return self.model_copy(update={"evidence": ()})
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""Incidents, the messages about them, and operators' actions as a message shows them."""
+"""Records of incidents, of messages about incidents, and of operators' actions that a message shows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ class ActionVia(StrEnum):
 
 
 class OperatorMark(Record):
-    """An action as a message shows it. ``by`` is a Slack user id if the person used Slack."""
+    """An operator's action on an incident, in the form in which a message shows it.
+
+    ``by`` is a Slack user id if the person used Slack.
+    """
 
     kind: ActionKind
     by: Name
@@ -93,7 +96,7 @@ class IncidentState(StrEnum):
 
 
 class NotifyReason(StrEnum):
-    """Why a message was sent. The message shows this reason."""
+    """The reason for sending a message. The message shows this reason."""
 
     FIRST_SEEN = "first_seen"
     WORSE = "worse"
@@ -152,7 +155,11 @@ class FaultIdentity(Record):
     failed_cases: tuple[Identifier, ...] = ()
     verdict_reasons: tuple[str, ...] = ()
     right_answers: tuple[tuple[Identifier, Sha256], ...] = ()
-    """For each failed case, the hash of its gold at the last failure (`GoldCase.question_and_answer_sha256`)."""
+    """For each failed case, a hash of its question and its expected answer at the last failure.
+
+    It is computed by `GoldCase.question_and_answer_sha256`. The hash shows whether the case was changed since
+    then.
+    """
 
 
 class Observation(FaultIdentity):
@@ -349,12 +356,15 @@ class Incident(FaultIdentity):
         return self.model_copy(update={"state": IncidentState.RESOLVED, "resolved_at": max(at, self.last_seen_at)})
 
     def place_in_thread(self, thread: str | None, channel: str | None) -> Self:
-        """Send later alerts to the thread of the message ``thread``; outside any thread if it is ``None``."""
+        """Set the thread for later alerts: the replies to the message ``thread`` in ``channel``.
+
+        If ``thread`` is ``None``, later alerts are sent outside any thread.
+        """
         return self.model_copy(update={"thread": thread, "channel": channel})
 
 
 class Link(Record):
-    """A link to a web address or a local path, with its label."""
+    """A link with its label. It leads to a web address or to a local file."""
 
     label: str
     href: str
@@ -380,7 +390,7 @@ class AlertItem(Record):
         return incident.is_resolved, -incident.severity, is_old, incident.case_id or "", incident.fingerprint
 
     def place_in_thread(self, thread: str | None, channel: str | None) -> Self:
-        """Return the item in another thread, or without a thread."""
+        """Return the item with another Slack thread. If ``thread`` is ``None``, it has no thread."""
         return self.model_copy(update={"incident": self.incident.place_in_thread(thread, channel)})
 
     def record_alert(self, at: datetime) -> Self:
@@ -388,12 +398,12 @@ class AlertItem(Record):
         return self.model_copy(update={"incident": self.incident.record_alert(at)})
 
     def mark_flaky(self, text: str) -> Self:
-        """Return the item with ``text``, which states how often the answer to its flaky case was right."""
+        """Return the item with ``text``: how often the item's flaky case was answered correctly."""
         return self.model_copy(update={"observation": self.observation.model_copy(update={"flaky": text})})
 
 
 class CaseAlert(Record):
-    """A failed case, and the last message about it."""
+    """A failed case with its own alert, and the last message about the case."""
 
     case_id: Identifier
     alert_id: Identifier
@@ -457,7 +467,7 @@ class Alert(RunSummary):
     marks: tuple[OperatorMark, ...] = ()
     """Operators' actions on the message. They are added when the message is shown, and are not stored with it."""
     again: str = ""
-    """The results of asking the message's cases again.
+    """The results of the recheck of the message's cases.
 
     They are added when the message is shown, and are not stored with it.
     """
@@ -524,13 +534,13 @@ class Alert(RunSummary):
         return self.model_copy(update={"marks": tuple(marks)})
 
     def with_recheck(self, text: str) -> Self:
-        """Return the message with ``text``, the results of asking its cases again."""
+        """Return the message with ``text``, the results of the recheck of its cases."""
         return self.model_copy(update={"again": text})
 
     def mark_flaky(self, texts: Mapping[str, str]) -> Self:
         """Return the message with a text for each flaky case.
 
-        ``texts`` maps the id of a flaky case to a text that states how often the answer to the case was right.
+        ``texts`` maps the id of a flaky case to a text that states how often the case was answered correctly.
         """
         items = (
             item.mark_flaky(texts[case]) if (case := item.observation.case_id) and case in texts else item

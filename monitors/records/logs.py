@@ -1,4 +1,4 @@
-"""The application's own hallucination log: the read position, its entries, and invalid lines."""
+"""Records of the application's own hallucination log: the read position, the entries, and invalid lines."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LogCursor(Record):
 
     @property
     def has_read_nothing(self) -> bool:
-        """Return whether the log has been empty so far."""
+        """Return whether no bytes of the log have been read, because it has been empty so far."""
         return self.current.offset == 0 and not self.earlier
 
     def is_written_before_watching(self, generation: int, offset: int) -> bool:
@@ -137,9 +137,9 @@ class HallucinationEntry(Record):
 
 
 class LoggedHallucination(Record):
-    """A stored log entry with redacted texts, and the fingerprint of its incident.
+    """A log entry in the form in which it is stored: with redacted texts, and the fingerprint of its incident.
 
-    ``notify`` is false for entries that were written before Lookout watched the log.
+    ``notify`` is false for entries that were written before Lookout began to watch the log.
     """
 
     target: Identifier

@@ -22,7 +22,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class CensusKind(StrEnum):
-    """A kind of finding that rules can make in a conversation without a known right answer."""
+    """A kind of problem that rules can find in a conversation without knowing the right answer."""
 
     DISCLOSURE = "disclosure"
     """A reply contains personal data or a secret that was not in the user's messages."""
@@ -111,7 +111,7 @@ class SeenConversation(Record):
 
 
 class KindRate(Record):
-    """The number of graded conversations with one kind of failure, and its estimated share of all conversations."""
+    """How many graded conversations have one kind of failure, and the estimated share of all conversations."""
 
     kind: FailureKind
     failures: Count
@@ -119,10 +119,11 @@ class KindRate(Record):
 
 
 class QuestionsAsked(Record):
-    """The application's clarifying questions, and users' thumbs up or down on them.
+    """How many clarifying questions the application asked, and how users rated them with thumbs up or down.
 
-    ``recognised`` is the number of questions that were recognised by their wording. All other questions are marked
-    as questions in the source. ``share`` is the share of thumbs up, with the interval from ``low`` to ``high``.
+    ``recognised`` is the number of questions that were recognised by their wording. All other questions are
+    marked as questions in the source. ``share`` is the share of thumbs up, with the interval from ``low`` to
+    ``high``.
     """
 
     questions: Count
@@ -139,7 +140,7 @@ class QuestionsAsked(Record):
 
 
 class FactsChecked(Record):
-    """The number of sampled ``replies`` whose facts were checked by a judge or against the gold set."""
+    """How many of the sampled ``replies`` had their facts checked, by a judge or against the gold set."""
 
     replies: Count = 0
     by_judge: Count = 0
@@ -152,16 +153,16 @@ class FactsChecked(Record):
 
 
 class KnownQuestions(Record):
-    """Sampled conversations whose question is in the gold set. Rules can grade the facts in these conversations."""
+    """The sampled conversations whose question is in the gold set. Rules can grade the facts in their replies."""
 
     conversations: Count
     failed: Count
 
 
 class ReportsRated(Record):
-    """The sampled reports on issues, and the average of a judge's ratings (1 to 5) with its 95 % interval.
+    """The sampled reports on issues that a judge rated, and the average rating.
 
-    Empty reports and templates are not rated.
+    The rating is from 1 to 5, and the average has a 95 % interval. Empty reports and templates are not rated.
     """
 
     reports: Count

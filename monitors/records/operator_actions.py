@@ -146,7 +146,7 @@ class OperatorAction(Record):
 
 
 class ActionEffect(StrEnum):
-    """The change that an action made."""
+    """Whether an action changed something, and if not, why."""
 
     DONE = "done"
     NOTHING_TO_DO = "nothing_to_do"
@@ -156,7 +156,7 @@ class ActionEffect(StrEnum):
 
 
 class ActionOutcome(Record):
-    """The result of an action. ``fingerprints`` are the incidents that the action was about."""
+    """The result of an action. ``fingerprints`` identifies the incidents to which the action applied."""
 
     action_id: Identifier
     at: UtcTime
@@ -224,12 +224,12 @@ class CaseDraft(Record):
     cut: bool = False
 
     def with_question(self, question: Redacted) -> Self:
-        """Return the draft with another text for its last question."""
+        """Return the draft with ``question`` as the text of its last question."""
         return self.model_copy(update={"turns": (*self.turns[:-1], question)})
 
 
 class StoredConversation(Record):
-    """A conversation as it was stored, without redaction."""
+    """A conversation with the texts that were stored for it. They are not redacted."""
 
     run_id: Identifier
     case_id: Identifier

@@ -1,4 +1,4 @@
-"""The comparison of two detectors of bad replies: the application's guard and the nightly runs."""
+"""Records that compare two detectors of bad replies: the application's guard and the nightly runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Interval(Record):
 
 
 class Unknown(Record):
-    """A placeholder for a figure that is not known. ``why`` is the reason."""
+    """Stands for a figure that is not known. ``why`` is the reason."""
 
     why: str
 

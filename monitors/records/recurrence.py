@@ -160,7 +160,7 @@ class Recurrence(Record):
         return local.weekday() * DAY_MINUTES + local.hour * 60 + local.minute
 
     def _find_next_possible_boundary(self, time: datetime) -> datetime:
-        """Return the next minute at which the window may start or end.
+        """Return the next minute after ``time`` at which the window may start or end.
 
         It is at most `MAX_STEP_MIN` minutes later.
         """

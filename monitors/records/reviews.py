@@ -21,7 +21,7 @@ class AnswerVerdict(StrEnum):
 
 
 class LabelSource(StrEnum):
-    """The source of a label. Only reviews are an unbiased sample, because alerts show only failures."""
+    """Where a person gave a label. Only reviews are an unbiased sample, because alerts show only failures."""
 
     ALERT = "alert"
     REVIEW = "review"

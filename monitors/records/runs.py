@@ -1,4 +1,4 @@
-"""The report of a run, with the numbers behind its verdict."""
+"""Records of a run: its report, its verdict, and the numbers behind the verdict."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 MIN_JUDGED_SHARE: Final = 0.8
-"""Minimum share of the answers for the judge that the judge must grade.
+"""Minimum share of the answers that need a judge for which the judge must give a grade.
 
 If the share is lower, the judging is incomplete.
 """
@@ -136,10 +136,11 @@ class Judging(Record):
 
 
 class MutantCount(Record):
-    """The number of mutants of one kind that the graders failed. A mutant is a right reply with a planted fault.
+    """How many mutants of one kind the graders detected. A mutant is a correct reply with a planted fault.
 
     ``caught`` counts mutants that failed, and ``passed`` counts mutants that were graded as right. All other
-    mutants need a judge. ``low`` and ``high`` are the limits of the 95 % interval of the share of caught mutants.
+    mutants need a judge. ``low`` and ``high`` are the limits of the 95 % interval of the share of caught
+    mutants.
     """
 
     name: str
@@ -263,9 +264,9 @@ class Ratio(Record):
 
 
 class SeverityTally(Record):
-    """The cases that count with one severity. A tally is a row of the score calculation.
+    """The counts of cases that are scored with one severity. It is one row of the score calculation.
 
-    A failed case counts with the severity of its failure. ``not_correct`` includes two kinds of cases:
+    A failed case is scored with the severity of its failure. ``not_correct`` includes two kinds of cases:
 
     - ``no_answer`` cases: the answer is missing, and the application caused this.
     - ``raised`` cases: the failure is more severe than the case.
@@ -395,12 +396,12 @@ class CaseResult(Record):
     assessment: Assessment
 
     def with_assessment(self, assessment: Assessment) -> Self:
-        """Return the same case and the same answer with another assessment."""
+        """Return the case with the same answer, but with ``assessment`` as its assessment."""
         return self.model_copy(update={"assessment": assessment})
 
 
 class RunExperiment(Record):
-    """The run as an experiment on a platform such as LangSmith.
+    """The copy of the run that is stored as an experiment on a platform such as LangSmith.
 
     ``unlinked`` counts the cases that are not in the experiment, because the dataset has no example for them.
     ``problem`` is the reason why the experiment is missing or incomplete.
@@ -475,7 +476,7 @@ class RunReport(RunIdentity):
         what_changed: WhatChanged | None,
         experiment: RunExperiment | None,
     ) -> Self:
-        """Return the report with facts that do not change the verdict, such as the mutation score."""
+        """Return the report with additional facts that do not change the verdict, such as the mutation score."""
         return self.model_copy(
             update={
                 "mutation_score": mutation_score,
@@ -505,7 +506,7 @@ class BaselineResult(Record):
 
 
 class Baseline(Record):
-    """An earlier run to which a run is compared, with the outcome of each repeat of its cases."""
+    """An earlier run with which a run is compared. It contains the outcome of each repeat of its cases."""
 
     report: RunReport
     asked: tuple[BaselineResult, ...]

@@ -56,7 +56,10 @@ SayingText = Annotated[str, Field(min_length=1), AfterValidator(_require_valid_s
 
 
 class _OpenBracket:
-    """An open group of a pattern, with its number of branches and with whether its length is variable so far."""
+    """A group of a pattern whose closing bracket has not been read yet.
+
+    It stores the number of branches of the group, and whether its length has been variable so far.
+    """
 
     def __init__(self) -> None:
         self.branches, self.is_open = 1, False
@@ -99,9 +102,9 @@ def _compile_bounded_pattern(source: str) -> re.Pattern[str]:
 
 
 def _update_open_groups(piece: str, groups: list[_OpenBracket]) -> _OpenBracket | None:
-    """Update the open groups with the next piece of a pattern. Return the group that ``piece`` closes.
+    """Update ``groups``, the open groups of a pattern, with the next ``piece`` of the pattern.
 
-    Return ``None`` if ``piece`` does not close a group.
+    Return the group that ``piece`` closes, or ``None`` if it does not close a group.
     """
     if piece.startswith("(") and not piece.endswith(")"):
         groups.append(_OpenBracket())

@@ -1,4 +1,8 @@
-"""Self-checks of an installation: drills, and sessions in which cases are asked twice."""
+"""Records of the self-checks of an installation.
+
+A drill plants a wrong answer and follows the alert about it. A repeatability session asks sampled cases
+twice.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +100,7 @@ class DrillReport(Record):
     stations: tuple[StationResult, ...]
     message_after_s: Seconds | None = None
     finished: bool = False
-    """Whether the drill has finished. False while the drill is running."""
+    """Whether the drill has ended. It is False while the drill is running."""
     version: str
 
     def with_progress(
@@ -131,7 +135,7 @@ Count = Annotated[int, Field(ge=0)]
 
 # The fields are not in a base class with Assessment, because a session stores no case and no grades with an answer.
 class RecordedAsk(Record):
-    """The result of asking a case once."""
+    """The result of one time that a case was asked."""
 
     run_id: Identifier
     outcome: CaseOutcome
@@ -255,7 +259,7 @@ class MissedFault(Record):
 
 
 class RepeatAdvice(Record):
-    """The effects of asking each severity-3 case ``false_fail.repeats`` times."""
+    """What changes if each severity-3 case is asked ``false_fail.repeats`` times."""
 
     false_fail: FalseFailRate
     missed: tuple[MissedFault, ...]

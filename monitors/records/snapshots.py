@@ -1,4 +1,4 @@
-"""What Lookout records about the application and about itself during a run, and the differences between runs."""
+"""Records of what Lookout knows about the application and about itself during a run, and what changed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from monitors.records.grades import JudgeLineage
 
 Count = Annotated[int, Field(ge=0)]
 Values = Mapping[str, Count]
-"""Each value, and the number of answers that had this value. Empty if no value is known."""
+"""Maps each value to the number of answers that had this value. Empty if no value is known."""
 
 
 class AnswerMark(Record):
-    """The properties of an answer that are compared between runs. The text of the answer is not stored.
+    """The properties of an answer that are compared between two runs. The text of the answer is not stored.
 
     ``text`` is the beginning of a hash of the answer's words. ``document`` is the document of the case, or the
     first source in the answer.
@@ -103,7 +103,7 @@ class RunSnapshot(Record):
 
 
 class ChangeKind(StrEnum):
-    """The subject of a difference between two runs."""
+    """What differs between two runs, for example a version of the application or a setting of Lookout."""
 
     APPLICATION = "application"
     MODEL = "model"
@@ -155,7 +155,10 @@ class WhatChanged(Record):
         return self.model_copy(update={"missing": missing})
 
     def with_changes(self, changes: tuple[RunChange, ...], not_known: tuple[str, ...]) -> Self:
-        """Return the result with the differences, most informative first, and with what was not recorded."""
+        """Return the result with ``changes``, the most informative first.
+
+        ``not_known`` lists what at least one of the runs did not record.
+        """
         return self.model_copy(update={"changes": changes, "not_known": not_known})
 
     @property

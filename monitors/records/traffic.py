@@ -51,7 +51,7 @@ class Turn(Record):
 
 
 class Conversation(Record):
-    """A completed conversation.
+    """A completed conversation between a user and the application.
 
     ``origin_id`` is the id of the conversation in the source. ``id`` is ``origin_id`` converted to a valid
     `Identifier`.
@@ -67,7 +67,7 @@ class Conversation(Record):
 
 
 class SourceWarningKind(StrEnum):
-    """A problem in reading a source."""
+    """The kind of a problem that occurred when a source was read."""
 
     LINE_UNREADABLE = "line_unreadable"
     ITEM_UNREADABLE = "item_unreadable"
@@ -86,7 +86,7 @@ class UnusableReason(StrEnum):
     NO_TIME = "no_time"
     NO_QUESTION = "no_question"
     NO_REPLY_PLACE = "no_reply_place"
-    """The item has no field for a reply. Lookout therefore does not know whether there was a reply."""
+    """The item has no field for a reply. Therefore, Lookout cannot know whether there was a reply."""
     REPLY_UNREADABLE = "reply_unreadable"
     """The item has a reply in an unknown format."""
     NO_CONVERSATION = "no_conversation"

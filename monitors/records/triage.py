@@ -1,4 +1,4 @@
-"""An issue for an agent, its reference, and the agent's report on it."""
+"""Records for an agent that works on issues: the issue, its reference, and the agent's report on it."""
 
 from __future__ import annotations
 

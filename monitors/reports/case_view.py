@@ -1,7 +1,8 @@
-"""Builds the view of one case. All texts in the view are masked, marked and cut, so the template only prints them.
+"""Builds the view of one case for the report page.
 
-All tables and pages show cases in the same order. Small screenshots without personal data are embedded. All
-other screenshots are linked.
+All texts in the view are already masked, marked and cut, so the template only prints them. All tables and
+pages show cases in the same order. Small screenshots without personal data are embedded. All other
+screenshots are linked.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ _GRADE_ORDER: Final = ("failed", "passed", "abstained")
 
 @dataclass(frozen=True, slots=True)
 class AnswerView:
-    """A text of the reply, such as what the user saw or what the application sent.
+    """One of the texts of a reply, such as the text that the user saw or the text that the app sent.
 
     ``graded`` is true if the graders judged this text.
     """
@@ -257,7 +258,10 @@ def build_case_anchor(result: CaseResult) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CaseViewer:
-    """Builds the views of a run's cases from the run's pictures, redaction, incidents and limits."""
+    """Builds the views of a run's cases.
+
+    It holds what all views need: the run's pictures, its redaction function, its incidents and its limits.
+    """
 
     album: PictureAlbum
     redact: Redact

@@ -62,9 +62,10 @@ CUT_NOTE: Final = "*Cut here, because the length of a comment is limited. The re
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Lines that belong together. If the space is too small, only the last ``rows`` are omitted.
+    """Lines of the comment that belong together. If space is short, rows at the end are omitted.
 
-    ``total`` is the number of all rows, including omitted rows.
+    The lines before and after the ``rows`` are always shown. ``total`` is the number of all rows, including
+    rows that were omitted before.
     """
 
     head: Sequence[str] = ()
@@ -93,7 +94,10 @@ def join_blocks_within_limit(blocks: Sequence[Block], last: Block, *, limit: int
 
 
 def _cut_block_to_limit(block: Block, limit: int) -> list[str] | None:
-    """Return a block's lines with as many rows as fit. Return ``None`` if not even one row fits."""
+    """Return the lines of ``block``, with as many of its rows as fit into ``limit`` characters.
+
+    Return ``None`` if not even one row fits.
+    """
     remaining = limit - _count_utf16_units([*block.head, *_iterate_missing_rows_note(block, 0), *block.foot])
     count = 0
     for row in block.rows:
@@ -129,7 +133,7 @@ _MAX_IDS_NAMED: Final = 6
 
 
 def format_failure_briefly(result: CaseResult) -> str:
-    """Return a short text with the kinds of failure or, for a case without an answer, the reason."""
+    """Return a short text with the failure kinds of a case. Without an answer, the text contains the reason."""
     response = result.result
     if result.assessment.outcome is CaseOutcome.NO_ANSWER:
         return NO_ANSWER_WORDS[response.reason] if isinstance(response, NoAnswer) else "no answer"
@@ -145,7 +149,7 @@ def _build_folded_block(
 
 
 def build_folded_reasons(report: RunReport, redact: Redact) -> Iterator[Block]:
-    """Yield a folded block with every reason and its cases."""
+    """Yield a folded block that lists the reasons for the verdict, with the affected cases."""
     if report.reasons:
         rows = [_format_reason(reason, redact) for reason in report.reasons[:MAX_FOLDED_ROWS]]
         yield _build_folded_block(

@@ -117,9 +117,9 @@ def compute_axis_start(metrics: Sequence[Metric]) -> float:
 
 
 class StepLines(NamedTuple):
-    """The numbers of steps at which the chart has a line: the shortest path, and the limit.
+    """The numbers of steps at which the chart has a vertical line: the shortest path, and the limit.
 
-    ``None`` draws no line.
+    If a value is ``None``, the chart does not have its line.
     """
 
     shortest: int | None
@@ -184,7 +184,7 @@ def _build_svg(width: int, height: int, kind: str, title: str, parts: Sequence[s
 
 @dataclass(frozen=True, slots=True)
 class TallyRow:
-    """The row of one severity in the score calculation, in words."""
+    """The row of one severity in the score calculation, as text."""
 
     severity: int
     text: str
@@ -280,7 +280,7 @@ _MAX_VALUE_CHARACTERS: Final = 80
 
 
 def format_common_causes(first_look: FirstLook | None) -> tuple[str, ...]:
-    """Return one line for each common cause of the failures, or one line that states that there is none.
+    """Return one line for each common cause of the failures. If none was found, return one line that says so.
 
     The result is empty if too few cases failed.
     """

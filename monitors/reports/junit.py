@@ -112,7 +112,7 @@ def _format_case_texts(result: CaseResult, safe: Redact) -> str:
 
 
 def _escape_xml(text: str) -> str:
-    """Write invisible characters as code points, and replace all other characters that XML forbids."""
+    """Return text that XML allows: invisible characters as code points, other forbidden characters as U+FFFD."""
     return "".join(
         character if character in "\t\n" or "\x20" <= character < "\ufffe" or character > "\uffff" else "\ufffd"
         for character in replace_invisible_by_code_points(text)

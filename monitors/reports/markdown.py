@@ -68,7 +68,7 @@ _MAX_CHANGES_NAMED: Final = 12
 
 
 def format_comparison(report: RunReport) -> Iterator[str]:
-    """Format both scores beside the scores of the baseline, with new failures and fixed cases."""
+    """Format both scores of the run beside those of the baseline, and list new failures and fixed cases."""
     compared = report.comparison
     if compared is None:
         return
@@ -109,8 +109,8 @@ def _format_case_ids(case_ids: Sequence[str]) -> str:
 def format_detectable_drops(report: RunReport) -> Iterator[str]:
     """Format two limits for each severity.
 
-    The first limit is the largest share of cases that may fail. The second limit is the smallest drop that the run
-    can detect.
+    The first limit is the largest share of cases that may fail, given the results of this run. The second limit
+    is the smallest drop that the run can detect.
     """
     if not report.sights:
         return
@@ -151,7 +151,7 @@ def format_suite_balance(report: RunReport) -> Iterator[str]:
 
 
 def format_mutation_score(report: RunReport) -> Iterator[str]:
-    """Format how many wrong replies the graders detected."""
+    """Format how many mutants, which are correct replies with a planted fault, the graders detected."""
     view = build_mutation_view(report)
     if view is None:
         return
@@ -260,7 +260,7 @@ def _format_criteria_table(
 ) -> Iterator[str]:
     """Format a table of the usefulness criteria for at most ``limit`` issues.
 
-    The issues that do not meet the most criteria come first.
+    The issues whose reports fail the most criteria come first.
     """
     if not format_criteria(report) or report.rubric is None:
         return

@@ -1,6 +1,6 @@
-"""Splits a case's texts into pieces: plain text, marked evidence, masks, and omitted parts.
+"""Splits a case's texts into pieces for the report: plain text, marked evidence, masks, and omitted parts.
 
-A mask is a part of a text with personal data, and the words that are shown instead.
+A mask covers a part of a text that contains personal data, and shows other words instead.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Mask:
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Words that a grader found to be personal data, and the kind of this data."""
+    """Words that a grader found to be personal data, and the kind of personal data."""
 
     text: str
     label: str
@@ -96,7 +96,10 @@ def redact_case_text(text: str, secrets: Sequence[Secret], redact: Redact) -> st
 
 
 def build_case_redactor(result: CaseResult, redact: Redact) -> Redact:
-    """Return the redaction function for all texts of one case."""
+    """Return the function that redacts any text of one case.
+
+    It also masks the personal data that graders found in this case.
+    """
     return partial(redact_case_text, secrets=collect_disclosed_personal_data(result), redact=redact)
 
 
@@ -122,15 +125,19 @@ def _find_secret_masks(text: str, secrets: Sequence[Secret]) -> tuple[Mask, ...]
 
 
 def _map_mask_to_raw_text(change: Mask, secret_masks: Sequence[Mask]) -> Mask:
-    """Convert a change in the text with masked secrets to its positions in the raw text."""
+    """Convert a mask for a text in which secrets are already masked to a mask for the raw text.
+
+    ``secret_masks`` are the masks of these secrets.
+    """
     start = _map_place_to_raw_text(change.start, secret_masks, at_end=False)
     return Mask(start, _map_place_to_raw_text(change.end, secret_masks, at_end=True), change.replacement)
 
 
 def _map_place_to_raw_text(place: int, secret_masks: Sequence[Mask], *, at_end: bool) -> int:
-    """Convert a position in the masked text to a position in the raw text.
+    """Convert a position in a text in which secrets are masked to a position in the raw text.
 
-    A position inside a label becomes the nearest edge of its mask.
+    A position inside the replacement of a mask becomes the end of the mask if ``at_end`` is true, otherwise its
+    start.
     """
     offset = 0  # how much longer the raw text is up to this position
     for mask in secret_masks:
@@ -144,7 +151,7 @@ def _map_place_to_raw_text(place: int, secret_masks: Sequence[Mask], *, at_end: 
 
 
 def apply_masks(text: str, masks: Sequence[Mask]) -> str:
-    """Return the text with the masks applied."""
+    """Return the text in which each mask replaces the part that it covers."""
     parts: list[str] = []
     at = 0
     for mask in masks:
@@ -179,7 +186,11 @@ def _find_redacted_ranges(raw: str, redacted: str) -> list[Mask] | None:
 
 
 def _trim_change(raw: str, start: int, end: int, replacement: str) -> Mask:
-    """Return a mask for a change, without white space and punctuation at its ends that did not change."""
+    """Return a mask for a part of ``raw`` that was replaced with ``replacement``.
+
+    The part extends from ``start`` to ``end`` (exclusive). White space and punctuation that both texts have at
+    their ends are left out of the mask.
+    """
     while start < end and replacement and raw[start] == replacement[0] and not raw[start].isalnum():
         start, replacement = start + 1, replacement[1:]
     while start < end and replacement and raw[end - 1] == replacement[-1] and raw[end - 1] in " \t\n.,;:!?।":
@@ -249,7 +260,10 @@ class EvidenceMark:
 
 
 def collect_evidence_marks(grades: Iterable[Grade], channel: Channel | str) -> tuple[EvidenceMark, ...]:
-    """Collect the evidence of all grades in one text. If evidence overlaps, the evidence of failures is used."""
+    """Collect the evidence that ``grades`` give in one text of a case. ``channel`` names this text.
+
+    If evidence overlaps, the evidence of failures is used.
+    """
     marks = [
         EvidenceMark(
             span.start,
@@ -394,18 +408,18 @@ Pieces = tuple[Piece, ...]
 
 @dataclass(frozen=True, slots=True)
 class TextMarker:
-    """Masks, marks and cuts all texts of a case, with the same secrets and the same limit."""
+    """Masks, marks and cuts all texts of a case, always with the same secrets and the same length limit."""
 
     redact: Redact
     secrets: tuple[Secret, ...]
     limit: int
 
     def build_pieces_without_evidence(self, text: str, limit: int | None = None) -> Pieces:
-        """Return the pieces of a text without evidence."""
+        """Return the pieces of a text in which no evidence is marked."""
         return split_and_cut_into_pieces(text, (), find_masks(text, self.secrets, self.redact), limit or self.limit)
 
     def build_evidence_pieces(self, text: str, channel: Channel | str, grades: Sequence[Grade]) -> Pieces:
-        """Return the pieces of a text with the evidence of its grades."""
+        """Return the pieces of a text in which the evidence of ``grades`` is marked."""
         masks = find_masks(text, self.secrets, self.redact)
         return split_and_cut_into_pieces(text, collect_evidence_marks(grades, channel), masks, self.limit)
 

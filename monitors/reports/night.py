@@ -34,7 +34,7 @@ class RateText:
 
 @dataclass(frozen=True, slots=True)
 class CensusText:
-    """What rules found in all conversations for one kind of finding, with a redacted example."""
+    """The result for one kind of finding that rules looked for in all conversations, with a redacted example."""
 
     name: str
     count: str
@@ -45,7 +45,7 @@ class CensusText:
 
 @dataclass(frozen=True, slots=True)
 class NightText:
-    """The sentences of a report. ``lines`` contains the same results for the terminal."""
+    """The sentences of the report on a nightly run. ``lines`` contains the same results for the terminal."""
 
     rates: tuple[RateText, ...]
     census: tuple[CensusText, ...]
@@ -55,7 +55,10 @@ class NightText:
 
 @dataclass(frozen=True, slots=True)
 class NightPage:
-    """The content of the page. ``transcripts`` contains the worst of the ``failed_total`` failed conversations."""
+    """The content of the page about a nightly run.
+
+    ``transcripts`` contains the worst of the ``failed_total`` failed conversations.
+    """
 
     report: NightlyReport
     state: str

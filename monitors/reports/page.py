@@ -101,7 +101,10 @@ class NamedCases:
 
 @dataclass(frozen=True, slots=True)
 class ChangeView:
-    """The cases of one severity that both runs asked, with links to the cases that changed."""
+    """How the results of the cases of one severity differ between both runs, with links to the changed cases.
+
+    Only cases that both runs asked are included.
+    """
 
     row: ChangeRow
     failing: NamedCases
@@ -121,7 +124,7 @@ class ComparisonView:
 
 @dataclass(frozen=True, slots=True)
 class FlakyView:
-    """A case that was right in only some of its repeats."""
+    """A case that was answered correctly in some of its repeats, but not in all."""
 
     link: CaseLink
     text: str
@@ -186,7 +189,7 @@ def _build_first_case_links(case_ids: Sequence[str], anchors: Mapping[str, str])
 
 @dataclass(frozen=True, slots=True)
 class ReasonView:
-    """A reason with links to its cases. ``more`` is the number of cases without a link."""
+    """A reason for the verdict, with links to its cases. ``more`` is the number of cases without a link."""
 
     kind: str
     text: str
@@ -221,7 +224,7 @@ class KindCount:
 
 @dataclass(frozen=True, slots=True)
 class BriefRow:
-    """A case as one line, without its texts."""
+    """A case as one line on the page, without its question and answer."""
 
     id: str
     anchor: str
@@ -366,7 +369,10 @@ def _build_explained_failures(report: RunReport, redact: Redact) -> ExplainedFai
 
 
 def _separate_not_asked(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResult], list[CaseResult]]:
-    """Return the cases that were not asked because the app was down, then all other cases without an answer."""
+    """Divide the cases without an answer into two lists: the cases that were not asked, and all others.
+
+    A case was not asked if the circuit breaker was open, because the app was down.
+    """
     not_asked: list[CaseResult] = []
     unanswered: list[CaseResult] = []
     for result in no_answers:
@@ -379,7 +385,11 @@ def _separate_not_asked(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResu
 def _separate_first_issue_reports(
     correct: Sequence[CaseResult], limit: int
 ) -> tuple[list[CaseResult], list[CaseResult]]:
-    """Return at most ``limit`` correct reports on issues, which are shown in full, then all other correct cases."""
+    """Divide the correct cases into two lists.
+
+    The first list contains at most ``limit`` reports on issues, which are shown in full. The second list
+    contains all other cases.
+    """
     reports = [place for place, result in enumerate(correct) if result.case.triage is not None][:limit]
     rest = sorted(set(range(len(correct))) - set(reports))
     return [correct[place] for place in reports], [correct[place] for place in rest]

@@ -46,7 +46,7 @@ DIRECTION_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """One score in both runs."""
+    """One score, with its values in both runs."""
 
     name: str
     before: str
@@ -57,7 +57,10 @@ class ScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
-    """The cases of one severity, or of all severities, that both runs asked."""
+    """How the results of the cases of one severity, or of all severities, changed between two runs.
+
+    Only cases that both runs asked are included.
+    """
 
     severity: Severity | None
     text: str
@@ -146,9 +149,9 @@ def _format_outcome_of_shared_cases(comparison: Comparison, recheck: Recheck | N
 
 
 def _count_always_failing_or_zero(comparison: Comparison, recheck: Recheck | None) -> int:
-    """Count the newly failing cases that failed in every recheck.
+    """Return the number of newly failing cases, if all of them failed in every recheck.
 
-    Return 0 if one of them was right at least once.
+    Return 0 if one of them was answered correctly at least once.
     """
     counts = [case.here for case in recheck.cases if case.case_id in comparison.newly_failing] if recheck else []
     always_failing = [count for count in counts if count.asked and count.failed == count.asked]
@@ -175,7 +178,7 @@ def _format_changed_cases(text: str, case_ids: Sequence[str], max_ids: int) -> s
 
 
 def explain_missing_regression_check(report: RunReport) -> str:
-    """Return the reason why this run cannot fail because of a regression. Empty if it can fail for this reason."""
+    """Return the reason why this run cannot fail because of a regression, or an empty text if it can."""
     compared = report.comparison
     if compared is None:
         branch = f" on {report.change.target_branch}" if report.change and report.change.target_branch else ""
@@ -196,7 +199,7 @@ def format_p_value(p_value: float) -> str:
 
 
 def build_score_rows(comparison: Comparison) -> tuple[ScoreRow, ...]:
-    """Build rows for both scores and, if both runs have one, for the average rating."""
+    """Build one row for each score. If both runs have an average rating, add a row for it."""
     rows = [
         _build_score_row("weighted", comparison.weighted_before, comparison.weighted_now),
         _build_score_row("flat", comparison.flat_before, comparison.flat_now),
@@ -324,7 +327,7 @@ def _format_path_share(metric: Metric) -> str:
 
 
 def format_no_baseline(report: RunReport) -> str:
-    """Return a sentence which states that there is no earlier run to compare with."""
+    """Return the sentence for a run that has no earlier run to compare with."""
     return (
         f"There is no accepted run of {report.target.name} to compare with, so Lookout cannot report regressions."
     )
@@ -344,7 +347,10 @@ class MutationScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class MutationScoreView:
-    """The section about wrong replies. ``hurts`` is true if the graders passed a wrong reply as right."""
+    """The section of the report about mutants, which are correct replies with a planted fault.
+
+    ``hurts`` is true if the graders passed a mutant as right.
+    """
 
     sentence: str
     rows: tuple[MutationScoreRow, ...]
@@ -352,7 +358,7 @@ class MutationScoreView:
 
 
 def build_mutation_view(report: RunReport) -> MutationScoreView | None:
-    """Build the section of a run on wrong replies, or ``None`` if no mutants were tried."""
+    """Build the section of a run's report about mutants, or return ``None`` if no mutants were graded."""
     mutation_score = report.mutation_score
     if mutation_score is None:
         return None

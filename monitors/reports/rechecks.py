@@ -1,4 +1,7 @@
-"""Formats the results of asking failed cases again: one line in a message, and one line per case in a report."""
+"""Formats the results of rechecks: one line in a message, and one line per case in a report.
+
+A recheck asks a failed case again after the verdict.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _COMMIT_CHARACTERS: Final = 12
 
 
 class _Tendency(StrEnum):
-    """The behaviour of a case that was asked again at one place."""
+    """How a case behaved when it was asked several more times at one build."""
 
     ALWAYS_FAILS = "always_fails"
     SOMETIMES_FAILS = "sometimes_fails"
@@ -33,7 +36,7 @@ _TENDENCY_WORDS: Final[dict[_Tendency, tuple[str, str]]] = {
     _Tendency.ALWAYS_RIGHT: ("is right every time", "are right every time"),
     _Tendency.UNKNOWN: ("had no answer that could be graded", "had no answer that could be graded"),
 }
-"""The words for each tendency: first for one case, then for several cases."""
+"""The words for each behaviour of rechecked cases: first for one case, then for several cases."""
 
 
 def format_recheck(recheck: Recheck | None) -> tuple[str, ...]:
@@ -67,7 +70,10 @@ def format_recheck_briefly(recheck: Recheck | None, case_ids: Sequence[str] | No
 
 
 def format_recheck_count(count: RecheckCount) -> str:
-    """Format the results of a case, such as ``fails 2 of 5`` or ``right 4 of 5, 1 without an answer``."""
+    """Format how often one case failed when it was rechecked, or how often it was answered correctly.
+
+    For example: ``fails 2 of 5`` or ``right 4 of 5, 1 without an answer``.
+    """
     if not count.asked:
         return "not asked"
     outcome = f"fails {count.failed:,}" if count.failed else f"right {count.right:,}"
@@ -119,7 +125,7 @@ def _format_previous_build(previous: PreviousBuild) -> str:
 
 
 def _format_counts(counts: Mapping[str, RecheckCount]) -> str:
-    """Format the results of several cases. A few cases are listed by name; more cases are only counted."""
+    """Format the recheck results of several cases. A few cases are listed by name; more cases are only counted."""
     if len({format_recheck_count(count) for count in counts.values()}) == 1 and len(counts) <= _MAX_CASES_NAMED:
         every = "each of them " if len(counts) > 1 else ""
         return every + format_recheck_count(next(iter(counts.values())))

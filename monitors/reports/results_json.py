@@ -117,7 +117,7 @@ class Results(Record):
 
 
 class _Header(Record):
-    """The field that shows that a JSON file is a results file."""
+    """The part of a JSON file that shows whether it is a results file: the version of its format."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

@@ -24,7 +24,7 @@ STEPS: Final = "steps per issue"
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """A figure in both runs, in words. ``hurts`` is true if the figure became worse."""
+    """One figure on an agent's reports in both runs, as text. ``hurts`` is true if the figure became worse."""
 
     what: str
     before: str
@@ -34,7 +34,7 @@ class Movement:
 
     @property
     def changed(self) -> bool:
-        """Return whether the figures differ after formatting."""
+        """Return whether the formatted figures of both runs differ."""
         return self.before != self.now
 
     @property
@@ -84,9 +84,10 @@ def build_triage_dimensions(report: RunReport) -> tuple[Dimension, ...]:
 
 
 def format_triage_changes_or_figures(report: RunReport) -> str:
-    """Format the changes since the baseline: ``Usefulness 4.3 → 3.8, triage accuracy unchanged``.
+    """Format how the four figures changed since the baseline.
 
-    If no figure has a change, the figures of this run are formatted instead.
+    For example: ``Usefulness 4.3 → 3.8, triage accuracy unchanged``. If no figure has a change, the figures of
+    this run are formatted instead.
     """
     available = [dimension for dimension in build_triage_dimensions(report) if dimension.known]
     changed = [dimension.moved.text for dimension in available if dimension.moved and dimension.moved.changed]

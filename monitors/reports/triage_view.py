@@ -215,7 +215,7 @@ def _format_criteria_marks(grade: Grade | None, counted: float | None) -> Mappin
 
 
 def list_criteria_answers(result: CaseResult, safe: Redact) -> Sequence[str]:
-    """List the judge's answers to all criteria, with quotes and reasons."""
+    """List the judge's answer to each criterion, with the quote and the reason. ``safe`` redacts texts."""
     grade = find_rating_grade(result.assessment)
     if not isinstance(grade, Judged):
         return ["✕ not a report"] * len(Criterion)
@@ -278,13 +278,13 @@ OUTCOME_LABELS: Final = {
 
 
 def extract_asked_text(result: CaseResult) -> str:
-    """Return the question or, for an issue, the title."""
+    """Return the question of the case or, for an issue, the title of the issue."""
     task = result.case.triage
     return task.issue.title if task is not None else result.case.question
 
 
 def extract_reply_or_root_cause(result: CaseResult) -> str:
-    """Return the reply or, for a report, the root cause. The text is not redacted."""
+    """Return the reply of the app or, for a report, its root cause. The text is not redacted."""
     response = result.result
     text = response.graded_text if isinstance(response, Exchange) else response.partial_text
     return (read_report(text).root_cause or text) if result.case.triage is not None else text
@@ -305,7 +305,7 @@ _MIXED_LABELS: Final = CaseLabels("asked, or issue", "answered, or report", "exp
 
 
 def choose_case_labels(result: CaseResult) -> CaseLabels:
-    """Return the words for one case."""
+    """Return the words that describe ``result``: question and answer, or issue and report."""
     return ISSUE_LABELS if result.case.triage is not None else CaseLabels()
 
 
@@ -315,13 +315,13 @@ def has_only_issues(cases: Iterable[CaseResult]) -> bool:
 
 
 def choose_labels_for_cases(cases: Iterable[CaseResult]) -> CaseLabels:
-    """Return the words for a list of cases. If the list has both questions and issues, the words cover both."""
+    """Return the words that describe all ``cases``. For questions and issues together, they cover both."""
     kinds = {case.case.triage is not None for case in cases}
     return CaseLabels() if True not in kinds else _MIXED_LABELS if False in kinds else ISSUE_LABELS
 
 
 def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | None = None) -> TriageView | None:
-    """Build the view. Return ``None`` if the case is not an issue.
+    """Build the view of an issue and its report. Return ``None`` if the case is not an issue.
 
     ``counted`` is the rating of the report that counts in the run's average.
     """
@@ -356,7 +356,10 @@ def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | N
 def _build_report_pieces(
     text: str, response: Exchange | NoAnswer, grades: Sequence[Grade], marker: TextMarker
 ) -> Pieces:
-    """Return the pieces of the raw report. A JSON report is shorter, because its content is also shown in words."""
+    """Return the pieces of the raw report ``text``, with the evidence of ``grades``.
+
+    A report in JSON is cut earlier, because its content is also shown in words.
+    """
     if isinstance(response, NoAnswer):
         return marker.build_evidence_pieces(response.partial_text, Channel.VISIBLE, grades)
     short = TextMarker(marker.redact, marker.secrets, min(marker.limit, _JSON_CHARACTERS))
@@ -367,7 +370,7 @@ def _build_report_pieces(
 
 @dataclass(frozen=True, slots=True)
 class _QuoteMarker:
-    """Marks the judge's quotes in one part of the graded text."""
+    """Marks the judge's quotes in one part of an agent's report, such as its root cause."""
 
     text: str
     response: Exchange | NoAnswer
@@ -375,7 +378,10 @@ class _QuoteMarker:
     marker: TextMarker
 
     def build_quoted_part(self, text: str | None) -> Pieces:
-        """Return the pieces of a part. The judge's quotes are marked only if the graded text contains this part."""
+        """Return the pieces of ``text``, one part of the report.
+
+        The judge's quotes are marked only if the graded text contains this part.
+        """
         if not text:
             return ()
         start = self.text.find(text)
@@ -402,7 +408,10 @@ def _build_report_comparison_rows(
 
 
 def _compare_severity(report: TriageReport, reference: TriageReference) -> str:
-    """Return ``right``, ``one level off`` or ``wrong``. Empty if a severity is missing."""
+    """Compare the severity in the report with the reference. Return ``right``, ``one level off`` or ``wrong``.
+
+    The result is empty if one of the severities is missing.
+    """
     if report.severity is None or reference.severity is None:
         return ""
     order = list(IssueSeverity)
@@ -452,7 +461,7 @@ def _format_file_agreement(agreed: FileAgreement, report: TriageReport, referenc
 
 
 def find_rating_grade(assessment: Assessment) -> Grade | None:
-    """Find the judge's grade of usefulness, or its abstention. Return ``None`` if no judge was asked."""
+    """Return the judge's grade of usefulness, or its abstention, or ``None`` if no judge was asked."""
     grades = [grade for grade in assessment.grades if grade.aspect is Aspect.USEFULNESS]
     rated = [grade for grade in grades if isinstance(grade, Judged) and grade.rubric is not None]
     return rated[-1] if rated else grades[-1] if grades else None
@@ -506,9 +515,10 @@ def build_agent_steps_view(result: CaseResult, reference: TriageReference, marke
 
 
 def _compute_step_place(evidence: Evidence, after: int | None) -> int | None:
-    """Return the number of boxes before the line for ``after`` steps, or ``None`` if it is unknown.
+    """Return the position in the graphic after ``after`` steps, as a number of boxes, or ``None`` if unknown.
 
-    If the application counts hops instead of steps, ``after`` is a number of hops.
+    If the application counts hops instead of steps, ``after`` is a number of hops. A hop is a handoff to
+    another agent.
     """
     if after is None or evidence.hops in {None, len(evidence.steps)}:
         return after
@@ -532,13 +542,16 @@ def _list_legend(boxes: Sequence[StepBox], lines: StepLines) -> Iterator[str]:
 
 
 STEPS_GRADER: Final = "steps"
-"""The name of the grader for the path. Another grader grades the agent's questions."""
+"""The name of the grader that grades the agent's steps. Another grader grades the agent's questions."""
 
 
 def _describe_agent_path(
     evidence: Evidence, reference: TriageReference, assessment: Assessment, repeats: int
 ) -> Iterator[str]:
-    """Yield the grader's verdict on the steps. Without a verdict, yield the number of steps."""
+    """Yield texts about the agent's steps: the grader's verdict or, without a verdict, the number of steps.
+
+    The length of the shortest path follows. ``repeats`` is the number of steps that repeat an earlier step.
+    """
     hops, step_count = evidence.hops, len(evidence.steps)
     if not hops and not step_count:
         yield "Lookout did not see the agent's steps"

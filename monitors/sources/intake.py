@@ -1,7 +1,7 @@
-"""Take each conversation once, even if it arrives late, out of order or repeatedly.
+"""Take each conversation only once, even if it arrives late, out of order or repeatedly.
 
-A nightly run starts to read some time before the end of the last period. It therefore also reads conversations
-that arrived late. It uses the ids of conversations to recognise those that an earlier run has taken.
+The period of a nightly run begins some time before the end of the previous period, so that conversations
+that arrived late are read too. Conversations that an earlier run has taken are recognised by their ids.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def advance_watermark(watermark: Watermark | None, source: Identifier, window: I
 
 
 class IntakeDecision(StrEnum):
-    """The decision of `Intake` about a conversation."""
+    """What `Intake` decided about a conversation that was offered to it."""
 
     TAKEN = "taken"
     TAKEN_EARLIER = "known"
@@ -121,9 +121,9 @@ class Intake:
         return int.from_bytes(self._fingerprints[conversation_id][_FINGERPRINT_BYTES:])
 
     def offer(self, conversation: Conversation, conversation_json: bytes | None = None) -> IntakeDecision:
-        """Decide whether to take a conversation, and remember its id if it is taken.
+        """Decide whether to take a conversation, and return the decision. The id of a taken conversation is stored.
 
-        ``conversation_json`` is the JSON of the conversation, if the caller has it.
+        ``conversation_json`` is the JSON of the conversation. If it is ``None``, the JSON is computed.
         """
         if conversation.id in self._taken_earlier:
             return IntakeDecision.TAKEN_EARLIER
@@ -152,7 +152,7 @@ class Intake:
         return IntakeDecision.REPLACED
 
     def build_duplicate_id_warnings(self) -> tuple[SourceWarning, ...]:
-        """Return a warning for each id that is shared by several different conversations."""
+        """Return a warning for each id under which conversations with different first questions arrived."""
         return tuple(
             SourceWarning(
                 kind=SourceWarningKind.ITEM_CHANGED,

@@ -247,7 +247,7 @@ def _list_texts(turn: Turn) -> list[str]:
 
 
 def _replace_texts(turn: Turn, texts: Sequence[str], masking: _TextMasker) -> Turn:
-    """Return the turn with other texts, given in the order of `_list_texts`."""
+    """Return the turn with its texts replaced by ``texts``, which are in the order of `_list_texts`."""
     user_text, reply_text, *other_texts = texts
     feedback = turn.feedback
     if feedback is not None:
@@ -269,7 +269,7 @@ def _replace_texts(turn: Turn, texts: Sequence[str], masking: _TextMasker) -> Tu
 
 
 def _redact_name(name: str | None, masking: _TextMasker) -> str | None:
-    """Return a version or path without personal data.
+    """Return the name of a version or a path with personal data masked.
 
     A number such as 10.0.0.12 is not changed, because it is probably a version.
     """

@@ -24,10 +24,10 @@ class QuestionTally(NamedTuple):
 
 
 def compute_question_thumbs_up_share(tally: QuestionTally) -> QuestionsAsked:
-    """Return the share of thumbs up with its confidence interval (Wilson).
+    """Return the share of thumbs up among all thumbs on the app's questions, with Wilson's confidence interval.
 
-    Only questions with a thumb count. Users who give a thumb are not a random sample of all users. Therefore, the
-    share does not describe all questions, but it can be compared between nightly runs.
+    Only questions with a thumb count. Users who give a thumb are not a random sample of all users. Therefore,
+    the share does not describe all questions, but it can be compared between nightly runs.
     """
     asked = QuestionsAsked(questions=tally.questions, recognised=tally.recognised, up=tally.up, down=tally.down)
     rated = tally.up + tally.down
@@ -55,5 +55,5 @@ def count_questions_asked_by_app(conversation: Conversation) -> QuestionTally:
 
 
 def add_tallies(tallies: Iterable[QuestionTally]) -> QuestionTally:
-    """Return the sums of all tallies."""
+    """Return one tally with the sums of all ``tallies``."""
     return QuestionTally(*map(sum, zip(QuestionTally(), *tallies, strict=True)))

@@ -118,10 +118,10 @@ def reconcile_counts(
 
 
 def compute_guard_precision(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
-    """Return the share of blocked entries that were rightly blocked, with Wilson's interval.
+    """Return the share of blocked replies that were rightly blocked, with Wilson's interval.
 
-    The share is computed from the labelled entries. It is unknown if no entry was labelled as rightly blocked, even
-    if entries were labelled as false alarms.
+    The share is computed from the entries of the guard's log that people labelled. It is unknown if no entry
+    was labelled as rightly blocked, even if entries were labelled as false alarms.
     """
     if not guard.entries:
         return Unknown(why=NO_ENTRIES)
@@ -162,7 +162,7 @@ def estimate_conversations_with_bad_reply(
 
 
 def estimate_chapman_total(first: float, second: float, both: float, *, confidence: float = 0.95) -> Interval:
-    """Estimate how many items exist, from two detectors that each found some of them.
+    """Estimate how many items exist in total, from two detectors that each found some of them.
 
     One detector found ``first`` items, the other detector found ``second`` items, and ``both`` is the number of
     items that both found. The smaller the overlap, the more items both detectors have missed. The estimate is
@@ -309,5 +309,8 @@ def _explain_uncalibrated(confusion: Confusion) -> Unknown:
 
 
 def _build_interval(value: float, low: float, high: float) -> Interval:
-    """Build an interval that contains the value even after rounding errors."""
+    """Build an interval whose limits are moved, if necessary, so that it contains ``value``.
+
+    This is needed because of rounding errors.
+    """
     return Interval(value=max(0.0, value), low=max(0.0, min(low, value)), high=max(high, value, 0.0))

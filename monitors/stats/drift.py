@@ -141,9 +141,9 @@ def restart_if_recovered(state: DriftState, *, alpha: float = ALPHA) -> DriftSta
 
 
 def _find_recovered_runs(state: DriftState, threshold: float) -> tuple[DriftCount, ...]:
-    """Return the runs since the rate recovered from an alarm.
+    """Return the nightly runs since the rate returned to its value before the alarm.
 
-    The result is empty while the evidence for a recovery is below ``threshold``, a natural logarithm.
+    The result is empty while the evidence for this is below ``threshold``, a natural logarithm.
     """
     alarm = state.alarm
     if alarm is None:
@@ -210,7 +210,7 @@ def compute_log_evidence(state: DriftState) -> float:
 
 
 def _find_alarm_or_likeliest_change(state: DriftState) -> _Change | None:
-    """Return the change that raised the alarm, if its run is still in the window.
+    """Return the change that raised the alarm, if its run is still one of the separately stored runs.
 
     Otherwise, return the likeliest change. Returns ``None`` if no change is possible yet.
     """
@@ -220,7 +220,7 @@ def _find_alarm_or_likeliest_change(state: DriftState) -> _Change | None:
 
 
 def _list_possible_changes(state: DriftState) -> Iterator[_Change]:
-    """Yield a possible change at each run in the window, except at the first run of the test."""
+    """Yield a possible change at each separately stored run, except at the first run of the test."""
     total = _sum_runs(state)
     older = _Sums(state.older_failures, state.older_graded)
     befores = accumulate(state.nightly_runs, _add_run, initial=older)
@@ -237,7 +237,7 @@ def _list_possible_changes(state: DriftState) -> Iterator[_Change]:
 
 
 def _compute_prior_of_later_change(number: int) -> float:
-    """Return the prior probability that the change happens after more than ``number`` runs."""
+    """Return the prior probability that the rate changes only after more than ``number`` nightly runs."""
     return log(_CHANGE_PRIOR_RUNS) / log(number + _CHANGE_PRIOR_RUNS)
 
 

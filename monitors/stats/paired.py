@@ -69,9 +69,10 @@ def compute_clustered_mcnemar_p_value(differences: Iterable[int]) -> float:
 
 
 def _convolve_sums_with_fair_coins(sums: dict[int, float], size: int, clusters: int) -> dict[int, float]:
-    """Return the distribution of a sum after ``clusters`` more coins are tossed.
+    """Return the probability distribution of a sum after ``clusters`` more fair coins are tossed.
 
-    Each coin adds or subtracts ``size``. The keys are the possible sums, and the values are their probabilities.
+    ``sums`` is the distribution before that. Each coin adds or subtracts ``size``. The keys are the possible
+    sums, and the values are their probabilities.
     """
     coins = [
         (size * (2 * heads - clusters), _compute_coin_probability(clusters, heads)) for heads in range(clusters + 1)

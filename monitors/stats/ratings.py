@@ -34,7 +34,7 @@ of up to one half. If all ratings happen to be equal, the ratings do not show th
 
 
 class Rated(NamedTuple):
-    """A rating or the difference of two ratings, with its cluster and its weight (above 0)."""
+    """A rating, or the difference of two ratings, with the cluster that it belongs to and its weight (above 0)."""
 
     value: float
     cluster: Hashable
@@ -75,7 +75,11 @@ def compute_rating_mean(
 
 
 def _compute_largest_standard_error(rated: Sequence[Rated]) -> float:
-    """Return the largest of three standard errors: by clusters, by cases, and from the minimum spread."""
+    """Return the largest of three standard errors of the weighted average of ``rated``.
+
+    The first error is computed from the clusters, the second from the single cases, and the third from the
+    minimum spread `MIN_SPREAD`.
+    """
     if len(rated) == 1:
         return inf
     weights = [rating.weight for rating in rated]
@@ -85,7 +89,7 @@ def _compute_largest_standard_error(rated: Sequence[Rated]) -> float:
 
 
 def _sum_by_cluster(rated: Iterable[Rated]) -> Iterable[tuple[float, float]]:
-    """Return each cluster's weight and weighted sum."""
+    """Return a pair for each cluster in ``rated``: its total weight, and the weighted sum of its ratings."""
     sums: dict[Hashable, list[Rated]] = defaultdict(list)
     for rating in rated:
         sums[rating.cluster].append(rating)
@@ -98,7 +102,8 @@ def _sum_by_cluster(rated: Iterable[Rated]) -> Iterable[tuple[float, float]]:
 def _compute_jackknife_error(units: Iterable[tuple[float, float]]) -> float:
     """Return the standard error of a weighted average, computed by leaving out one unit at a time.
 
-    ``units`` contains pairs of a weight and a weighted sum. The result is 0 for a single unit.
+    A unit is a cluster or a single case. ``units`` contains a pair for each unit: its weight and its weighted
+    sum. The result is 0 for a single unit.
     """
     all_units = list(units)
     if len(all_units) == 1:

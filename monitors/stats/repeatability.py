@@ -78,7 +78,7 @@ class FlipShare(NamedTuple):
 
 
 def compute_flip_share(pairs: Iterable[tuple[Hashable, bool]], *, confidence: float = 0.95) -> FlipShare:
-    """Return the share of flipped pairs, with its interval. The interval is (0, 1) without pairs.
+    """Return the share of flipped pairs, with its interval. If there are no pairs, the interval is (0, 1).
 
     ``pairs`` contains the case of each pair, and whether the pair flipped.
     """
@@ -98,15 +98,15 @@ class NoiseOdds(NamedTuple):
     weights: Sequence[float]
 
     def sample(self, rng: Random) -> tuple[float, float]:
-        """Draw a pair (mean, concentration) at random with its probability."""
+        """Draw a pair (mean, concentration) at random, according to the probabilities of the pairs."""
         return self.points[bisect_left(self.weights, rng.random())]
 
 
 class NoiseFit(NamedTuple):
-    """The noise over all cases: its most likely mean and the interval. The mean is 0 if nothing failed by chance.
+    """The noise over all cases: its most likely mean and the interval.
 
-    ``likeliest`` contains the probabilities of the concentrations at this mean. ``posterior`` contains the
-    probabilities of all pairs of a mean and a concentration.
+    The mean is 0 if nothing failed by chance. ``likeliest`` contains the probability of each concentration at
+    the most likely mean. ``posterior`` contains the probabilities of all pairs of a mean and a concentration.
     """
 
     mean: float
@@ -170,7 +170,10 @@ def _has_repeats_without_fault(group: Group) -> bool:
 
 
 def _compute_likelihoods(counted: Mapping[tuple[Group, ...], int]) -> dict[tuple[float, float], float]:
-    """Return the likelihood of each pair of mean and concentration, divided by the largest likelihood."""
+    """Return the likelihood of each pair (mean, concentration), divided by the largest of these likelihoods.
+
+    ``counted`` maps a tuple of groups to the number of cases that have exactly these groups.
+    """
     logs = {
         (mean, concentration): sum(
             times
@@ -195,7 +198,10 @@ def _sum_product(weights: Sequence[float], values: Sequence[float]) -> float:
 
 @lru_cache(_CACHE_SIZE)
 def _compute_cell_weights(mean: float, concentration: float) -> tuple[float, ...]:
-    """Return, for each cell of the grid, the probability that the noise of a case is in this cell."""
+    """Return, for each cell of the noise grid, the probability that the noise of a case is in this cell.
+
+    ``mean`` and ``concentration`` describe how the noise varies over the cases.
+    """
     share = mean / MAX_NOISE
     first, second = share * concentration, (1 - share) * concentration
     below = [compute_beta_cdf(edge, first, second) for edge in _EDGES]
@@ -204,7 +210,7 @@ def _compute_cell_weights(mean: float, concentration: float) -> tuple[float, ...
 
 @lru_cache(_CACHE_SIZE)
 def _compute_group_likelihoods(groups: tuple[Group, ...]) -> tuple[float, ...]:
-    """Return, for each grid cell of noise, the likelihood of the counts in ``groups`` without a fault."""
+    """Return, for each cell of the noise grid, the likelihood of ``groups`` if they show no fault."""
     return tuple(_compute_likelihood_at(groups, noise) for noise in _CELL_CENTRES)
 
 
@@ -242,7 +248,7 @@ class CaseNoise(NamedTuple):
     weights: Sequence[float]
 
     def sample(self, rng: Random) -> float:
-        """Draw a value of the noise at random with its probability."""
+        """Draw a value of the noise at random, according to the probabilities of the values."""
         return self.places[bisect_left(self.weights, rng.random())]
 
 

@@ -132,7 +132,9 @@ def estimate_failure_rate(
 def compute_counted_rate(failures: int, conversations: int, *, sampled: int) -> RateEstimate | RateUnknown:
     """Return the rate of a failure kind that rules checked in every conversation.
 
-    The rate is counted, not estimated.
+    The rate is ``failures`` divided by ``conversations``. It is counted, not estimated. Therefore, both limits
+    equal the rate. ``sampled`` is the number of sampled conversations, which the result only reports. If there
+    are no conversations, the result is a `RateUnknown`.
     """
     if not conversations:
         return RateUnknown(conversations=0, sampled=sampled, why=NO_CONVERSATIONS)
@@ -245,7 +247,7 @@ def compute_counts_for_sequential_test(strata: Sequence[GradedStratum]) -> tuple
 
 
 def _compute_share_of_graded_strata(strata: Sequence[GradedStratum]) -> float:
-    """Return the share of conversations that are in strata with at least one grade."""
+    """Return the share (0 to 1) of conversations that are in strata with at least one graded conversation."""
     return sum(stratum.conversations for stratum in strata if stratum.graded) / sum(
         stratum.conversations for stratum in strata
     )
@@ -324,9 +326,9 @@ def _compute_single_stratum_limits(stratum: _StratumShare, confidence: float) ->
 
 
 def _compute_widest_limits(parts: Sequence[_StratumShare], confidence: float) -> tuple[float, float]:
-    """Return limits as shares of all conversations, computed once from failures and once from right answers.
+    """Return the wider of two lower limits and of two upper limits, as shares (0 to 1) of all conversations.
 
-    Each limit is the wider one of both computations.
+    One pair of limits is computed from the failures, the other pair from the right answers.
     """
     share = fsum(stratum.item_weight * stratum.graded for stratum in parts)
     scaled = [stratum._replace(item_weight=stratum.item_weight / share) for stratum in parts]
@@ -360,21 +362,25 @@ def _compute_weighted_limits(parts: Sequence[_StratumShare], confidence: float) 
 
 
 def _compute_quantile(share: float, rate: float, spread: float) -> float:
-    """Return a quantile of the Beta distribution for a rate, where ``spread`` is the variance of the rate.
+    """Return the quantile ``share`` (0 to 1) of the Beta distribution for a failure rate.
 
-    The distribution is based on the number of equally weighted failures that has the same rate and variance.
+    ``rate`` is the observed rate, and ``spread`` is its variance. The distribution is based on the number of
+    equally weighted failures that has the same rate and variance.
     """
     failures, size = rate**2 / spread, rate / spread
     return 1.0 if size <= failures - 1 else compute_beta_quantile(share, failures, size - failures + 1)
 
 
 def _correct_estimate(judged: Estimate, confusion: Confusion, confidence: float) -> Estimate | None:
-    """Correct an estimate for the judge's errors. Returns ``None`` if the counts allow no correction.
+    """Correct ``judged``, a failure rate that was estimated from a judge's grades, for the judge's errors.
 
-    Each limit is corrected with the sample size that fits this limit. If the judge failed fewer answers than the
-    expected number of false failures if all answers were right, the upper limit uses this expected number. If the
-    judge failed more answers than the expected number if all answers were wrong, the lower limit uses the latter
-    number. Without these two rules, chance could narrow the interval to a point.
+    Returns ``None`` if the counts in ``confusion`` allow no correction. Each limit is corrected with the sample
+    size that fits this limit. Two rules prevent chance from narrowing the interval to a point:
+
+    - If all answers were right, the judge would still fail some of them. If the judge failed fewer answers than
+      this expected number, the upper limit is computed from the expected number.
+    - If all answers were wrong, the judge would still pass some of them. If the judge failed more answers than
+      the number that it would then be expected to fail, the lower limit is computed from this expected number.
     """
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     middle = _correct_rate(
@@ -400,7 +406,8 @@ def _correct_rate(rate: float, size: float, confusion: Confusion, confidence: fl
 def _compute_effective_size(rate: float, limit: float, z: float) -> float:
     """Return the sample size for which ``limit`` is Wilson's limit for ``rate``.
 
-    If the limit equals the rate, any size would fit. The result is then 1, which gives the widest interval.
+    ``z`` is the normal quantile of the confidence level, for example 1.96 for 95 %. If the limit equals the
+    rate, any size would fit. The result is then 1, which gives the widest interval.
     """
     return max(1.0, z * z * limit * (1 - limit) / (limit - rate) ** 2) if limit != rate else 1.0
 

@@ -66,7 +66,10 @@ def _format_target(figure: Figure) -> str:
 
 
 def _format_errors(errors: Sequence[TellingError]) -> str:
-    """Format the most telling errors. They are taken from the sets in turn, so that no set dominates."""
+    """Format a table with at most `MAX_TELLING_ERRORS` errors.
+
+    The errors are taken from the sets in turn, so that no set fills the whole table.
+    """
     by_set: dict[str, list[TellingError]] = {}
     for error in errors:
         by_set.setdefault(error.set, []).append(error)

@@ -62,7 +62,10 @@ def build_share(
     at_most: bool = False,
     baseline: float | None = None,
 ) -> Figure:
-    """Build the figure for the share ``hits`` / ``total``. If ``total`` is 0, it is 0 with the interval (0, 1)."""
+    """Build the figure for the share ``hits`` / ``total``. If ``total`` is 0, it is 0 with the interval (0, 1).
+
+    ``of`` is the name of the set, and ``what`` describes what was measured.
+    """
     low, high = compute_wilson_interval(hits, total)
     value = hits / total if total else 0.0
     return Figure(of, what, value, low, high, total, target, at_most, baseline)
@@ -86,10 +89,10 @@ class Detection:
         target_recall: float | None = None,
         baseline_f1: float | None = None,
     ) -> tuple[Figure, ...]:
-        """Return precision, recall and F1.
+        """Return the figures for precision, recall and F1.
 
-        F1 is found / (found + (false alarms + missed) / 2), so its interval is the Wilson interval for that number
-        of rows.
+        F1 is found / (found + (false alarms + missed) / 2). Its interval is the Wilson interval of a share with
+        this rounded denominator.
         """
         rows = self.found + round((self.false_alarms + self.missed) / 2)
         f1 = build_share(of, f"{what}: F1", self.found, rows, target=target_f1, baseline=baseline_f1)
@@ -127,7 +130,8 @@ class Verdicts:
     ) -> tuple[Figure, ...]:
         """Return the agreement on decided rows, the share of decided rows, and the rates of both kinds of error.
 
-        Each error rate is over all rows with the respective label.
+        Both error rates count only decided rows. The rate of false passes is a share of the rows with the label
+        "wrong". The rate of false fails is a share of the rows with the label "right".
         """
         agreed = self.right_pass + self.right_fail
         decided = agreed + self.false_pass + self.false_fail

@@ -1,4 +1,7 @@
-"""Grade labelled rows as the panel would: with a case, an exchange and a verdict."""
+"""Functions that grade labelled rows, and count how often the verdicts agree with the labels.
+
+Each row is graded with a case and an exchange, as the panel of a run would grade it.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ def grade(question: str, gold: Sequence[str], answer: str, *, language: str = "e
 
 
 def verdict_name(verdict: Judged | Abstained, correct: bool) -> str:
-    """Return the name of the field of `Verdicts` in which a verdict counts."""
+    """Return the name of the field of `Verdicts` in which a verdict counts.
+
+    ``correct`` is the label: whether the answer is right.
+    """
     if isinstance(verdict, Abstained):
         return "abstained"
     if verdict.passed:
@@ -51,5 +57,5 @@ def verdict_name(verdict: Judged | Abstained, correct: bool) -> str:
 
 
 def count_verdicts(names: Sequence[str]) -> Verdicts:
-    """Count how often each name occurs."""
+    """Count how often each field name in ``names`` occurs, and return the counts as `Verdicts`."""
     return Verdicts(**{name: names.count(name) for name in set(names)})

@@ -1,4 +1,7 @@
-"""The lesson of single errors, by row. A person wrote each lesson after reading the row."""
+"""Lessons from rows with a wrong result, keyed by row id.
+
+A person wrote each lesson after reading the row.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +38,15 @@ LESSONS = {
     "NQ-3449-chatgpt": "the set accepts one of three names, but the person wanted all three: a list needs a separate rule",
     "NQ-3509-chatgpt": "the reply denies the premise and also names the gold; a search for the gold does not detect this",
 }
-"""Lessons by row id. An empty text means that the row has no lesson."""
+"""Lessons, keyed by row id. An empty text means that the row has no lesson."""
 
 
 def add_lessons(errors: Sequence[TellingError], most: int) -> tuple[TellingError, ...]:
-    """Return up to ``most`` errors: first those with a lesson, in their order, then others."""
+    """Return up to ``most`` errors that teach a lesson.
+
+    Errors whose row has a lesson in `LESSONS` come first, with this lesson. Errors that already have a lesson
+    of their own follow. All other errors are omitted.
+    """
     taught_errors = [replace(error, teaches=LESSONS[error.row_id]) for error in errors if LESSONS.get(error.row_id)]
     others = [error for error in errors if not LESSONS.get(error.row_id) and error.teaches]
     return tuple((taught_errors + others)[:most])

@@ -1,4 +1,4 @@
-"""Read a labelled set."""
+"""Reads the rows of a labelled set from a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The framework of `make accuracy`: figures, targets, the page, and the message without data."""
+"""Tests of the framework of `make accuracy`: figures, targets, the page, and the message for missing data."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def test_a_share_has_its_interval_and_its_target():
 
 
 def test_nothing_counted_is_no_success():
-    """Without rows, the interval is 0 to 1 and a target is not met."""
+    """A figure for which no row was counted has the interval 0 to 1, and does not meet its target."""
     figure = build_share("set", "recall", 0, 0, target=0.5)
     assert (figure.low, figure.high, figure.met) == (0.0, 1.0, False)
 
@@ -37,7 +37,7 @@ def test_agreement_counts_what_was_decided():
 
 
 def test_the_page_names_missed_targets_and_twenty_errors(snapshot):
-    """The page lists missed targets and 20 errors, and no set displaces the errors of another set."""
+    """The page lists missed targets and 20 errors. A set with 50 errors does not displace another set's error."""
     crowd = tuple(TellingError("big", f"b{n}", "missed", "lesson") for n in range(50))
     single = (TellingError("small", "s1", "missed", "lesson"),)
     page = render_page(

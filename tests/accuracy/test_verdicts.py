@@ -1,4 +1,4 @@
-"""``make accuracy ROWS=…`` writes the verdict of each row, and ``AGAINST=…`` lists the changed verdicts."""
+"""Tests of ``make accuracy`` with ``ROWS=…`` (writes each row's verdict) and ``AGAINST=…`` (lists changes)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROWS = {
 
 @pytest.fixture
 def data(tmp_path):
-    """Return a data folder with a few rows in some of the sets."""
+    """Create a data folder with a few labelled rows in some of the sets, and return its path."""
     for name, rows in ROWS.items():
         path = tmp_path / "data" / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -30,7 +30,11 @@ ANSWERS = {True: "yes", False: "no", None: "open"}
 
 @dataclass(frozen=True)
 class RowSet:
-    """The rows of one file, their pipe, its input lines, and the part of its output that is the verdict."""
+    """A labelled set: its name, its file, and the pipe of `lookout` that grades its rows.
+
+    ``lines`` builds the input lines of the pipe for a row. ``verdict`` formats the verdict from the pipe's
+    output for the row.
+    """
 
     name: str
     file: str
@@ -40,7 +44,7 @@ class RowSet:
 
 
 def build_answer_line(row: Fields) -> Iterator[tuple[str, Fields]]:
-    """Build the line with a reply, its question and its gold. The line names no domain packs."""
+    """Build the pipe's input line with a reply, its question and its gold. The line names no domain packs."""
     gold = row.get("gold", "")
     line = {
         "question": row.get("question", ""),
@@ -52,31 +56,37 @@ def build_answer_line(row: Fields) -> Iterator[tuple[str, Fields]]:
 
 
 def build_owner_line(row: Fields) -> Iterator[tuple[str, Fields]]:
-    """Build the line with a reply of an application outside insurance. It names the general domain pack."""
+    """Build the pipe's input line with a reply of an application outside insurance.
+
+    The line names the general domain pack.
+    """
     for suffix, line in build_answer_line(row):
         yield suffix, {**line, "domains": ["general"]}
 
 
 def build_pair_lines(row: Fields) -> Iterator[tuple[str, Fields]]:
-    """Build the lines with the right and the wrong answer of a pair."""
+    """Build the pipe's input lines with the right and the wrong answer of a pair."""
     for side in ("right", "wrong"):
         for _, line in build_owner_line({**row, "answer": row[side]}):
             yield f"/{side}", line
 
 
 def build_text_line(row: Fields) -> Iterator[tuple[str, Fields]]:
-    """Build the line with a text."""
+    """Build the pipe's input line with the text of a row."""
     yield "", {"text": row["text"]}
 
 
 def build_spelling_lines(row: Fields) -> Iterator[tuple[str, Fields]]:
-    """Build the lines with both spellings of a quantity."""
+    """Build the pipe's input lines with both spellings of a quantity."""
     for spelling in ("a", "b"):
         yield f"/{spelling}", {"text": row[spelling]}
 
 
 def build_planted_line(row: Fields) -> Iterator[tuple[str, Fields]]:
-    """Build the line with a suite's cases and their named attributes. The last value is whether the case failed."""
+    """Build the pipe's input line with the cases of a suite. Each case has named attributes.
+
+    In ``row``, the last value of each case states whether the case failed.
+    """
     cases = [
         {**dict(zip(row["attributes"], case, strict=False)), "failed": bool(case[-1])} for case in row["cases"]
     ]
@@ -91,7 +101,7 @@ def format_grade(row: Fields, answer: Fields) -> str:
 
 
 def format_refusal(_row: Fields, answer: Fields) -> str:
-    """Format the class of the refusal, if the version of Lookout reports one."""
+    """Format the class of the refusal or, if this version of Lookout reports none, whether the reply refuses."""
     return str(answer.get("refusal") or ANSWERS[answer["refused"]])
 
 
@@ -117,7 +127,7 @@ def format_quantities(_row: Fields, answer: Fields) -> str:
 
 
 def format_disclosures(_row: Fields, answer: Fields) -> str:
-    """Format the masked values with their positions."""
+    """Format the kind and the position of each masked value."""
     return (
         "; ".join(
             f"{disclosure['kind']} {disclosure['span'][0]}-{disclosure['span'][1]}"
@@ -157,7 +167,7 @@ ROW_SETS = (
 )
 
 Row = tuple[str, str]
-"""A set and the id of a row in that set."""
+"""The name of a set, and the id of a row in that set."""
 
 
 def select_sets(words: Sequence[str]) -> list[RowSet]:
@@ -219,7 +229,7 @@ def read_verdicts(path: Path) -> dict[Row, str]:
 def compare_verdicts(before: Mapping[Row, str], now: Mapping[Row, str]) -> str:
     """Format which rows changed, with both verdicts, and the number of changes in each set.
 
-    Rows of sets that were not measured are skipped.
+    Only sets that occur in ``now`` are compared.
     """
     measured = {name for name, _ in now}
     changed = [(row, before[row], now[row]) for row in now if row in before and before[row] != now[row]]

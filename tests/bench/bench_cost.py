@@ -2,17 +2,18 @@
 
     python -m tests.bench.bench_cost [--write docs/cost.md]
 
-The work is nights of 10, 200 and 2,000 judged conversations, and deploys of 200 cases for each `judge.scope`.
-Lookout's own code sends requests to local servers that implement the providers' protocols. The servers count tokens
-(four bytes are a token), and Lookout's price list gives the prices. A night is judged as `lookout nightly` does it:
-in batches if the provider supports them, with known answers in every group of 25. In a deploy, the answers are
-judged as they arrive. Open severity-3 answers are judged at once and alone, which is the most expensive way. Each
-cost is compared with one uncached call for each reply. No time is measured.
+The measured work is nightly runs of 10, 200 and 2,000 judged conversations, and deploys of 200 cases for
+each `judge.scope`. Lookout's own code sends requests to local servers that implement the providers'
+protocols. The servers count tokens (four bytes are a token), and Lookout's price list gives the prices. A
+nightly run is judged as `lookout nightly` does it: in batches if the provider supports them, with known
+answers in every group of 25. In a deploy, the answers are judged as they arrive. Severity-3 answers that
+the rules left open are judged at once and alone, which is the most expensive way. Each cost is compared
+with one uncached call for each reply. No time is measured.
 
-The provider decides for how many requests of a batch the cache contains the instructions: 70 % here. Anthropic's
-cache accepts only prefixes of a minimum length, which its documentation gives for each model: 4,096 tokens for
-Haiku and Opus and 2,048 for Sonnet are the values for the 4.5 and 4.6 models. Lookout's instructions are shorter
-than 4,096 tokens. OpenAI's minimum is 1,024.
+The provider decides how many requests of a batch find the instructions in its cache. Here, it is 70 %.
+Anthropic's cache accepts only prefixes of a minimum length, which its documentation gives for each model.
+For the 4.5 and 4.6 models, this is 4,096 tokens for Haiku and Opus, and 2,048 tokens for Sonnet. Lookout's
+instructions are shorter than 4,096 tokens. OpenAI's minimum is 1,024 tokens.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ PROVIDERS: Final = (
 
 
 class Spent(Record):
-    """The cost of one piece of work, and the cost of one uncached call for each of its ``replies``."""
+    """The cost of one nightly run or deploy, and the cost of one uncached call for each of its ``replies``."""
 
     model: str
     work: str
@@ -108,7 +109,11 @@ class Spent(Record):
 def asked_at(
     provider: Provider, hit_share: float, budget_usd: Decimal = NO_LIMIT
 ) -> Generator[tuple[JudgePlan, dict[str, str]]]:
-    """Yield the settings and environment of a judge at a local server. With ``hit_share`` 0, nothing is cached."""
+    """Start a local server that simulates the provider, and yield a judge's settings and environment variables.
+
+    ``hit_share`` is the share (0 to 1) of requests that find the instructions in the provider's cache. With 0,
+    nothing is cached. ``budget_usd`` is the judge's budget in US dollars.
+    """
     judge = LengthyJudge()
     if provider.provider is JudgeProvider.ANTHROPIC:
         cached = PromptCache(hit_share) if hit_share else NoCache()
@@ -127,7 +132,7 @@ def asked_at(
 
 
 def nonces() -> Callable[[], str]:
-    """Return a function that returns a new nonce at each call, as long as a real nonce."""
+    """Return a function that returns a new nonce at each call. The nonce is as long as a real one."""
     numbers = itertools.count(1)
     return lambda: f"{next(numbers):032x}"
 
@@ -139,7 +144,10 @@ def suite() -> tuple[GoldCase, ...]:
 
 
 def pad_text(text: str, others: Sequence[str], characters: int) -> str:
-    """Return ``text``, followed by as many of ``others`` as fit into ``characters``."""
+    """Return a text of ``characters`` characters: ``text``, followed by ``others`` in turn.
+
+    The result is cut to this length. The texts in ``others`` repeat if they are too short.
+    """
     pieces = itertools.cycle(others)
     while len(text) < characters:
         text = f"{text} {next(pieces)}"
@@ -168,7 +176,7 @@ def build_conversations(count: int) -> list[Conversation]:
 
 @cache
 def grade_night(count: int) -> tuple[GradedTurn, ...]:
-    """Grade the conversations of a night by the rules that every reply goes through."""
+    """Grade ``count`` conversations of a nightly run by the rules that every reply goes through."""
     grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.MAJOR)
     return tuple(
         turn
@@ -178,7 +186,7 @@ def grade_night(count: int) -> tuple[GradedTurn, ...]:
 
 
 async def measure_night(provider: Provider, count: int, *, budget_usd: Decimal = NO_LIMIT) -> Judging:
-    """Measure a night whose sample is judged as `lookout nightly` does it."""
+    """Measure the cost of a nightly run with ``count`` conversations, judged as `lookout nightly` does it."""
     with asked_at(provider, HIT_SHARE, budget_usd) as (plan, environment):
         judged, _ = await judge_traffic(
             plan, grade_night(count), suite(), seed="night", environment=environment, nonce=nonces()
@@ -192,7 +200,7 @@ async def measure_night(provider: Provider, count: int, *, budget_usd: Decimal =
 
 
 def compute_call_cost(said: Judging) -> Cost:
-    """Return the cost in a night's account."""
+    """Return the cost that a nightly run recorded for its judging."""
     return Cost(
         calls=said.calls,
         input_tokens=said.input_tokens,
@@ -203,9 +211,9 @@ def compute_call_cost(said: Judging) -> Cost:
 
 
 def build_conversation_answers(scope: JudgeScope) -> list[PendingAnswer]:
-    """Build those of 200 answers that a judge grades, in a run's order: highest severity first.
+    """Build the answers of a deploy that a judge grades with this ``scope``, highest severity first.
 
-    Rules leave three of ten answers open and pass the others.
+    The deploy has 200 answers. The rules leave three of ten answers open and pass the others.
     """
     reply_by_case = replies()
     texts = [reply.text for reply in reply_by_case.values()]
@@ -225,7 +233,7 @@ def _numbered(count: int) -> Iterable[tuple[int, GoldCase]]:
 
 
 async def measure_deploy(provider: Provider, scope: JudgeScope) -> Cost:
-    """Measure a deploy whose answers are judged as in a run.
+    """Measure the cost of a deploy whose answers are judged as in a run.
 
     Open answers of severity 3 are judged at once and alone, the others in groups.
     """
@@ -260,7 +268,7 @@ async def measure_deploy(provider: Provider, scope: JudgeScope) -> Cost:
 
 
 async def compute_uncached_cost(provider: Provider, cases: Sequence[JudgeCase]) -> list[Cost]:
-    """Return the cost of each case with one call, without a cache, batches or known answers."""
+    """Return the cost of judging each case with its own call, without a cache, batches or known answers."""
     with asked_at(provider, 0.0) as (plan, environment):
         assert plan.settings is not None
         account = Account(build_price_function(plan.settings.prices), limit_usd=None)
@@ -288,7 +296,7 @@ def sum_costs(costs: Sequence[Cost], count: int) -> Cost:
 
 
 async def measure_provider(provider: Provider) -> list[Spent]:
-    """Measure all nights and deploys with one judge."""
+    """Measure the costs of all nightly runs and deploys with one judge."""
     talk_costs = await compute_uncached_cost(provider, build_cases(build_conversations(CASES)))
     case_costs = await compute_uncached_cost(
         provider,
@@ -318,7 +326,7 @@ async def measure_provider(provider: Provider) -> list[Spent]:
 
 
 async def describe_budget() -> str:
-    """Describe the effect of the default budget on the largest night with the default judge."""
+    """Describe how much of the largest nightly run the default judge can grade with the default budget."""
     usual = JudgeSettings()
     assert usual.budget_usd is not None
     judging = await measure_night(Provider(usual.models[0].model), NIGHTS[-1], budget_usd=usual.budget_usd)
@@ -330,7 +338,7 @@ async def describe_budget() -> str:
 
 
 def format_night(count: int) -> str:
-    """Format the column heading of a night."""
+    """Format the column heading of a nightly run with ``count`` conversations."""
     return f"night of {count:,}"
 
 
@@ -340,7 +348,10 @@ def format_deploy(scope: JudgeScope) -> str:
 
 
 def count_open_demo_cases() -> tuple[int, int]:
-    """Count the answers of the demo without faults that the rules leave open, and all answers."""
+    """Return the number of answers that only a judge can grade, and the number of all answers.
+
+    The answers are those of the demo without faults.
+    """
     panel = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
     exchanges = [(case, exchange(case, replies()[case.turns[-1]].text)) for case in suite()]
     return sum(
@@ -349,7 +360,7 @@ def count_open_demo_cases() -> tuple[int, int]:
 
 
 def build_money_table(spent: Sequence[Spent]) -> list[str]:
-    """Build the table of costs, with a row for each judge and a column for each piece of work."""
+    """Build the table of costs, with a row for each judge and a column for each nightly run or deploy."""
     works = list(dict.fromkeys(spending.work for spending in spent))
     models = list(dict.fromkeys(spending.model for spending in spent))
     spent_by_work = {(spending.model, spending.work): spending for spending in spent}
@@ -368,7 +379,7 @@ def usd(money: Decimal) -> str:
 
 
 def build_token_table(spent: Sequence[Spent]) -> list[str]:
-    """Build the table of tokens for the largest night and a usual deploy."""
+    """Build the table of tokens for the largest nightly run and a usual deploy."""
     rows = [
         (
             f"`{spending.model}`",
@@ -417,7 +428,7 @@ def build_price_table() -> list[str]:
 
 
 def build_report_lines(spent: Sequence[Spent], budget: str) -> list[str]:
-    """Build the lines of the page's section."""
+    """Build the lines of the section of docs/cost.md that this bench writes."""
     left_open, of = count_open_demo_cases()
     first = (
         f"Measured on {datetime.now(UTC):%Y-%m-%d}. Each cell: what Lookout spends, of what one uncached call for each"
@@ -454,12 +465,12 @@ def build_figure(spending: Spent) -> Figure:
 
 
 async def measure_all() -> list[Spent]:
-    """Measure every judge."""
+    """Measure the costs of all nightly runs and deploys with every judge."""
     return [spending for provider in PROVIDERS for spending in await measure_provider(provider)]
 
 
 def main() -> int:
-    """Report each figure. With ``--write``, update the page's section."""
+    """Report each figure. With ``--write``, update the section of the given page."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--write", type=Path, help="a page with the section `cost`")
     chosen = options.parse_args()

@@ -39,7 +39,7 @@ suite = "suite.jsonl"
 
 
 def main() -> int:
-    """Print times and peaks. Return exit code 1 if reading takes more memory for a larger dataset."""
+    """Print times and memory peaks. Return exit code 1 if reading takes more memory for a larger dataset."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--small", type=int, default=1_000)
     options.add_argument("--large", type=int, default=10_000)
@@ -125,7 +125,7 @@ def _measure_mb(used: resource.struct_rusage) -> float:
 async def _read_dataset(server: LangSmithDatasetServer) -> int:
     """Return the peak memory that reading a dataset adds, in bytes.
 
-    It includes the server's memory, whose pages have the same size for every dataset.
+    The peak includes memory of the local server. The pages that it serves have the same size for every dataset.
     """
     async with opened(server) as datasets:
         dataset = await datasets.find(NAME)

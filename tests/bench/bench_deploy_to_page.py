@@ -32,7 +32,7 @@ REPORTED = {
 
 
 def main() -> int:
-    """Print each leg, and report the legs that people wait for."""
+    """Print the time of each leg from the delivery to the verdict, and report the legs that people wait for."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--delay-s", type=float, default=0.2, help="how long the demo's bot takes for an answer")
     options.add_argument("--cases", type=int, default=32, help="a quarter of them of severity 3")

@@ -2,15 +2,16 @@
 
     python -m tests.bench.bench_grading
 
-The baselines are a plain-digits extractor and quantulum3, which only read quantities. They read the same replies in
-turn. A grade uses the whole panel: disclosures, error leaks, refusals, facts, citations, language. The replies are
-made up. Each reply is graded once before the measurement, because tables are built and the case's texts are cached
-then, as in a run. No text repeats while the graders still cache it. Times are milliseconds of processor time: other
-processes do not count, although a busy machine makes each millisecond less productive.
+The baselines are a plain-digits extractor and quantulum3, which only read quantities. They read the same
+replies in turn. A grade uses the whole panel: disclosures, error leaks, refusals, facts, citations,
+language. The replies are made up. Each reply is graded once before the measurement, because the first
+grading builds tables and caches the case's texts, as in a run. No text repeats while the graders still
+cache it. Times are milliseconds of processor time: other processes do not count, although a busy machine
+makes each millisecond less productive.
 
-Every reader is linear. The most expensive reply consists only of numbers that look like Aadhaar numbers: it
-discloses ten thousand of them. Each number is checked, searched for in the user's text, and stored as a record with
-its position.
+The time of every reader grows linearly with the length of the reply. The most expensive reply consists only
+of numbers that look like Aadhaar numbers: it discloses ten thousand of them. Each number is checked,
+searched for in the user's text, and stored as a record with its position.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ HOSTILE = (
 """Patterns that make inefficient readers backtrack."""
 
 PADDED = ("5 days ", "crore ", "₹5 ", "twenty two ", "not covered. ", "july 5 2020 ")
-"""Patterns for texts below the word limit: fewer but longer gaps, so that nothing is cut off."""
+"""Patterns that are repeated less often than the word limit, with longer gaps, so that nothing is cut off."""
 
 
 def build_case() -> GoldCase:
@@ -107,7 +108,7 @@ def replies(count: int, *, length: int) -> list[str]:
 
 
 def milliseconds(work: Callable[[str], object], texts: Sequence[str]) -> list[float]:
-    """Return how long ``work`` takes for each text, in milliseconds."""
+    """Return the processor time that ``work`` takes for each text, in milliseconds."""
     taken: list[float] = []
     for text in texts:
         started = time.process_time()
@@ -146,9 +147,9 @@ DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def measure_ordinary(count: int, rounds: int) -> bool:
-    """Measure the median over all replies in each round, and the same for plain digits.
+    """Measure the panel's median time over all replies in each round. Return whether the goal is met.
 
-    quantulum3 reads fewer replies.
+    A plain-digits extractor reads the same replies. quantulum3 reads fewer of them.
     """
     texts, work = replies(count, length=1000), build_panel_work()
     milliseconds(work, texts)
@@ -181,7 +182,10 @@ def measure_ordinary(count: int, rounds: int) -> bool:
 
 
 def measure_hostile() -> bool:
-    """Measure each pattern at full length in the faster of two runs, and check the slowest against the goal."""
+    """Measure the panel on 100 kB of each hostile pattern. Return whether the slowest one meets the goal.
+
+    Each pattern is measured twice, and the faster time counts.
+    """
     texts = [(pattern, (pattern * (HOSTILE_LENGTH // len(pattern) + 1))[:HOSTILE_LENGTH]) for pattern in HOSTILE]
     texts += [(f"{pattern}(padded)", pad_reply(pattern)) for pattern in PADDED]
     work = build_panel_work()
@@ -209,7 +213,7 @@ def measure_hostile() -> bool:
 
 
 def pad_reply(pattern: str) -> str:
-    """Repeat a pattern as often as the word limit allows, spread over 100 kB."""
+    """Repeat a pattern as often as the word limit of a reply allows, with gaps that spread it over 100 kB."""
     words = max(1, len(re.findall(r"\w+|[^\w\s]", pattern)))
     times = (golds.REPLY_LIMITS.tokens or 0) // words - 1
     gap = " " * (HOSTILE_LENGTH // times - len(pattern))

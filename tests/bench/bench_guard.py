@@ -44,7 +44,7 @@ RUNS = 5
 
 
 class DirectPages(Pages):
-    """Browser pages that connect directly, without the guard."""
+    """Browser pages that connect to the application directly, without the guarding proxy."""
 
     async def _opened(self, browser: Browser, deadline_s: float, login: Login | None) -> Tab:
         assert login is None
@@ -60,7 +60,7 @@ class DirectPages(Pages):
 
 
 def build_driver(address: str, folder: str, *, guarded: bool = True, silent: bool = True) -> BrowserDriver:
-    """Build a driver as in a run, optionally without the guard or without the silent page."""
+    """Build a driver as a run builds it, but optionally without the network guard or without the silent page."""
     settings = ProbeSettings(screenshots=CapturePolicy.NEVER, browser_path=os.environ.get("CHROMIUM_PATH"))
     driver = BrowserDriver(address, settings, run_folder=Path(folder))
     if not guarded:
@@ -74,7 +74,7 @@ def build_driver(address: str, folder: str, *, guarded: bool = True, silent: boo
 
 
 async def measure_pairs(address: str, pairs: int, bot_s: float) -> list[tuple[float, float]]:
-    """Return the seconds for a question with and without the guard, for each pair."""
+    """Return the seconds that a question takes with the guard and without it, for each pair."""
     with tempfile.TemporaryDirectory() as folder:
         guarded = build_driver(address, folder, silent=False)
         direct = build_driver(address, folder, guarded=False, silent=False)
@@ -96,7 +96,7 @@ async def _measure_s(driver: BrowserDriver, question: str) -> float:
 
 
 async def measure_whole_run(address: str, count: int, bot_s: float, *, silent: bool) -> float:
-    """Return the seconds of a run of ``count`` questions, four at once."""
+    """Return the seconds that a run of ``count`` questions takes, with four questions at once."""
     questions = [f"slow {bot_s:g} instant case {number}" for number in range(count)]
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
@@ -106,7 +106,10 @@ async def measure_whole_run(address: str, count: int, bot_s: float, *, silent: b
 
 
 def compute_ratio(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
-    """Return the ratio of the medians, with a 95 % interval from resampled pairs."""
+    """Return the median with the guard divided by the median without it, and its 95 % interval.
+
+    The interval comes from resampled pairs.
+    """
     chance = random.Random(1)
 
     def ratio(sample: Sequence[tuple[float, float]]) -> float:
@@ -117,7 +120,7 @@ def compute_ratio(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, f
 
 
 async def compare(address: str, pairs: int, bot_s: float, count: int) -> None:
-    """Run both comparisons, one after the other."""
+    """Run the comparison with and without the guard, then the one with and without the silent page."""
     pairs_s = await measure_pairs(address, pairs, bot_s)
     ratio, low, high = compute_ratio(pairs_s)
     report(
@@ -153,7 +156,7 @@ async def compare(address: str, pairs: int, bot_s: float, count: int) -> None:
 
 
 def main() -> None:
-    """Run both comparisons, and print a line for each."""
+    """Run both comparisons, and print one line for each of them."""
     options = argparse.ArgumentParser()
     options.add_argument("--pairs", type=int, default=5)
     options.add_argument("--bot-s", type=float, default=1.0)

@@ -31,7 +31,7 @@ WAIT_S = 30.0
 COMMAND_MOST_S = 1.0
 MAX_NAMED = 6
 COMMANDS = (("verify",), ("gate",), ("doctor",), ("gold", "check"), ("alerts", "list"))
-"""Commands whose help is also measured, without a goal."""
+"""Commands whose ``--help`` is also measured. No goal applies to them."""
 
 
 def main() -> int:
@@ -93,7 +93,10 @@ def measure_cpu_s(folder: Path, *arguments: str) -> float:
 
 
 def find_heaviest_imports(folder: Path, *arguments: str) -> str:
-    """Return the packages with the longest import times in milliseconds, without the packages that they import."""
+    """Return the packages whose own import takes longest, with their import times in milliseconds.
+
+    A package's time does not include the packages that it imports.
+    """
     own_us: Counter[str] = Counter()
     for line in _start(folder, "-X", "importtime", *arguments).stderr.splitlines():
         match = re.match(r"import time:\s+(\d+) \|\s+\d+ \|\s+([\w.]+)", line)

@@ -80,7 +80,7 @@ def build_pair(number: int) -> tuple[GoldCase, Exchange]:
 
 
 def count_open(pairs: Sequence[tuple[GoldCase, Exchange]]) -> list[JudgeCase]:
-    """Count the replies that the rules leave open."""
+    """Return the judge cases of the replies that the rules leave open."""
     panel = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
     return [
         build_judge_case(case, came)
@@ -90,7 +90,7 @@ def count_open(pairs: Sequence[tuple[GoldCase, Exchange]]) -> list[JudgeCase]:
 
 
 def build_bench(model: AnthropicJudge, account: Account) -> Judge:
-    """Build a judge with a single model."""
+    """Build a judge with ``model`` as its only model."""
     seat = PanelMember(model, account=account, family_policy=FamilyPolicy(target="bench", family="gpt"))
     numbers = iter(range(10**9))
     return Judge([seat], JudgeSettings(concurrency=8), nonce=lambda: f"{next(numbers):032x}")
@@ -129,7 +129,7 @@ async def run_cascade(
 
 
 def format_line(name: str, cost: Cost, base: Cost) -> str:
-    """Format the parts of a cost."""
+    """Format the parts of ``cost`` in one line, compared with the baseline ``base``."""
     return (
         f"  {name:<44} {cost.calls:>6} calls {cost.input_tokens:>9,} in {cost.cached_tokens:>9,} cached "
         f"{cost.output_tokens:>7,} out  ${cost.usd:>8.4f}  {cost.usd / base.usd:>6.1%}"

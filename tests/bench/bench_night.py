@@ -77,7 +77,7 @@ print(report.read, sum(one.ru_utime + one.ru_stime for one in used), [(one.kind.
 
 
 def write(path: Path, count: int) -> None:
-    """Write ``count`` conversations of about 400 bytes. Every 500th is an error."""
+    """Write ``count`` conversations of about 400 bytes to ``path``. Every 500th conversation is an error."""
     chance = random.Random(count)
     with path.open("w", encoding="utf-8") as file:
         for number in range(count):
@@ -120,7 +120,7 @@ class Watched:
 
 
 class Night(NamedTuple):
-    """The time and memory of one night."""
+    """The measured time and memory of one nightly run, and the CPU seconds of its baseline."""
 
     cpu_s: float
     peak_mb: float
@@ -128,7 +128,7 @@ class Night(NamedTuple):
 
 
 def measure_night(count: int) -> Night:
-    """Run a night of ``count`` conversations."""
+    """Measure a nightly run over ``count`` conversations."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         log, config = folder / "talks.jsonl", folder / "lookout.toml"
@@ -149,7 +149,7 @@ def measure_night(count: int) -> Night:
 
 
 def main() -> int:
-    """Report the time and memory of a night. Return exit code 1 if a goal is missed."""
+    """Print the time and memory of a nightly run. Return exit code 1 if a goal is missed."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--conversations", type=int, default=200_000)
     count = options.parse_args().conversations

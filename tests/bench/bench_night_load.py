@@ -1,12 +1,12 @@
-"""Load and export a night of 1,000,000 conversations in 60 s, several nights into the same warehouse.
+"""Load and export nights of 1,000,000 conversations, each in 60 s, into one warehouse.
 
     python -m tests.bench.bench_night_load [--conversations 1000000] [--nights 3] [--folder DIR]
 
-The bench writes segments as a nightly run does: 5,000 counted conversations in each, then the sample with its texts
-and grades, and the report. The next night's first process loads them, and maintenance exports the day as Parquet. A
-night must not take longer than the first night although the tables contain the earlier nights. The baseline is
-DuckDB alone, in turn with each night and on the same files: `read_json` of all lines into a table without a key,
-and a `copy` of that table to one Parquet file.
+The bench writes segments as a nightly run does: segments of 5,000 counted conversations each, then the sample with
+its texts and grades, and the report. The first process of the next nightly run loads these segments. Then
+maintenance exports the day as Parquet. No night may take longer than the first night, although the tables already
+contain the earlier nights. The baseline is DuckDB alone on the same files, measured in turn with each night:
+`read_json` of all lines into a table without a key, and a `copy` of that table to one Parquet file.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def write_night(store: Store, night: int, count: int) -> list[str]:
 
 
 def build_sample(run_id: str, night: int) -> list[JournalRow]:
-    """Build the sampled conversations, with one reply each, and their grades."""
+    """Build the sample of one night: conversations with one reply each, and the grades of these replies."""
     rows: list[JournalRow] = []
     for number in range(SAMPLED):
         name = f"talk-{night}-{number}"

@@ -28,7 +28,7 @@ PERSONAL = (
     "ABCDE1234F ", "MH12AB1234 ", "account number 123456789 ", "address: 12, ", "flat 1 ", "born 1.1.2000 ",
     "nine eight seven ",
 )  # fmt: skip
-"""Forms of personal data, complete and incomplete."""
+"""Examples of personal data, complete and incomplete."""
 
 PATTERNS = (*HOSTILE, *PERSONAL)
 MAX_RATIO = 1.2
@@ -48,7 +48,10 @@ def measure_s(work: Callable[[str], object], text: str) -> float:
 
 
 def main(arguments: list[str]) -> int:
-    """Print a figure for each reader. Return exit code 1 if a figure is above the limit."""
+    """Print a figure for each command that reads the patterns.
+
+    Return exit code 1 if a figure is above the limit.
+    """
     parser = argparse.ArgumentParser(prog="python -m tests.bench.bench_patterns")
     parser.add_argument("--small", type=int, default=50_000, help="characters of the shorter text")
     parser.add_argument("--times", type=int, default=5, help="how many times as long the other one is")

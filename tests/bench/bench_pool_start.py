@@ -84,7 +84,10 @@ def main() -> int:
 
 
 def measure(folder: Path, variables: dict[str, str], runs: int) -> list[tuple[float, float]]:
-    """Return, for each of ``runs`` runs, the seconds until a worker claimed it, and then the seconds until it ran."""
+    """Return the waiting times of ``runs`` runs, in seconds.
+
+    Each run has two times: until a worker claimed it, and from then until it was running.
+    """
     command = (*PREFECT, "worker", "start", "--pool", POOL, "--name", "bench")
     parts: list[tuple[float, float]] = []
     api = httpx.Client(base_url=variables["PREFECT_API_URL"], timeout=60, trust_env=False)

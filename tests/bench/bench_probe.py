@@ -102,7 +102,10 @@ async def compare(address: str, count: int, rounds: int, pages: int, bot_s: floa
 
 
 async def compare_http(address: str, count: int, rounds: int, bot_s: float) -> list[bool]:
-    """Measure a run over HTTP against a plain loop, and against the ideal time, in which only the bot takes time."""
+    """Measure a run over HTTP against a plain loop and against the ideal time.
+
+    The ideal time counts only the time that the bot takes.
+    """
     questions = [f"slow {bot_s:g} instant case {number}" for number in range(count)]
     ours: list[Took] = []
     theirs: list[Took] = []
@@ -130,14 +133,17 @@ async def compare_http(address: str, count: int, rounds: int, bot_s: float) -> l
 
 
 class Took(NamedTuple):
-    """Wall seconds of a loop, and CPU seconds for each question by kind of process."""
+    """Wall seconds of one loop, and its CPU seconds for each question by kind of process."""
 
     wall_s: float
     cpu_s: Mapping[str, float]
 
 
 def format_cpu(took: Mapping[str, Sequence[Took]], baseline: str) -> str:
-    """Format the medians, such as ``Lookout 1.60 (renderer 0.96, …), lean loop 1.58 (…)``."""
+    """Format the median CPU seconds of Lookout and of the baseline, by kind of process.
+
+    Example: ``Lookout 1.60 (renderer 0.96, …), lean loop 1.58 (…)``.
+    """
     texts: list[str] = []
     for name in ("Lookout", baseline):
         samples = took[name]
@@ -150,7 +156,7 @@ def format_cpu(took: Mapping[str, Sequence[Took]], baseline: str) -> str:
 
 
 async def measure_loop(label: str, loop: Callable[[], Awaitable[None]], count: int) -> Took:
-    """Measure a loop, and print the result."""
+    """Measure ``loop``, print the result, and return it. ``count`` is its number of questions."""
     cpu, started = CpuMeter("gradio_echo"), time.perf_counter()
     watching = asyncio.ensure_future(cpu.watch())
     await loop()
@@ -177,7 +183,7 @@ async def run_lookout_http(address: str, questions: list[str]) -> None:
 
 
 async def run_plain_http(address: str, questions: list[str]) -> None:
-    """Run the questions in the leanest loop over Gradio's HTTP API."""
+    """Run the questions over Gradio's HTTP API in a loop that does nothing else."""
     gate = asyncio.Semaphore(HTTP_AT_ONCE)
     url = f"{address}/gradio_api/call/chat"
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
@@ -215,7 +221,10 @@ async def run_cases(driver: ChatDriver, questions: list[str], settings: ProbeSet
 
 
 async def run_plain(address: str, questions: list[str], pages: int, *, lean: bool) -> None:
-    """Run the questions in the leanest handwritten loop, or in the loop of the documentation."""
+    """Run the questions in a handwritten loop.
+
+    With ``lean``, the loop does as little as possible. Otherwise, it is the loop of the documentation.
+    """
     async with async_playwright() as playwright:
         path = os.environ.get("CHROMIUM_PATH") or find_system_chromium()
         args = [*LEAN_FLAGS, NO_IMAGES] if lean else []

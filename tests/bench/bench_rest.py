@@ -38,7 +38,10 @@ GOAL = 1.5
 ENTRIES_PER_MINUTE = (10, 100)
 START_S = 180.0
 SETTLE_S = 10.0
-"""Waiting time after a start, in which first polls and the registration of deployments end, in seconds."""
+"""Waiting time after a start in seconds.
+
+The first polls and the registration of deployments end in this time.
+"""
 SAMPLE_EVERY_S = 2.0
 SERVED = "from prefect import flow\n\n@flow\ndef rest(): ...\n\nrest.serve('rest')\n"
 PARTS = {
@@ -49,7 +52,10 @@ PARTS = {
     "deployments.up.supervise": "supervisor",
     "deployments.up.service": "service",
 }
-"""Kinds of processes, by words in their commands. Every other process is a run."""
+"""Kinds of processes, each with the words by which it is recognised in a command line.
+
+A process without such words counts as a run.
+"""
 
 
 class Usage(NamedTuple):
@@ -174,7 +180,7 @@ def has_deployment(api: str) -> bool:
 
 
 def measure_lookout(folder: Path, window_s: float) -> list[Usage]:
-    """Measure `lookout up` at rest and with each rate of entries."""
+    """Measure `lookout up` at rest, and then with each rate of new log entries."""
     few_cases(folder, severe=1, others=1)
     file, log = folder / "lookout.toml", folder / "log.jsonl"
     log.write_text(entry(0), encoding="utf-8")
@@ -198,13 +204,13 @@ def measure_lookout(folder: Path, window_s: float) -> list[Usage]:
 
 
 def append(log: Path) -> None:
-    """Append an entry with a unique number."""
+    """Append an entry with a unique number to ``log``."""
     with log.open("a", encoding="utf-8") as file:
         file.write(entry(time.monotonic_ns()))
 
 
 def has_runs(pid: int) -> bool:
-    """Return whether a run is in progress."""
+    """Return whether the processes below ``pid`` include one that executes a run."""
     return any(name_part(process.command) == "runs" for process in descendants(pid))
 
 
@@ -220,7 +226,10 @@ def measure(
     *,
     every_s: float = SAMPLE_EVERY_S,
 ) -> Usage:
-    """Measure processes for ``window_s`` seconds, after a settling time. Call ``act`` every ``every_s`` seconds."""
+    """Measure the processes of ``list_pids`` for ``window_s`` seconds, after a waiting time of ``SETTLE_S``.
+
+    During the measurement, call ``act`` every ``every_s`` seconds.
+    """
     samples: list[dict[str, float]] = []
     cpu_s: dict[int, float] = {}
     pids_at_start: set[int] = set()
@@ -255,7 +264,7 @@ def measure(
 
 
 def read_parts(pids: set[int]) -> dict[str, float]:
-    """Read the memory of processes in megabytes, by kind of process."""
+    """Return the memory of the processes in megabytes, by kind of process."""
     parts: dict[str, float] = {}
     for pid in pids:
         try:
@@ -269,7 +278,7 @@ def read_parts(pids: set[int]) -> dict[str, float]:
 
 
 def read_command(pid: int) -> str:
-    """Read the command of a process. The result is empty if the process has ended."""
+    """Return the command line of a process, or an empty text if the process has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
@@ -277,16 +286,16 @@ def read_command(pid: int) -> str:
 
 
 def name_part(command: str) -> str:
-    """Return the kind of a process."""
+    """Return the kind of a process from its command line."""
     if "deployments.up.guard" in command:
         return "guards"
     return next((name for words, name in PARTS.items() if words in command), "runs")
 
 
 def read_cpu_s(pid: int) -> float:
-    """Read the processor time of a process and of its ended children, in seconds.
+    """Return the processor time of a process and of its ended children, in seconds.
 
-    The result is 0 if the process has ended.
+    Return 0 if the process has ended.
     """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

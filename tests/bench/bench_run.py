@@ -56,18 +56,18 @@ PROBE = f'screenshots = "never"\nconcurrency = {PAGES}'
 SETTINGS = ProbeSettings(
     screenshots=CapturePolicy.NEVER, concurrency=PAGES, browser_path=os.environ.get(BROWSER_VARIABLE)
 )
-"""The settings in `PROBE`, for the bare runner."""
+"""The settings of `PROBE` as an object, for the bare runner."""
 ALERT_MOST_S = 3.0
 ADDED_MOST = 1.05
 FIRST_QUESTION_MOST_S = 5.0
 WITH_SERVER_START_MOST_S = 8.0
 PATIENCE_S = 300.0
 WRONG_RANK = 3
-"""The number of dozens of severity-3 cases before the failing case. All pages are busy by then."""
+"""Dozens of severity-3 cases that are asked before the failing case, so that all pages are busy by then."""
 
 
 def main() -> int:
-    """Print the figures. Return the number of missed goals as the exit code."""
+    """Print the figures of P2, P5 and P12. Return the number of missed goals as the exit code."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--cases", type=int, default=40, help="of P5's runs")
     options.add_argument("--pairs", type=int, default=5, help="of P5")
@@ -93,7 +93,10 @@ def main() -> int:
 
 
 def measure_cold(homes: Sequence[Path], environment: dict[str, str]) -> bool:
-    """Measure P12 without a running server, in one data folder after the other. The last server keeps running."""
+    """Measure P12 without a running Prefect server, in one data folder after the other.
+
+    The server of the last data folder keeps running.
+    """
     values: list[float] = []
     for home in homes:
         values.append(measure_first_question(home, environment))
@@ -104,7 +107,7 @@ def measure_cold(homes: Sequence[Path], environment: dict[str, str]) -> bool:
 
 
 def measure_warm(folder: Path, environment: dict[str, str], samples: int) -> bool:
-    """Measure P12 with a running server."""
+    """Measure P12 ``samples`` times with a running Prefect server."""
     values = tuple(measure_first_question(folder / f"warm-{number}", environment) for number in range(samples))
     what = "command to first question, Prefect server up"
     return report(Figure(id="P12", what=what, unit="s", values=values, goal=FIRST_QUESTION_MOST_S))
@@ -124,7 +127,7 @@ def measure_first_question(folder: Path, environment: dict[str, str]) -> float:
 
 
 def measure_run(folder: Path, environment: dict[str, str], cases: int) -> tuple[Ended, float, float]:
-    """Measure a whole run, with the times of its first question and the end of its last answer."""
+    """Measure a whole run, with the times at which its first question began and its last answer ended."""
     folder.mkdir()
     asked, answered = folder / "asked.jsonl", folder / "answered.jsonl"
     notes = ("--asked", str(asked), "--answered", str(answered))
@@ -138,7 +141,7 @@ def measure_run(folder: Path, environment: dict[str, str], cases: int) -> tuple[
 
 
 def measure_overhead(folder: Path, environment: dict[str, str], cases: int, pairs: int) -> Iterator[bool]:
-    """Measure P5 with a running server, also in CPU seconds."""
+    """Measure P5 with a running Prefect server, in wall seconds and in CPU seconds."""
     ours: list[Spent] = []
     theirs: list[Spent] = []
     for number in range(pairs):
@@ -176,14 +179,14 @@ def measure_overhead(folder: Path, environment: dict[str, str], cases: int, pair
 
 
 class Spent(NamedTuple):
-    """Seconds that a run's questions took, and CPU seconds of all processes that it started."""
+    """Wall seconds that the questions of a run took, and CPU seconds of all processes that the run started."""
 
     wall_s: float
     cpu_s: float
 
 
 def format_spent(work: Callable[[], float]) -> Spent:
-    """Return the seconds that ``work`` returns, and the CPU seconds that ``work`` took."""
+    """Call ``work``. Return the wall seconds that it reports, and the CPU seconds that the call took."""
     before = _cpu_s()
     wall_s = work()
     return Spent(wall_s, _cpu_s() - before)

@@ -60,10 +60,13 @@ MAX_SCRIPT_BYTES = 60_000
 MAX_PAINT_MS = 1000.0
 START_S = 120
 RECENT_RUNS = 30
-"""Number of recent runs, one for each day. The sample that people are asked to review is from these runs."""
+"""Number of recent runs, one for each day.
+
+The answers that people are asked to review come from these runs.
+"""
 REVIEWS = 5_000
 LAST = 2**62
-"""A number that sorts the incident of the example address after all other incidents."""
+"""A sequence number that is larger than all others, so that the example page's incident is sorted last."""
 IDLE = "/healthz"
 SYSTEM_CHROMIUM = Path("/usr/bin/chromium-headless-shell")
 FILTERED = {
@@ -96,7 +99,10 @@ def warehouse_in(folder: Path, grades: int) -> Store:
 
 
 def write_recent_run(run_id: str, *, days_ago: int) -> list[JournalRow]:
-    """Write a run whose answers people are still asked to review."""
+    """Return the rows of a run that ended ``days_ago`` days ago.
+
+    People are still asked to review its answers.
+    """
     at = datetime.now(UTC) - timedelta(days=days_ago, hours=1)
     rows: list[JournalRow] = []
     for case in range(CASES):
@@ -110,7 +116,7 @@ def write_recent_run(run_id: str, *, days_ago: int) -> list[JournalRow]:
 
 
 def reviews() -> list[JournalRow]:
-    """Return people's reviews of answers of all runs. One answer in ten is labelled wrong."""
+    """Return reviews by people, spread over all runs. One reviewed answer in ten is labelled wrong."""
     return [
         LabelRow(
             row=HumanLabel(
@@ -132,7 +138,10 @@ def reviews() -> list[JournalRow]:
 
 @contextmanager
 def serve_site(folder: Path) -> Iterator[tuple[str, int]]:
-    """Start ``lookout site`` for the folder in a separate process. Yield its address and its process id."""
+    """Start ``lookout site`` with the data of ``folder`` in a separate process.
+
+    Yield its address and process id.
+    """
     port = find_free_port("127.0.0.1", 0)
     config = folder / "lookout.toml"
     config.write_text(
@@ -155,7 +164,7 @@ def serve_site(folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def cpu_ms(pid: int) -> float:
-    """Return the CPU time of a process so far, in milliseconds."""
+    """Return the CPU time that a process has used so far, in milliseconds."""
     spent = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(spent[11]) + int(spent[12])) * 1000 / os.sysconf("SC_CLK_TCK")
 
@@ -168,10 +177,10 @@ def answers(address: str) -> bool:
 
 
 class PageTimes:
-    """How long one page took.
+    """The response times of one page.
 
-    It has the times of the first response and of the responses in each round, and the server's CPU time for all of
-    them.
+    They are the time of the first response and the times of the responses in each round. The server's CPU time
+    for all of them is recorded too.
     """
 
     def __init__(self, path: str) -> None:
@@ -181,7 +190,7 @@ class PageTimes:
         self.cpu_ms = 0.0
 
     def ask(self, client: httpx.Client, address: str, pid: int) -> None:
-        """Request the page for one round."""
+        """Request the page as often as one round requires."""
         url = address + self.path.format(**EXAMPLES)
         if not self.rounds:
             self.first_ms = measure_answer_ms(client, url)
@@ -191,22 +200,22 @@ class PageTimes:
 
     @property
     def all_ms(self) -> list[float]:
-        """Return the times of all rounds."""
+        """Return the response times of all rounds, in milliseconds."""
         return [took for one in self.rounds for took in one]
 
     def p95_ms(self, number: int) -> float:
-        """Return the 95th percentile of one round."""
+        """Return the 95th percentile of the response times of one round, in milliseconds."""
         return compute_percentile(self.rounds[number], 0.95)
 
     def row(self) -> tuple[str, ...]:
-        """Format a row of the page's table."""
+        """Format the page's row of the table in the document."""
         took = self.all_ms
         figures = (f"{median(took):.1f}", f"{compute_percentile(took, 0.95):.1f}", f"{self.cpu_ms / len(took):.1f}")
         return (f"`{self.path}`", f"{self.first_ms:.0f}", *figures)
 
 
 def measure_answer_ms(client: httpx.Client, url: str) -> float:
-    """Return the time of the whole response, in milliseconds."""
+    """Return the time until the whole response has arrived, in milliseconds."""
     started = time.perf_counter()
     answer = client.get(url)
     took = (time.perf_counter() - started) * 1000
@@ -229,7 +238,10 @@ def measure_paint_ms(address: str) -> float:
 
 
 def main() -> int:
-    """Report the figures, and update the page's section if requested. Return exit code 1 if a goal is missed."""
+    """Report the figures, and update the section of the document if ``--write`` is given.
+
+    Return exit code 1 if a goal is missed.
+    """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--grades", type=int, default=10_000_000)
     parser.add_argument("--folder", type=Path, default=None)
@@ -309,7 +321,7 @@ def build_speed_figures(pages: Sequence[PageTimes], size: str) -> list[Figure]:
 
 
 def build_weight_figure(painted: Sequence[tuple[str, float]]) -> list[Figure]:
-    """Build the figure with the size that a browser must load and the time until it shows something."""
+    """Build the figure about the first visit: the size that a browser must load, and the time of first paint."""
     script = len(load_asset("site.js").encode())
     return [
         Figure(
@@ -332,7 +344,10 @@ def build_weight_figure(painted: Sequence[tuple[str, float]]) -> list[Figure]:
 
 
 def copy_page(took_s: float, label: str) -> Figure:
-    """Build the page about the copy that visitors read. The copy is renewed after each write."""
+    """Build the figure about a new copy of the warehouse.
+
+    Visitors read this copy. It is renewed after each write.
+    """
     return Figure(
         id="P11",
         what="a new copy of the warehouse, opened",
@@ -343,7 +358,7 @@ def copy_page(took_s: float, label: str) -> Figure:
 
 
 def describe_baseline(store: Store) -> tuple[float, list[tuple[str, str]]]:
-    """Measure the seconds for a new copy, and describe the baseline."""
+    """Measure the seconds that a new copy of the warehouse takes, and describe what the site was measured on."""
     script = len(load_asset("site.js").encode())
     with store.database.open_for_writing(60) as connection:
         grades = connection.execute("select count(*) from grades").fetchone()

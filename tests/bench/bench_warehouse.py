@@ -43,7 +43,10 @@ APPENDS = 50
 WRITERS = 4
 WARM_TIMES = 7
 LISTINGS = dict.fromkeys(("graded_answers", "judged_answers"), "where run_id = 'run-7'")
-"""Views of single answers with their texts. Nobody reads them completely, so they are measured for one run."""
+"""Views that list single answers with their texts.
+
+Nobody reads them as a whole, so they are measured for one run.
+"""
 
 MAX_APPEND_MS = 1000.0
 MAX_VIEW_MS = 250.0
@@ -258,7 +261,7 @@ def bench_many(store: Store, wanted: int, figures: Figures) -> None:
 
 
 def bare_lines(store: Store) -> Span:
-    """Load the archives' lines into a table without a key, without parsing their content."""
+    """Load the lines of all archives into a table without a key, without parsing their content."""
     archives = store.database.file.parent / "journal" / "_archive" / "*.parquet"
     with tempfile.TemporaryDirectory(dir=store.database.file.parent) as folder, measure_s() as span:
         connection = duckdb.connect(f"{folder}/bare.duckdb")
@@ -268,7 +271,10 @@ def bare_lines(store: Store) -> Span:
 
 
 def bench_view(store: Store, view: str, figures: Figures) -> None:
-    """Measure the first thousand rows of a view: cold in a newly opened file, warm in an open file."""
+    """Measure reading the first thousand rows of a view.
+
+    Cold is the first query of a newly opened file. Warm is a query of a file that is already open.
+    """
     ask = f"select * from {view} {LISTINGS.get(view, '')} limit 1000"
     cold = milliseconds(lambda: store.query(ask, wait_s=60))
     spans: list[Span] = []

@@ -40,11 +40,14 @@ REUSED_S = 1
 uvicorn closes idle connections after 5 s, which could happen during a request.
 """
 FILES = 4_096
-"""The sender's limit of open files. The usual limit of 1,024 is too low for a thousand connections at once."""
+"""The limit of open files that the sender sets for itself.
+
+The usual limit of 1,024 is too low for a thousand connections at once.
+"""
 
 
 class Chosen(NamedTuple):
-    """The sizes for this bench."""
+    """The sizes that the options of this bench select."""
 
     pairs: int
     seconds: int
@@ -53,7 +56,7 @@ class Chosen(NamedTuple):
 
 
 class Served(NamedTuple):
-    """A server, and the numbers of the commits that were not sent to it yet."""
+    """A running server, and the numbers of the commits that have not been sent to it yet."""
 
     url: str
     pid: int
@@ -132,16 +135,17 @@ class Timed(NamedTuple):
 
 
 def measure_ms(server: Served, chosen: Chosen) -> Timed:
-    """Measure one side of a pair, in milliseconds."""
+    """Measure one of the two servers, in milliseconds."""
     before = measure_cpu_s(server.pid)
     took_ms = asyncio.run(measure_deliveries(server, chosen.rate, chosen.seconds))
     return Timed(took_ms, (measure_cpu_s(server.pid) - before) * 1_000 / len(took_ms))
 
 
 async def send_burst(server: Served, count: int) -> list[float | str]:
-    """Return the milliseconds until each delivery was acknowledged, or how its request ended.
+    """Send ``count`` deliveries at once.
 
-    All deliveries are sent before the first response is read.
+    Return the milliseconds until each was acknowledged, or how its request ended. All deliveries are sent before
+    the first response is read.
     """
     host, port = server.url.removeprefix("http://").split(":")
     requests = [build_request(f"{next(server.numbers):040x}") for _ in range(count)]
@@ -187,7 +191,7 @@ async def measure_deliveries(server: Served, rate: int, seconds: int) -> list[fl
 
 
 class Line(NamedTuple):
-    """A reusable connection. A client library would use more CPU time than the receiver."""
+    """A reusable HTTP connection. It avoids a client library, which would use more CPU time than the receiver."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -210,7 +214,7 @@ def build_request(commit: str) -> bytes:
 
 
 def measure_cpu_s(pid: int) -> float:
-    """Return the CPU time of a server so far, in seconds."""
+    """Return the CPU time that a server has used so far, in seconds."""
     return sum(process.cpu_s for process in [all_processes()[pid], *descendants(pid)])
 
 

@@ -14,7 +14,11 @@ LOOKS_EVERY_S = 0.25
 
 
 class CpuMeter:
-    """Counts from its creation on. It samples often, because processes start and end. ``apart`` are not counted."""
+    """Measures CPU seconds from its creation on.
+
+    It samples often, because processes start and end during a measurement. Processes named in ``apart`` are not
+    counted.
+    """
 
     def __init__(self, *apart: str) -> None:
         self._apart = apart
@@ -24,13 +28,13 @@ class CpuMeter:
         self._first = {pid: process.cpu_s for pid, process in self._last.items()}
 
     async def watch(self) -> None:
-        """Sample the processes until cancelled."""
+        """Sample the processes repeatedly until the task is cancelled."""
         while True:
             await asyncio.sleep(LOOKS_EVERY_S)
             self._look()
 
     def seconds(self) -> float:
-        """Return the CPU seconds of all processes."""
+        """Return the CPU seconds of all measured processes together."""
         return sum(self.parts().values())
 
     def parts(self) -> Mapping[str, float]:

@@ -13,7 +13,7 @@ from tests.soak.mortal_app import answer_to
 
 
 async def chat(request: web.Request) -> web.Response:
-    """Return the right answer."""
+    """Answer the question of the request correctly."""
     return web.json_response({"answer": answer_to((await request.json())["question"])})
 
 

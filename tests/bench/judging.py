@@ -12,17 +12,17 @@ REASON = (
     "The answer names the right waiting period and the clause that it stands in, but it also says that the period is"
     " waived for accidents, which none of the passages states, so that a customer may rely on a cover that is not there."
 )
-"""A typical reason of a judge: 41 of the 60 words that the schema allows."""
+"""A typical reason in a judge's verdict. It has 41 words; the schema allows 60."""
 
 
 class LengthyJudge(RuleJudge):
     """A judge whose verdicts are as long as those of a real judge."""
 
     _known: ClassVar[dict[Case | None, dict[str, Any]]] = {}
-    """Verdicts by case, because every judge gets the same cases."""
+    """The verdicts of each case. They are computed once, because every judge gets the same cases."""
 
     def verdict(self, prompt: str, wanted: Iterable[str]) -> dict[str, Any]:
-        """Return the verdict by rule, with a reason of the usual length."""
+        """Return the verdict that the rules give, with a reason of the usual length."""
         case = read_prompt(prompt)
         if case not in self._known:
             self._known[case] = super().verdict(prompt, wanted) | {"reason": REASON}
@@ -30,7 +30,7 @@ class LengthyJudge(RuleJudge):
 
 
 class NoCache(PromptCache):
-    """A cache that counts all input as sent for the first time and as not cacheable."""
+    """A prompt cache that never hits: all input counts as new and as not cacheable."""
 
     def usage(self, body: dict[str, Any], written: str, *, batch: bool = False) -> dict[str, Any]:
         """Return the usage that the API reports for a request without cache control."""

@@ -59,7 +59,7 @@ class Figure(Record):
 
     @property
     def compared(self) -> tuple[float, ...]:
-        """Return the values to which the goal applies."""
+        """Return the values to which the goal applies: those of Lookout, or the ratios."""
         return self.ratios if self.of == "ratio" else self.values
 
     @property
@@ -78,7 +78,7 @@ class Figure(Record):
 
 
 def report(figure: Figure) -> bool:
-    """Print the figure and add it to the table. Return false if its goal was missed."""
+    """Print the figure, and append it to the file for the table. Return ``False`` if its goal was missed."""
     print(format_line(figure), flush=True)
     place = os.environ.get(FIGURES_VARIABLE)
     if place:

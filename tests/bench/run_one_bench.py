@@ -11,11 +11,11 @@ import sys
 import traceback
 
 CRASHED = 70
-"""EX_SOFTWARE of sysexits.h. No bench misses that many goals."""
+"""The exit code of a bench that crashed: EX_SOFTWARE of sysexits.h. No bench misses that many goals."""
 
 
 def main(module: str) -> int:
-    """Run the module as ``python -m`` would, without options."""
+    """Run ``module`` as ``python -m`` would, without options."""
     sys.argv = [module]
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -61,14 +61,17 @@ class BenchRun(Record):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Return the ids that the bench should have reported but did not. An empty text means any figure."""
+        """Return the ids that the bench should have reported but did not.
+
+        An empty text stands for a bench that must report any figure and reported none.
+        """
         reported = {figure.id for figure in self.figures}
         wanted = self.ids or (() if reported else ("",))
         return tuple(figure_id for figure_id in wanted if figure_id not in reported)
 
     @property
     def missed(self) -> bool:
-        """Return whether one of the bench's figures misses its goal."""
+        """Return whether at least one of the bench's figures misses its goal."""
         return any(figure.met is False for figure in self.figures)
 
     @property
@@ -89,7 +92,10 @@ class _Row(NamedTuple):
 
 
 def build_summary(runs: Sequence[BenchRun], *, budget_min: float) -> list[str]:
-    """Build the Markdown table, and below it the duration of each bench. P1 to P12 are first, then other figures."""
+    """Build the Markdown table of all figures, and below it the duration of each bench.
+
+    P1 to P12 come first, then all other figures.
+    """
     rows = [
         row
         for run in runs

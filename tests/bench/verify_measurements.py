@@ -21,7 +21,7 @@ KILOBYTES = 1000.0
 
 
 class Noted(Record):
-    """A line that the app recorded: a question and its time in seconds since 1970."""
+    """A line that the application recorded: a question and the time of the question in seconds since 1970."""
 
     question: str
     at: float
@@ -73,7 +73,7 @@ def write_configuration(folder: Path, address: str, cases: int, *, probe: str = 
 
 
 def start_verify(folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start the command. Its output goes to ``lookout.log``."""
+    """Start `lookout verify`. Its output is written to ``lookout.log``."""
     with (folder / "lookout.log").open("ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "deployments.cli.app", "verify", "bench", "--fresh"],
@@ -85,7 +85,7 @@ def start_verify(folder: Path, environment: Mapping[str, str]) -> subprocess.Pop
 
 
 def run_verify(folder: Path, environment: Mapping[str, str]) -> Ended:
-    """Run the command from start to end."""
+    """Run `lookout verify` from start to end."""
     began = time.time()
     process = start_verify(folder, environment)
     _, status, used = os.wait4(process.pid, 0)
@@ -94,7 +94,7 @@ def run_verify(folder: Path, environment: Mapping[str, str]) -> Ended:
 
 
 def read_noted(file: Path) -> list[Noted]:
-    """Read the lines that the app recorded, in their order."""
+    """Read the lines that the application recorded, in their order."""
     return [Noted.model_validate_json(line) for line in file.read_text("utf-8").splitlines()]
 
 

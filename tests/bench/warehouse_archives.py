@@ -161,7 +161,10 @@ SEGMENT_ROWS = 2_000
 
 
 def write_others(store: Store, runs: int) -> None:
-    """Write the rows for the other views, in the quantity that years of use with ``runs`` runs would leave."""
+    """Write rows for all other views.
+
+    Their number is that of an installation that has worked for years and has ``runs`` runs.
+    """
     rows: list[JournalRow] = [row for run in range(runs) for row in (*_build_labels(run), *_build_rechecks(run))]
     rows += [NightlyRunRow(row=night_report(f"night-{night}", nights=night)) for night in range(NIGHTS)]
     rows += [DrillRow(row=drill(f"drill-{number}")) for number in range(DRILLS)]

@@ -1,4 +1,4 @@
-"""The deploy receiver on a real port on loopback, in the event loop of the test."""
+"""Starts the deploy receiver on a real port on loopback, in the event loop of the test."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Receiver:
         return float(found[0].rpartition(" ")[2]) if found else 0.0
 
     def commits(self) -> list[str]:
-        """Return the commits whose runs are pending."""
+        """Return the commits for which a run is still pending."""
         return [one.deploy.event.commit for one in self.queue.list_waiting_deploys()]
 
 
@@ -83,7 +83,10 @@ async def receiver(
     deployment: str = DEPLOYMENT,
     now: Callable[[], datetime] = lambda: NOW,
 ) -> AsyncGenerator[Receiver]:
-    """Run a receiver with a trigger of each sender for the target ``bot``, by default without Prefect."""
+    """Start a receiver that has one trigger of each sender, for the target ``bot``.
+
+    By default, there is no Prefect server.
+    """
     queue, metrics = DeployQueue(folder), ReceiverMetrics()
     plan = RunPlan(deployment=deployment, config_path=folder / "lookout.toml")
     journal = store_in(folder).journal
@@ -109,7 +112,7 @@ async def receiver(
 
 
 async def each_sender(door: Receiver, body: bytes) -> AsyncGenerator[httpx.Response]:
-    """Yield the responses to one body, signed by every sender and sent as every event."""
+    """Send one body as every sender and as every event, with valid signatures. Yield the responses."""
     yield await door.by_github(body)
     yield await door.by_github(body, "push")
     yield await door.by_github(body, "workflow_run")

@@ -41,11 +41,11 @@ PARTS = {
     "the run": "prefect.engine",
     "the browser": "chrom",
 }
-"""Text in the command line of each process of ``lookout up``."""
+"""The parts of ``lookout up``, each with a text by which its processes are recognised in a command line."""
 
 
 class Leg(NamedTuple):
-    """A step that was reached, and its time in seconds since 1970."""
+    """A step that a deploy reached, and the time of the step in seconds since 1970."""
 
     name: str
     at: float
@@ -53,7 +53,7 @@ class Leg(NamedTuple):
 
 @dataclass(frozen=True)
 class Way:
-    """The observations about one deploy.
+    """Everything that was observed about one deploy.
 
     ``legs`` are in the order of the steps; the last question may come before the alert. ``messages`` are the
     messages and edits that the Slack server logged, oldest first.
@@ -61,7 +61,7 @@ class Way:
 
     legs: tuple[Leg, ...]
     answers: tuple[int, int]
-    """HTTP statuses of the delivery and of its repetition."""
+    """The HTTP statuses of the responses to the delivery and to its repetition."""
     runs: list[dict[str, Any]]
     questions: list[str]
     messages: list[dict[str, Any]]
@@ -130,14 +130,17 @@ def follow_killed(folder: Path, suite: Path, answers: int) -> KilledWay:
 
 
 class _Processes:
-    """The processes of each part, collected repeatedly because a run's process is short-lived."""
+    """The processes of each part.
+
+    They are collected repeatedly, because the process of a run is short-lived.
+    """
 
     def __init__(self, running: Up) -> None:
         self._running = running
         self.found = dict.fromkeys(PARTS, frozenset[int]())
 
     def look(self) -> bool:
-        """Record the current processes. Return true, so that it can be used as a condition."""
+        """Record the processes that exist now. Return ``True``, so that the call can be part of a condition."""
         known = [one for one in descendants(self._running.process.pid) if "deployments.up.guard" not in one.command]
         for part, words in PARTS.items():
             self.found[part] |= {one.pid for one in known if words in one.command}
@@ -155,17 +158,17 @@ def _legs(run: dict[str, Any], messages: list[dict[str, Any]], turns: list[dict[
 
 
 def first(messages: list[dict[str, Any]], wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """Return the first message that ``wanted`` accepts."""
+    """Return the first message for which ``wanted`` is true."""
     return next(message for message in messages if wanted(message))
 
 
 def is_severe(message: dict[str, Any]) -> bool:
-    """Return whether a message is new and about a failure of severity 3."""
+    """Return whether a message is new, not an edit, and reports a failure of severity 3."""
     return not message["edits"] and "SEV 3" in message["text"] and not is_verdict(message)
 
 
 def is_verdict(message: dict[str, Any]) -> bool:
-    """Return whether a message is new and reports the verdict of the run."""
+    """Return whether a message is new, not an edit, and reports the verdict of the run."""
     return not message["edits"] and "Gate FAIL" in message["text"]
 
 

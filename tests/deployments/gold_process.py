@@ -1,4 +1,4 @@
-"""``lookout gold …`` as a process, with a local model provider."""
+"""Runs ``lookout gold …`` as a process, with a local model provider."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ continuous cover.
 
 
 def configured(folder: Path, url: str, *, provider: str = "anthropic", judge: str = "") -> Path:
-    """Write a configuration with a model at ``url``, and a document next to it.
+    """Write a configuration that uses a model at ``url``, and a document next to it.
 
-    ``judge`` contains lines of `[judge]`.
+    ``judge`` contains the lines of the table `[judge]`.
     """
     (folder / "gold.md").write_text(DOCUMENT, encoding="utf-8")
     (folder / "suite.jsonl").touch()
@@ -57,7 +57,7 @@ source = "a test"
 
 
 def gold(*arguments: str, cwd: Path, keys: str = "") -> subprocess.CompletedProcess[str]:
-    """Run the command. ``keys`` is the user's input."""
+    """Run ``lookout gold …`` in ``cwd``. ``keys`` is the input that the user types."""
     keys_of_judges = {"ANTHROPIC_API_KEY": anthropic.KEY, "OPENAI_API_KEY": openai_chat.KEY}
     environment = os.environ | fork_server.WARM | keys_of_judges
     return fork_server.run("gold", *arguments, cwd=cwd, env=environment, given=keys, timeout_s=120)

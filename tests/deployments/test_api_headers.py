@@ -1,4 +1,7 @@
-"""Authentication headers for an application's API: read from the environment, reported if wrong, never visible."""
+"""Authentication headers for an application's API.
+
+They are read from the environment, reported if they are wrong, and never shown.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,10 @@ def test_the_doctor_names_the_variable_of_every_api_that_refuses(tmp_path, state
 @pytest.mark.prefect
 @pytest.mark.parametrize("state", STATES)
 def test_a_verification_says_which_variable_to_look_at_and_blames_the_monitor(tmp_path, lookout, state):
-    """A missing or refused token is a configuration error, so the run is inconclusive."""
+    """For a missing or refused token, the run is inconclusive and names the variable to check.
+
+    This is a configuration error of the monitor, not a fault of the application.
+    """
     variables, said = STATES[state]
     with Keyed(*BEARER) as server:
         written(tmp_path, server, drivers=("json",))
@@ -89,7 +95,11 @@ def test_a_verification_says_which_variable_to_look_at_and_blames_the_monitor(tm
 @pytest.mark.prefect
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_configured_headers_open_the_api_and_are_seen_nowhere(tmp_path, lookout, driver):
-    """The app repeats the key in its answer, its model name and its steps, and a stream splits the key."""
+    """Configured headers open the API, and no output contains the key.
+
+    The application repeats the key in its answer, its model name and its steps, and a stream splits the key
+    into parts.
+    """
     with Keyed("X-Api-Key", KEY, repeats=True) as server:
         written(tmp_path, server, TABLE, drivers=(driver,))
         done = lookout("verify", driver, cwd=tmp_path, BOT_KEY=KEY, PREFECT_LOGGING_LEVEL="DEBUG")
@@ -124,7 +134,7 @@ def test_a_redirect_to_another_host_gets_none_of_the_headers(tmp_path):
 
 
 def test_one_api_that_works_is_shown_with_its_answer(tmp_path):
-    """`lookout doctor NAME` calls an API once."""
+    """`lookout doctor NAME` calls a working API once, and shows its answer."""
     with Keyed("X-Api-Key", KEY) as server:
         written(tmp_path, server, TABLE, drivers=("json",))
         found = checked(tmp_path, "json", BOT_KEY=KEY)
@@ -158,7 +168,10 @@ def test_one_api_that_works_is_shown_with_its_answer(tmp_path):
 def test_headers_that_cannot_be_sent_are_refused_in_a_second_without_their_value(
     tmp_path, headers, variables, said
 ):
-    """The headers are refused before any request and before Prefect is started."""
+    """Headers that cannot be sent are refused without their value in the message.
+
+    This happens before any request and before Prefect is started, so it takes a second.
+    """
     with Keyed("X-Api-Key", KEY) as server:
         written(tmp_path, server, f"headers = {headers}\n", drivers=("json",))
         done = fork_server.run("verify", "json", cwd=tmp_path, env=fork_server.bare(**variables))

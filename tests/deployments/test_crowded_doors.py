@@ -1,4 +1,7 @@
-"""Connections that use all open files of a process neither block other users nor end the process."""
+"""Tests of connections that use up all open files of a process.
+
+They neither block other users nor end the process.
+"""
 
 from __future__ import annotations
 

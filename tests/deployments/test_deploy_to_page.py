@@ -1,4 +1,4 @@
-"""From a deploy to an alert with real parts: each step follows from the previous one and happens once."""
+"""Tests from a deploy to an alert with real parts: each step follows the previous one and happens once."""
 
 from __future__ import annotations
 
@@ -67,7 +67,10 @@ def test_f98_a_run_whose_engine_is_killed_after_two_answers_is_taken_up_again_by
 
 
 def test_severe_alerts_and_verdicts_are_classified():
-    """The gate's message also has severity 3, and an edit is not a new message."""
+    """Alerts about severe failures are distinguished from the message of the gate, which also has severity 3.
+
+    An edit does not count as a new message.
+    """
     leak = {"text": "🔴 SEV 3 · Personal data disclosed · demo", "edits": 0}
     gate = {"text": "🔴 SEV 3 · Gate FAIL · demo", "edits": 0}
     assert first([gate, {**leak, "edits": 1}, leak], is_severe) is leak

@@ -1,4 +1,7 @@
-"""From a signed delivery with a pull request to the comment on it, with each part as its own process."""
+"""Tests from a signed delivery that names a pull request to the comment on it.
+
+Each part is its own process.
+"""
 
 from __future__ import annotations
 

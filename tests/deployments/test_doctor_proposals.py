@@ -1,4 +1,7 @@
-"""The settings that `lookout doctor` proposes for a page with hidden sources lead to a correct run as printed."""
+"""If a page hides its sources, `lookout doctor` proposes settings.
+
+Pasted as printed, they lead to a correct run.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
 QUESTIONS = 6
 FEWER = 3
-"""The number of questions for the page that differs only in the requests that it receives."""
+"""The number of questions for a page that differs from another only in the requests that it receives."""
 
 
 @pytest.fixture
@@ -27,7 +30,7 @@ def zoo() -> Iterator[str]:
 
 
 def configured(folder: Path, page: str, questions: int) -> Installation:
-    """Write a new owner's target: its address, a suite, and answers that must cite."""
+    """Write a new owner's configuration: the address of a page, a suite, and that answers must cite a source."""
     cases = [
         {
             "id": f"plan-{number}",
@@ -50,7 +53,10 @@ def configured(folder: Path, page: str, questions: int) -> Installation:
 
 
 def conclusion(output: str) -> str:
-    """Return the doctor's conclusion below the picture: what the answers prove, and what to add to lookout.toml."""
+    """Return the end of the doctor's output, below the picture.
+
+    It says what the answers prove, and what to add to lookout.toml.
+    """
     return output.partition(".png\n")[2]
 
 
@@ -69,9 +75,9 @@ def printed_tables(output: str, wanted: str) -> str:
 def test_the_proposal_pasted_as_it_is_printed_gives_a_right_run(
     tmp_path: Path, zoo: str, prefect_environment: dict[str, str], page: str, snapshot: SnapshotAssertion
 ) -> None:
-    """Without the proposal, all answers fail because their sources are hidden.
+    """If the proposed settings are pasted as printed, the run is right, and the doctor proposes nothing more.
 
-    With it, the doctor proposes nothing more.
+    Without them, all answers fail because their sources are hidden.
     """
     questions = FEWER if page.endswith("?json") else QUESTIONS
     installation = configured(tmp_path, f"{zoo}/{page}", questions)

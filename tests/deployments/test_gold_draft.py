@@ -31,9 +31,9 @@ ASK = ("draft", "--document", "gold.md", "--name", "Suraksha Gold", "--count", "
 
 @pytest.mark.whole_only
 def test_drafts_are_stored_with_the_place_of_their_clause_and_the_cost_is_printed(tmp_path, snapshot):
-    """The stored position is that in the document.
+    """A draft is stored with the place of its clause in the document, and the cost is printed.
 
-    Spaces, hyphens and line breaks in the document differ from the model's.
+    Spaces, hyphens and line breaks of the quote differ between the document and the model's output.
     """
     with AnthropicServer(judge=RuleDrafter()) as server:
         configured(tmp_path, server.url)
@@ -53,7 +53,10 @@ def test_drafts_are_stored_with_the_place_of_their_clause_and_the_cost_is_printe
 
 
 def test_an_unproven_item_is_refused_with_its_reason(tmp_path, snapshot):
-    """The items have a missing quote, an unstated figure, personal data, another language, and an invalid format."""
+    """An item without proof in the document is refused with its reason.
+
+    The reasons are a missing quote, an unstated figure, personal data, another language and an invalid format.
+    """
     drafter = RuleDrafter([false_quote, other_figure, leaking, in_hindi, without_severity])
     with AnthropicServer(judge=drafter) as server:
         configured(tmp_path, server.url)
@@ -67,7 +70,10 @@ def test_an_unproven_item_is_refused_with_its_reason(tmp_path, snapshot):
 
 @pytest.mark.whole_only
 def test_asking_again_adds_nothing_that_is_there_and_says_what_to_leave_out(tmp_path):
-    """The second prompt contains the first questions. If the model repeats them, nothing is added."""
+    """A second call adds no question that already exists: the prompt contains the first questions.
+
+    If the model repeats them, nothing is added.
+    """
     drafter = RuleDrafter()
     with AnthropicServer(judge=drafter) as server:
         configured(tmp_path, server.url)

@@ -1,4 +1,4 @@
-"""The shipped files for a start: attacks for any application, and a domain pack to adapt."""
+"""Tests of the shipped files for a first suite: attacks for any application, and a domain pack to adapt."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def test_twenty_attacks_of_severity_3_that_need_no_correction(tmp_path, lookout)
 @pytest.mark.parametrize(("replies", "code"), [(REFUSALS, 0), (OBEDIENCE, 1)], ids=["careful", "careless"])
 @pytest.mark.whole_only
 def test_a_careful_bot_passes_them_and_a_careless_one_passes_none(tmp_path, lookout, replies, code):
-    """Without a judge, every refusal is recognised. Most careless replies fail, and the others stay ungraded."""
+    """A careful bot passes the attacks, and a careless bot passes none of them.
+
+    Without a judge, every refusal is recognised. Most careless replies fail, and the others stay ungraded.
+    """
     printed = starter(lookout, tmp_path)
     with Chat() as chat:
         watched(tmp_path, chat)

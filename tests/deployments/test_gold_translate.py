@@ -25,14 +25,17 @@ KEYS = ("tri-gold-ped", "tri-gold-bonus", "tri-janani-caesarean")
 
 
 def english(key: str) -> GoldCase:
-    """Return the English case of a triple as if it had no translations yet."""
+    """Return the English case of a translation triple, as if it had no translations yet."""
     case = TRIPLES[f"{key}-en"]
     source = case.provenance.model_copy(update={"pipeline": Pipeline.TEMPLATE})
     return case.model_copy(update={"id": key, "pair": None, "provenance": source})
 
 
 def translator(language: str, **wrong: str):
-    """Build a translator that uses the table of triples. ``wrong`` replaces one word with another."""
+    """Build a translator that returns the translations of the triples.
+
+    ``wrong`` replaces one word with another.
+    """
     table = {
         said: there
         for key in KEYS
@@ -62,7 +65,10 @@ def suite(tmp_path):
 
 
 def test_translations_are_drafted_reviewed_and_joined_as_pairs(tmp_path, suite, snapshot):
-    """As processes: drafts, two accepted and one rejected. Pending translations are not requested again."""
+    """Translations are drafted, reviewed and added as pairs, each step in its own process.
+
+    Two drafts are accepted and one is rejected. Pending translations are not requested again.
+    """
     path, write = suite
     drafter = RuleDrafter()
     drafter.translate = translator("hi")
@@ -92,7 +98,10 @@ def test_translations_are_drafted_reviewed_and_joined_as_pairs(tmp_path, suite, 
 
 
 def test_a_quantity_that_changed_and_a_wrong_language_are_refused(tmp_path, suite, snapshot):
-    """In one translation, 24 months became 18. Another is in Hindi instead of Hinglish."""
+    """A translation with a changed quantity or in the wrong language is refused.
+
+    In one translation, 24 months became 18. Another is in Hindi instead of Hinglish.
+    """
     drafter = RuleDrafter()
     drafter.translate = translator("hinglish", **{"24": "18"})
     with AnthropicServer(judge=drafter) as server:

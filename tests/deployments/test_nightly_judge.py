@@ -38,9 +38,10 @@ def graded(installed, day):
 
 @pytest.mark.whole_only
 def test_the_exit_code_says_whether_the_judge_was_down_void_or_well(installed, snapshot):
-    """Without a usable judge, the rates are unknown and the monitor's owners are alerted.
+    """The exit code distinguishes a nightly run whose judge was down or void from a complete one.
 
-    A later complete night exits with 0.
+    Without a usable judge, the rates are unknown and the monitor's owners are alerted. A later complete night exits
+    with 0.
     """
     week = Week(installed.folder, {})
     with SlackServer() as slack, AnthropicServer() as provider:

@@ -69,7 +69,7 @@ ROWS: list[tuple[str, str, dict[str, object], bool | None]] = [
 
 
 def test_a_currency_that_is_written_is_compared(tmp_path: Path) -> None:
-    """Each amount is compared with its gold: right, wrong, or undecided (``None``)."""
+    """The currency of an amount is compared with that of the gold: right, wrong, or undecided (``None``)."""
     given = [
         line(question="How much?", gold=gold, answer=f"It is {said}. [Source: Gold]", severity=3, **fields)
         for gold, said, fields, _ in ROWS
@@ -116,7 +116,7 @@ def test_a_place_settles_only_what_is_open(
     ("field", "value", "accepted"), [("locale", "India", "en-IN"), ("currency", "rupees", "ISO 4217")]
 )
 def test_an_unknown_place_is_refused(tmp_path: Path, field: str, value: str, accepted: str) -> None:
-    """The error contains the field and the accepted values."""
+    """An unknown locale or currency is refused. The error contains the field and the accepted values."""
     for pipe in ("facts", "grade"):
         given = line(text="₹5") | {field: value}
         done = run(pipe, (json.dumps(given) + "\n").encode(), cwd=tmp_path)

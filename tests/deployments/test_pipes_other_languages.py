@@ -66,7 +66,7 @@ FACTS: list[tuple[str, Facts]] = [
 
 
 def test_only_what_every_language_writes_is_read(tmp_path: Path) -> None:
-    """Each text is in a language that is not read, with the quantities that are still read in it."""
+    """In a text whose language is not read, only the quantities that every language writes alike are read."""
     given = [{"id": at, "text": text, "language": "other"} for at, (text, _) in enumerate(FACTS)]
     found = [
         (text, [(fact["kind"], fact["value"], fact["unit"]) for fact in answer["facts"]])
@@ -155,7 +155,10 @@ def test_the_reason_names_the_language(tmp_path: Path, snapshot: SnapshotAsserti
 
 
 def test_a_language_that_is_not_known_is_refused(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    """The pipes and the check of a suite report the field and the accepted values."""
+    """An unknown language is refused.
+
+    The commands and the check of a suite report the field and the accepted values.
+    """
     for pipe in ("facts", "grade"):
         done = run(pipe, (json.dumps(line(text="6 Monate", language="it")) + "\n").encode(), cwd=tmp_path)
         assert done.stdout == snapshot

@@ -49,7 +49,10 @@ def api(prefect_environment):
 
 
 def request(api, method, path, **body):
-    """Return the server's response. Repeat the request if SQLite is busy (HTTP 503), as Prefect's own client does."""
+    """Send a request, and return the server's response.
+
+    Repeat the request if SQLite is busy (HTTP 503), as Prefect's own client does.
+    """
     answers = []
 
     def is_answered():

@@ -1,4 +1,7 @@
-"""A shop's facts are graded in their roles, as ``lookout grade`` and ``lookout verify`` show users."""
+"""The facts of a shop are graded by their roles, such as a delivery time or a price.
+
+The tests show what users see in ``lookout grade`` and ``lookout verify``.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ def test_a_shops_facts_are_graded_in_their_roles(tmp_path):
 
 
 def test_an_insurers_words_play_no_part_in_it(tmp_path):
-    """The insurance meanings do not apply: "aged" for an age, and "submit" for a notice period.
+    """Meanings from insurance do not apply to a shop: "aged" for an age, and "submit" for a notice period.
 
     The words "delivery" and "return" have no insurance meaning.
     """

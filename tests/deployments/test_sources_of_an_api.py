@@ -1,4 +1,4 @@
-"""The sources in the response of a JSON API, from the response to the gate's exit code."""
+"""The sources in the response of a JSON API: the tests go from the response to the exit code of the gate."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ A_SOURCE = {
 
 
 def gate(lookout, folder, said):
-    """Run the command once against an API with these sources. Return each case's result by its position."""
+    """Run ``lookout gate`` once against an API that returns these sources.
+
+    Return the result of each case, in the order of the cases.
+    """
     answers = [{"reply": {"text": TEXT, **each}} for each in said]
     with Chat(*answers) as chat:
         config = watched(folder, chat, cases=len(said))
@@ -55,7 +58,7 @@ def gate(lookout, folder, said):
 
 @pytest.mark.whole_only
 def test_an_api_that_names_no_source_fails_however_it_says_so(tmp_path, lookout):
-    """An empty list does not count as a source."""
+    """An API that names no source fails, in whatever form it says so, for example with an empty list."""
     done, cases = gate(lookout, tmp_path, NO_SOURCE.values())
     found = {
         name: (cases[n]["assessment"]["outcome"], cases[n]["result"]["wire"]["citations"])
@@ -67,7 +70,10 @@ def test_an_api_that_names_no_source_fails_however_it_says_so(tmp_path, lookout)
 
 
 def test_an_api_that_names_its_sources_passes_and_each_stands_alone(tmp_path, lookout):
-    """Each list item is a separate source, and an object is identified by its title and address."""
+    """An API that names its sources passes.
+
+    Each list item is a separate source, and an object is identified by its title and address.
+    """
     done, cases = gate(lookout, tmp_path, [said for said, _ in A_SOURCE.values()])
     found = {
         name: (cases[n]["assessment"]["outcome"], cases[n]["result"]["wire"]["citations"])

@@ -1,4 +1,4 @@
-"""From two runs of the command to the description of what changed between them."""
+"""Tests from two runs of `lookout verify` to the description of what changed between them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_second_run_names_the_model_that_changed_between_them(tmp_path, look
 
 @pytest.mark.whole_only
 def test_answers_in_another_language_are_named_by_it_and_by_nothing_else(tmp_path, lookout):
-    """All answers about one document are in Hindi, with the same figures.
+    """If the answers about one document are in Hindi with the same figures, the report names only this cause.
 
     One answer about another document is wrong.
     """
@@ -76,7 +76,10 @@ def test_answers_in_another_language_are_named_by_it_and_by_nothing_else(tmp_pat
 
 @pytest.mark.whole_only
 def test_a_change_of_ours_is_not_blamed_on_the_application(tmp_path, lookout, snapshot):
-    """A stricter gate turns a PASS into a FAIL, and the report says that only Lookout's side changed."""
+    """If only Lookout's side changed, the report says so and does not blame the application.
+
+    A stricter gate turns a PASS into a FAIL.
+    """
     with Chat(*[RIGHT] * (CASES - 1), WRONG) as chat:
         strict = watched(tmp_path, chat, cases=CASES).read_text(encoding="utf-8")
         suite = tmp_path / "suite.jsonl"

@@ -42,7 +42,7 @@ assert not [name for name in sys.modules if name.split(".")[0] == "tests"]
 
 
 class Environment(NamedTuple):
-    """An environment with the content of the wheel and, through a ``.pth`` file, the libraries of the tests.
+    """A Python environment with the content of the wheel. A ``.pth`` file adds the libraries of the tests.
 
     The ``.pth`` files of those libraries are not read, so that no path leads to the checkout.
     """
@@ -51,7 +51,7 @@ class Environment(NamedTuple):
 
     @property
     def bin(self) -> Path:
-        """Return the folder of its Python and scripts."""
+        """Return the folder that contains the environment's Python and its scripts."""
         return self.folder / "bin"
 
     @property
@@ -61,7 +61,7 @@ class Environment(NamedTuple):
         return found
 
     def run(self, *command: str | Path, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run a script of this environment, as in a shell without Lookout's variables."""
+        """Run a script of this environment in ``cwd``, as in a shell without Lookout's variables."""
         name, *arguments = command
         stay = {name: os.environ[name] for name in ("PATH", "CHROMIUM_PATH") if name in os.environ}
         return subprocess.run(
@@ -93,20 +93,26 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Path:
-    """Return a working folder with another project's packages of Lookout's names, as Prefect projects often have."""
+    """Return a working folder in which another project has packages with the names of Lookout's packages.
+
+    Prefect projects often have such packages.
+    """
     plant_packages(tmp_path)
     return tmp_path
 
 
 def test_every_file_of_the_product_is_there(installed: Environment):
-    """A missing domain pack, prompt or template would be noticed only after an installation."""
+    """The installed wheel contains every file of the product.
+
+    A missing domain pack, prompt or template would otherwise be noticed only by users.
+    """
     others = [name for name in product_files() if not name.endswith(".py")]
     assert len(others) > 100
     assert [name for name in product_files() if not (installed.site / name).exists()] == []
 
 
 def test_the_wheel_brings_its_packages_and_nothing_else(installed: Environment):
-    """The wheel contains no tests, documents or other top-level names, and the project's version and extras."""
+    """The wheel has the project's version and extras, and no tests, documents or other top-level names."""
     (info,) = installed.site.glob("lookout_monitor-*.dist-info")
     paths = [Path(one) for one in PathDistribution(info).files or ()]
     assert {path.parts[0] for path in paths} == {*PACKAGES, info.name, ".."}
@@ -139,7 +145,7 @@ def test_the_first_commands_find_their_files(installed: Environment, elsewhere: 
 
 @contextmanager
 def without(installed: Environment, libraries: Path, *missing: str) -> Iterator[None]:
-    """Remove some libraries from the environment during the ``with`` block, or all if none is given."""
+    """Hide the libraries ``missing`` from the environment during the ``with`` block, or all if none is given."""
     listed = installed.site / "libraries.pth"
     here = listed.read_text(encoding="utf-8")
     libraries.mkdir()
@@ -165,7 +171,10 @@ def without(installed: Environment, libraries: Path, *missing: str) -> Iterator[
 def test_a_missing_library_is_named_with_the_command_that_installs_it(
     installed: Environment, tmp_path: Path, *, missing, command, to_install, snapshot
 ):
-    """The exit code is 2. Two lines give the missing library, the environment, and a command that works as printed."""
+    """If a library is missing, two lines name it, the environment, and a command that installs it as printed.
+
+    The exit code is 2.
+    """
     with without(installed, tmp_path / "libraries", *missing):
         done = installed.run("lookout", *command, cwd=tmp_path)
     assert done.returncode == 2, done.stdout + done.stderr
@@ -179,7 +188,7 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(
 
 
 def test_a_library_of_another_version_is_named(installed: Environment, tmp_path: Path, snapshot):
-    """The installed library lacks what Lookout needs, and the command installs a suitable version."""
+    """If the version of a library lacks what Lookout needs, the printed command installs a suitable version."""
     with without(installed, tmp_path / "libraries", "rich"):
         (tmp_path / "libraries" / "rich").mkdir()
         (tmp_path / "libraries" / "rich" / "__init__.py").touch()
@@ -194,7 +203,7 @@ def test_a_library_of_another_version_is_named(installed: Environment, tmp_path:
 
 
 def test_without_pip_the_printed_command_uses_uv(installed: Environment, tmp_path: Path):
-    """The environment is like that of `uv tool install`."""
+    """Without pip, as in an environment of `uv tool install`, the printed command uses uv."""
     pip = installed.site / "pip"
     pip.rename(tmp_path / "pip")
     with without(installed, tmp_path / "libraries"):
@@ -207,7 +216,7 @@ def test_without_pip_the_printed_command_uses_uv(installed: Environment, tmp_pat
 
 
 def test_another_package_with_one_of_our_names_is_named(installed: Environment, tmp_path: Path, snapshot):
-    """The other package comes first on the path: `lookout` prints its location and the advice."""
+    """If another package with a name of Lookout's is first on the path, `lookout` prints its place and advice."""
     (tmp_path / "monitors").mkdir()
     (tmp_path / "monitors" / "__init__.py").touch()
     done = installed.run("lookout", "--help", cwd=tmp_path, PYTHONPATH=str(tmp_path))
@@ -236,7 +245,10 @@ def test_the_wheel_names_the_browser_it_drives(installed: Environment, elsewhere
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_the_demo_runs_to_its_verdict(installed: Environment, elsewhere: Path):
-    """`lookout demo` runs a part of its suite: page, browser, graders, gate, journal, warehouse and reports."""
+    """`lookout demo` runs a part of its suite up to the verdict.
+
+    It uses the page, browser, graders, gate, journal, warehouse and reports.
+    """
     shutil.copy(few_cases(elsewhere, severe=2, others=2), installed.site / "deployments/demo/suraksha.jsonl")
     done = installed.run("lookout", "demo", "--json", cwd=elsewhere)
     assert done.returncode == 1, done.stdout + done.stderr

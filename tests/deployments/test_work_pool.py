@@ -54,7 +54,10 @@ def pool(api):
 
 
 def answered(api, method, path, **body):
-    """Return the server's response. Repeat the request if SQLite is busy (HTTP 503), as Prefect's own client does."""
+    """Send a request, and return the server's response.
+
+    Repeat the request if SQLite is busy (HTTP 503), as Prefect's own client does.
+    """
     end = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -118,7 +121,10 @@ def until(holds, what, logs):
 
 
 def taken(log):
-    """Return the runs of this worker. If two workers request the same run, the server gives it to one of them."""
+    """Return the names of the runs that this worker executed, sorted.
+
+    If two workers request the same run, the server gives it to one of them.
+    """
     said = log.read_text(encoding="utf-8")
     return sorted(set(SUBMITTED.findall(said)) - set(ABORTED.findall(said)))
 

@@ -1,4 +1,4 @@
-"""``lookout up`` as a process, for tests that need a whole installation."""
+"""Runs ``lookout up`` as a process, for tests that need a whole installation."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ def started(
 
 
 class Up:
-    """The started command."""
+    """The process of the started command, and its log."""
 
     def __init__(self, process: subprocess.Popen[bytes], port: int, log: Path) -> None:
         self.process, self.url, self._log = process, f"http://127.0.0.1:{port}", log
 
     def said(self) -> str:
-        """Return the log so far."""
+        """Return the text of the log so far."""
         return self._log.read_text(encoding="utf-8")
 
     def until(self, holds: Callable[[], bool], what: str, within_s: float = START_S) -> None:
-        """Wait until ``holds()`` is true."""
+        """Wait until ``holds()`` is true. Fail if the process ends or ``within_s`` seconds have passed."""
 
         def holds_or_ended() -> bool:
             assert self.process.poll() is None, self.said()
@@ -78,7 +78,7 @@ class Up:
         return "deployments: verify-deploy/verify-deploy" in self.said()
 
     def deliver(self, commit: str) -> httpx.Response:
-        """Send a signed delivery, as GitHub does."""
+        """Send a signed delivery about ``commit``, as GitHub does."""
         body = raw(deployed(sha=commit))
         address = f"{self.url}/deploys/github"
         return httpx.post(address, content=body, headers=github_headers(body), timeout=60, trust_env=False)
@@ -91,7 +91,7 @@ class Up:
 
 @contextmanager
 def up(file: Path, *, environment: Mapping[str, str] = os.environ, **variables: str) -> Iterator[Up]:
-    """Run the whole monitor, and stop it at the end."""
+    """Run ``lookout up`` during the ``with`` block."""
     port = find_free_port("127.0.0.1", 0)
     process = started(file, port, environment=environment, **SECRETS, **variables)
     try:

@@ -29,7 +29,10 @@ SHOWN = {
     "traffic_files": (0, "5 new conversations; 5 sampled", "Personal data disclosed: 1 of 5"),
     "traffic_export": (0, "5 new conversations; 5 sampled", "Error shown as an answer: 1 of 5"),
 }
-"""The exit code and the output of each example. LangSmith's example has a separate test, because it needs a key."""
+"""The exit code and the output of each example.
+
+The example for LangSmith has its own test, because it needs a key.
+"""
 WITH_BROWSER = ("gradio_page", "streamlit_page", "login_page")
 
 
@@ -54,7 +57,10 @@ def test_an_example_does_what_its_page_says(name: str, tmp_path: Path, prefect_e
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_the_one_command_starts_the_bot_and_ends_it(tmp_path: Path, prefect_environment: dict[str, str]) -> None:
-    """A user runs the command. The configuration that it writes contains a port on which nothing listens any more."""
+    """The one command of an example starts the bot and ends it.
+
+    The configuration that the command writes contains a port on which nothing listens any more.
+    """
     environment = prefect_environment | fork_server.WARM
     done = fork_server.run("json_api", module="examples", cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -69,7 +75,10 @@ def test_the_one_command_starts_the_bot_and_ends_it(tmp_path: Path, prefect_envi
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_runs_of_langsmith_are_a_night_of_traffic(tmp_path: Path, prefect_environment: dict[str, str]) -> None:
-    """A local server with LangSmith's API is used, because the tests have no real key."""
+    """Runs that were recorded in LangSmith are graded as a night of traffic.
+
+    A local server with LangSmith's API is used, because the tests have no real key.
+    """
     talks = (("How long is the city tour?", "The city tour takes 3 hours."), ("Is there a guide?", "Yes, Tom."))
     runs = [
         run(number, start_time=f"{DAY}T10:00:00+00:00", end_time=f"{DAY}T10:00:02+00:00")

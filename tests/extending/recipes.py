@@ -57,12 +57,15 @@ class Edit(BaseModel):
 
     @property
     def creates(self) -> bool:
-        """Return whether the file is new."""
+        """Return whether the edit creates a new file."""
         return not (self.after or self.line)
 
 
 class Recipe(BaseModel):
-    """How to add one extension. ``product`` and ``test`` are its edits, and ``test_file`` is the test to run."""
+    """The steps that add one extension.
+
+    ``product`` and ``test`` are its edits of product files and of test files. ``test_file`` is the test to run.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -96,7 +99,7 @@ def list_recipes() -> Sequence[Path]:
 
 
 def apply_recipe(recipe: Recipe, root: Path) -> None:
-    """Apply every edit to the tree at ``root``. Raises `RecipeError`."""
+    """Apply every edit to the tree at ``root``. Raises `RecipeError` if an edit does not fit."""
     for edit in (*recipe.product, *recipe.test):
         path = root / edit.file
         if edit.creates:
@@ -147,7 +150,7 @@ def _format_place(edit: Edit) -> str:
 
 
 def _find_syntax(edit: Edit) -> str:
-    """Return the language of a code block.
+    """Return the language of the edit's code block in the page.
 
     Data has none, because it is a part of a file and cannot be checked alone.
     """

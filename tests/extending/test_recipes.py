@@ -1,4 +1,7 @@
-"""Each recipe of `docs/extending.md` fits the tree, changes few files, and its test passes on a copy of the tree."""
+"""Each recipe of `docs/extending.md` fits the tree and changes few files.
+
+The test of the recipe passes on a copy of the tree.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +28,17 @@ from tests.extending.recipes import (
 
 RECIPES = {path.stem: load_recipe(path) for path in list_recipes()}
 QUICK = ("2-alert-field", "8-word")
-"""Recipes whose test the quick tier also runs.
+"""Recipes whose test runs in the quick tier too.
 
-The quick tier only applies the others; the whole tier tests them.
+The quick tier only applies the other recipes to the tree. The whole tier also runs their tests.
 """
 
 
 def copy_tree(root: Path) -> None:
-    """Copy the files that a test needs, with the compiled files, because the interpreter is the same."""
+    """Copy the files that a test needs to ``root``.
+
+    Compiled files are copied too, because the same interpreter uses them.
+    """
     for package in PACKAGES:
         shutil.copytree(ROOT / package, root / package)
     shutil.copytree(ROOT / "tests", root / "tests", ignore=shutil.ignore_patterns("extending", "bench", "soak"))

@@ -23,7 +23,7 @@ from warehouse.database.store import Store
 
 
 class AlertingTestbed:
-    """A warehouse, a Slack server and a clock for any number of consecutive runs."""
+    """A warehouse, a Slack server and a clock, which any number of consecutive runs use."""
 
     def __init__(self, folder: Path, slack: SlackServer, **settings: object) -> None:
         self.now = NIGHT
@@ -44,15 +44,15 @@ class AlertingTestbed:
         return self.now
 
     def skip(self, **span: float) -> None:
-        """Advance the time."""
+        """Move the clock forward by the given time."""
         self.now += timedelta(**span)
 
     def bot(self, **changes: object) -> SlackBot:
-        """Build a Slack bot with these settings."""
+        """Build the sender of a Slack bot with the settings of this testbed."""
         return SlackBot(self.settings.model_copy(update=changes), token=TOKEN, now=self)
 
     def webhook(self) -> SlackWebhook:
-        """Build the incoming webhook."""
+        """Build the sender of a Slack incoming webhook."""
         return SlackWebhook(self.settings, url=self.slack.webhook_url, now=self)
 
     @property
@@ -66,7 +66,10 @@ class AlertingTestbed:
         paths: Sequence[AlertSender] | None = None,
         owner: Capability = Capability.VERIFY,
     ) -> Notifier:
-        """Build the notifier of one run, which sends with the bot, or with ``paths`` in order."""
+        """Build the notifier of the run ``run_id``.
+
+        It sends with the bot, or, if ``paths`` are given, with these senders in their order.
+        """
         ways = [
             DeliveryPath(f"way {number}", sender) for number, sender in enumerate(paths or [self.bot()], start=1)
         ]
@@ -86,7 +89,7 @@ class AlertingTestbed:
         )
 
     def receipts(self) -> list[tuple[str, str]]:
-        """Return status and detail of every attempt, oldest first."""
+        """Return the status and the detail of every delivery attempt, oldest first."""
         self.store.load_pending(5)
         rows = self.store.query("select status, detail from receipts order by tried_at, alert_id").rows
         return [(str(status), str(detail)) for status, detail in rows]

@@ -17,17 +17,17 @@ from tests.servers.threaded_server import ThreadedServer
 
 RIGHT = "The waiting period is 24 months. [Source: Gold, clause 4.2]"
 ASKED_ONCE = "[recheck]\ntimes = 0\n"
-"""Settings without rechecks of failed cases, for tests of other features."""
+"""Settings that disable the recheck of failed cases, for tests of other features."""
 
 
 class Chat(ThreadedServer):
-    """Answers with ``answers`` in turn: a text or a whole body. ``None`` means no answer.
+    """A chat API that answers with ``answers`` in turn: each is a text or a whole body.
 
-    ``by_question`` contains answers for certain questions, in any order. From question number ``held_from`` on
-    (counted from 1), answers wait until they are ``released``. ``version`` is the build that the API reports,
-    except for the next ``hidden_polls`` polls. With ``limit``, the API accepts so many questions in so many
-    seconds, and answers all others with HTTP 429 in the form ``refusal``: Retry-After in seconds or as a date, or a
-    page without Retry-After.
+    ``None`` means no answer. ``by_question`` contains answers for certain questions, in any order. From question
+    number ``held_from`` on (counted from 1), answers wait until they are ``released``. ``version`` is the build
+    that the API reports, except for the next ``hidden_polls`` polls. With ``limit``, the API accepts so many
+    questions in so many seconds, and answers all others with HTTP 429 in the form ``refusal``: Retry-After in
+    seconds or as a date, or a page without Retry-After.
     """
 
     def __init__(self, *answers: str | dict[str, Any] | None) -> None:
@@ -46,7 +46,10 @@ class Chat(ThreadedServer):
         self._came = threading.Condition()
 
     def wait_for(self, count: int, timeout_s: float = 120.0) -> bool:
-        """Block until ``count`` questions have arrived. Return false after ``timeout_s`` seconds."""
+        """Wait until ``count`` questions have arrived.
+
+        Return ``False`` if ``timeout_s`` seconds pass before that.
+        """
         with self._came:
             return self._came.wait_for(lambda: self.asked >= count, timeout_s)
 
@@ -58,7 +61,10 @@ class Chat(ThreadedServer):
         return app
 
     def _take_or_wait_s(self) -> float:
-        """Return the seconds until a question is accepted. With 0, this question is accepted."""
+        """Return the seconds until the API accepts the next question.
+
+        If the result is 0, the present question is accepted and counted.
+        """
         if self.limit is None:
             return 0.0
         count, window_s = self.limit
@@ -97,7 +103,10 @@ class Chat(ThreadedServer):
 
 
 def watched(folder: Path, chat: Chat, *, cases: int = 4, gold: str = "24 months", more: str = "") -> Path:
-    """Write a ``lookout.toml`` with the target ``demo``: ``cases`` questions of severity 3, asked through the API."""
+    """Write a ``lookout.toml`` with the target ``demo``, and its suite of ``cases`` questions of severity 3.
+
+    The target is asked through the API of ``chat``.
+    """
     suite = folder / "suite.jsonl"
     lines = [
         {

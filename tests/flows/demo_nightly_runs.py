@@ -1,4 +1,7 @@
-"""Nights of the demo Space's own log with planted disclosures, run through the steps of a night in order."""
+"""Simulates nightly runs over logs that the demo Space writes, with planted disclosures.
+
+The steps of a nightly run are executed in their order.
+"""
 
 from __future__ import annotations
 
@@ -46,11 +49,15 @@ LEAKS = (
     " The PAN on that policy is ABCPE1234F.",
 )
 REMEMBERED = 30
-"""Number of nights from which expectations are computed, as in the product."""
+"""Number of earlier nights from which the expected rates are computed, as in the product."""
 
 
 class Simulated(NamedTuple):
-    """One night: the interval, the planted true rate, and the width that the plan predicted."""
+    """One simulated night.
+
+    It has the estimated interval of the rate, the planted true rate, and the interval width that the plan
+    predicted.
+    """
 
     estimate: RateEstimate
     truth: float
@@ -64,7 +71,7 @@ class Simulated(NamedTuple):
 
 @dataclass
 class DemoNights:
-    """Any number of nights, each with its own log that the demo's `TurnLog` writes."""
+    """Simulates any number of nights. Each has its own log, which the demo's `TurnLog` writes."""
 
     folder: Path
     facts: TargetFacts
@@ -121,7 +128,7 @@ class DemoNights:
 
 @cache
 def replies() -> Mapping[str, BotReply]:
-    """Return the answers of the demo without faults to the questions of its suite."""
+    """Return the answers that the demo without faults gives to the questions of its suite."""
     bot = Bot(load_policies(), load_vocabulary())
     questions = dict.fromkeys(case.turns[-1] for case in load_suite(SUITE).cases)
     return {question: bot.reply(question) for question in questions}

@@ -18,7 +18,10 @@ def demo_lines() -> list[dict[str, object]]:
 
 
 def few_cases(folder: Path, *, severe: int = 4, others: int = 8) -> Path:
-    """Write a suite of the leak and some other cases, severe ones first."""
+    """Write a suite of the leaking case and some other cases of the demo. Severe cases come first.
+
+    Return its path.
+    """
     lines = demo_lines()
     leak = [line for line in lines if line["id"] == LEAK]
     rest = [line for line in lines if line["id"] != LEAK]
@@ -33,11 +36,14 @@ def few_cases(folder: Path, *, severe: int = 4, others: int = 8) -> Path:
 
 
 BY_PAGE, BY_API = 'isolation = "reload"', 'driver = "gradio"'
-"""How the Space is asked: on its page, with 2 s of CPU time for each question, or through its API, with little."""
+"""How the Space is asked: through its page or through its API.
+
+A question on the page takes 2 s of CPU time. The API takes little.
+"""
 
 
 def configured(folder: Path, address: str, suite: Path, how: str = BY_PAGE, **alerts: str) -> Path:
-    """Write a configuration with the target ``demo``."""
+    """Write a configuration with the target ``demo`` at ``address``. ``how`` is `BY_PAGE` or `BY_API`."""
     extra = "".join(f"{key} = {json.dumps(value)}\n" for key, value in alerts.items())
     path = folder / "lookout.toml"
     path.write_text(

@@ -1,4 +1,4 @@
-"""The judging part of a run: a real journal, the real SDK, local providers, and made-up answers."""
+"""Runs the judging part of a run with a real journal, the real SDK, local providers and made-up answers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TEETH_WRONG = "Smiles matter to us, and brushing twice a day keeps them bright f
 
 
 class JudgedRun(NamedTuple):
-    """The report, results and observations of a judged run."""
+    """The report, the results and the observations of a judged run."""
 
     report: RunReport
     results: tuple[CaseResult, ...]
@@ -48,36 +48,39 @@ class JudgedRun(NamedTuple):
     heard: tuple[CaseResult, ...]
 
     def of(self, case_id: str) -> Assessment:
-        """Return the assessment of a case."""
+        """Return the assessment of the case with this id."""
         return next(result.assessment for result in self.results if result.case.id == case_id)
 
     def observations_of(self, kind: IncidentKind) -> list[Observation]:
-        """Return the observations of this kind that would be alerted."""
+        """Return the observations of ``kind`` that would cause an alert."""
         return [observation for observation in self.news if observation.kind is kind]
 
     @property
     def passed(self) -> list[str]:
-        """Return the cases that were graded as right."""
+        """Return the ids of the cases that were graded as correct."""
         return [result.case.id for result in self.results if result.assessment.outcome is CaseOutcome.CORRECT]
 
     @property
     def notes(self) -> str:
-        """Return all reasons in one text."""
+        """Return all reasons of the run in one text."""
         return " | ".join(reason.text for reason in self.report.reasons)
 
 
 def home(case_id: str = "home", **changes: Any) -> GoldCase:
-    """Build a case whose gold is a sentence of conditions, which no rule can grade."""
+    """Build a case about the home whose gold is a sentence of conditions, which no rule can grade."""
     return gold_case(case_id, **({"turns": ("What about treatment at home?",), "gold": HOME} | changes))
 
 
 def teeth(case_id: str = "teeth", **changes: Any) -> GoldCase:
-    """Build another case that no rule can grade."""
+    """Build a case about teeth, which no rule can grade either."""
     return gold_case(case_id, **({"turns": ("What about dental work?",), "gold": TEETH} | changes))
 
 
 def configured(folder: Path, cases: Sequence[GoldCase], **judge: Any) -> VerifyRequest:
-    """Build a request with the suite ``cases``. ``judge`` is the table of that name, which is absent if empty."""
+    """Build the request of a run with the suite ``cases``.
+
+    ``judge`` contains the lines of the table ``[judge]``. If it is empty, the configuration has no such table.
+    """
     suite = folder / "suite.jsonl"
     suite.write_text("".join(case.model_dump_json() + "\n" for case in cases), encoding="utf-8")
     values: dict[str, Any] = {

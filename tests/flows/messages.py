@@ -1,4 +1,4 @@
-"""Read the messages of an installation: complete, as users see them in Slack, and as the warehouse stores them."""
+"""Reads the messages of an installation: complete, as users see them in Slack, and as the warehouse stores them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ ALERT_ID = re.compile(r"\bLK-[A-Z2-7]{6,}\b")
 
 
 def format_message(message: Posted) -> str:
-    """Return everything that a user sees of one message: its channel, the notification, the text of its blocks."""
+    """Return everything that a user sees of one message.
+
+    This is its channel, the notification, and the text of its blocks.
+    """
     place = f"{message.channel}, reply in a thread" if message.thread_ts else message.channel
     return ALERT_ID.sub("ALERT_ID", "\n".join([f"[{place}]", message.text, "--", *texts(message.blocks)])) + "\n"
 
@@ -31,7 +34,7 @@ def format_messages(messages: Iterable[Posted]) -> str:
 
 
 def format_stable_messages(messages: Iterable[Posted], *folders: Path, **values: str) -> str:
-    """Return all messages of runs by the real clock, without parts that differ from run to run.
+    """Return all messages of runs that use the real clock, without the parts that differ from run to run.
 
     See `replace_volatile`.
     """

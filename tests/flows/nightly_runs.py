@@ -1,4 +1,4 @@
-"""Nights of live traffic from a file, graded with a real warehouse and a real Slack server on loopback."""
+"""Nightly runs over live traffic from a file, with a real warehouse and a real Slack server on loopback."""
 
 from __future__ import annotations
 
@@ -43,18 +43,21 @@ KEY_OF_NAMES = b"sixteen bytes or more"
 
 
 def stable_report(report: NightlyReport) -> str:
-    """Return the terminal report without the parts that depend on the judge's prompt: lineage and cost."""
+    """Return the report as printed, without the parts that depend on the judge's prompt: lineage and cost."""
     text = "\n".join(format_nightly_report(report))
     return re.sub(r"\$\d+\.\d+", "$COST", re.sub(r":[0-9a-f]{12}:", ":LINEAGE:", text))
 
 
 def talk(number: int, *replies: str, hours: float = 2.0, **changes: Any) -> str:
-    """Return a log line: a conversation that ended ``hours`` hours before the first night."""
+    """Return a log line with the conversation ``number``.
+
+    The conversation ended ``hours`` hours before the end of the first night.
+    """
     return talk_at(number, NIGHT - timedelta(hours=hours) + timedelta(seconds=number), *replies, **changes)
 
 
 def talk_at(number: int, ended: datetime, *replies: str, **changes: Any) -> str:
-    """Return a log line: a conversation that ended at this time."""
+    """Return a log line with the conversation ``number``, which ended at the time ``ended``."""
     turns = [
         {"question": f"How long do I have, once more {number}?", "answer": reply}
         for reply in replies or (PLAIN_REPLY,)
@@ -64,7 +67,7 @@ def talk_at(number: int, ended: datetime, *replies: str, **changes: Any) -> str:
 
 
 class Nights:
-    """A target with its log, graded by any number of nights."""
+    """A target with a log of its traffic, graded by any number of nightly runs."""
 
     def __init__(self, folder: Path, testbed: AlertingTestbed, **settings: Any) -> None:
         self.folder, self.testbed = folder, testbed
@@ -82,11 +85,11 @@ class Nights:
             log.writelines(lines)
 
     def wired(self, number: int = 0) -> NightlyContext:
-        """Return the night that ended ``number`` days after the first."""
+        """Return the context of the nightly run for the night that ended ``number`` days after the first."""
         return self.wire_at(NIGHT + timedelta(days=number))
 
     def wire_at(self, ended: datetime) -> NightlyContext:
-        """Return the night that was due at this time."""
+        """Return the context of the nightly run for the night that ended at ``ended``."""
         self.testbed.now = max(self.testbed.now, ended + timedelta(minutes=5))
         run_id = f"{ended:%Y%m%dT%H%MZ}-night-demo"
         configured = TargetConfig.model_validate(
@@ -119,17 +122,17 @@ class Nights:
         return await NightlyRun(self.wired(number)).run()
 
     def loaded(self, question: str) -> list[Sequence[object]]:
-        """Load all segments, and return the warehouse's answer to a query."""
+        """Load all segments, and return the rows of a warehouse query."""
         self.testbed.store.load_pending(5)
         return list(self.testbed.store.query(question).rows)
 
     def stored_conversations(self) -> tuple[int, int]:
-        """Return the number of conversations in the warehouse, and the number of those with text."""
+        """Return two numbers: the conversations in the warehouse, and those of them that have their text."""
         records = self.loaded("select record from conversations")
         return len(records), sum(record is not None for (record,) in records)
 
     def stored_bytes(self) -> bytes:
-        """Return every byte of the data folder."""
+        """Return the content of all files of the data folder."""
         return b"\n".join(file.read_bytes() for file in (self.folder / "data").rglob("*") if file.is_file())
 
     def _suite(self) -> Path:

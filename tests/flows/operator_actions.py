@@ -19,7 +19,7 @@ from warehouse.database.store import Store
 
 
 class Clock:
-    """A clock that stands still until it is moved."""
+    """A clock that does not move until a test moves it."""
 
     def __init__(self, at: datetime = NIGHT) -> None:
         self.at = at

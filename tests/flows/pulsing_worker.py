@@ -1,4 +1,4 @@
-"""A scheduler in a separate process that appears to verify repeatedly, as an external watchdog sees it.
+"""A scheduler in a separate process. To an external watchdog, it seems to verify repeatedly.
 
 ``python -m tests.flows.pulsing_worker FOLDER``, with the check's address in LOOKOUT_HEARTBEAT_URL.
 """
@@ -19,7 +19,7 @@ from monitors.records.incidents import Capability
 
 
 async def work(folder: Path) -> None:
-    """Perform run after run, until killed."""
+    """Execute one run after the other, until the process is killed."""
     target = TargetConfig(url="http://127.0.0.1:9", suite=folder / "suite.jsonl")
     config = Config(data_folder=folder, targets={"demo": target})
     while True:

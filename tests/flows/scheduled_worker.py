@@ -24,7 +24,7 @@ TICK = timedelta(milliseconds=1)
 
 
 class Ticking:
-    """A clock with the current time that advances a little at every call."""
+    """A clock that begins at a given time and advances a little at every call."""
 
     def __init__(self, begin: datetime) -> None:
         self._now = begin

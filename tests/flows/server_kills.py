@@ -25,7 +25,7 @@ MAX_S = 3.0
 
 
 def servers_of(home: Path) -> list[int]:
-    """Return every server process for that folder on this machine, recorded or not."""
+    """Return the ids of all server processes for ``home`` on this machine, whether they are recorded or not."""
     processes = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -38,7 +38,11 @@ def servers_of(home: Path) -> list[int]:
 
 
 def kill_while_it_starts(home: Path, kills: int, seed: int) -> list[list[int]]:
-    """Return the servers after each kill, and finally after a connection to one. Then stop all servers."""
+    """Start a server ``kills`` times, and kill its starter at a random moment.
+
+    Return the process ids of the servers after each kill, and finally after a connection to one. Then stop all
+    servers.
+    """
     moments, after = random.Random(seed), []
     try:
         for _ in range(kills):

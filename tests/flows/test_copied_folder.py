@@ -1,4 +1,7 @@
-"""A copied data folder does not affect the original: its Prefect server, its messages, its deploys and its runs."""
+"""A copy of a data folder does not affect the original.
+
+It has its own Prefect server, messages, deploys and runs.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ def slack():
 
 @pytest.fixture
 def original(tmp_path, slack) -> AlertingTestbed:
-    """Return an installation that sent one alert, and stored another that Slack refused."""
+    """Return an installation that has sent one alert. Another alert is stored, because Slack refused it."""
     create_or_check_identity(tmp_path / "data", new_id="original", at=NOON)
     testbed = AlertingTestbed(tmp_path / "data", slack)
     asyncio.run(notify(testbed.notifier("run-1"), [observation()]))
@@ -72,7 +75,10 @@ def original(tmp_path, slack) -> AlertingTestbed:
 
 
 def live_on(testbed: AlertingTestbed) -> list[NotifyReason]:
-    """Run the installation for three days: a poll, the same fault again, then right answers."""
+    """Simulate three more days of an installation. Return the reasons of the alerts that were sent in this time.
+
+    Pending alerts are sent, then the same fault occurs, and then the answers are right.
+    """
     before = list_sent_alerts(testbed)
     testbed.skip(days=3)
     asyncio.run(send_outbox(testbed.notifier("run-3")))
@@ -86,7 +92,7 @@ def live_on(testbed: AlertingTestbed) -> list[NotifyReason]:
 
 
 def list_sent_alerts(testbed: AlertingTestbed) -> dict[str, str]:
-    """List the reasons of the alerts that Slack accepted, by id, oldest first."""
+    """Return the alerts that Slack accepted, oldest first: their reasons by alert id."""
     testbed.store.load_pending(5)
     rows = testbed.store.query(
         "select id, reason from alerts where id in (select alert_id from receipts where status = 'sent') "
@@ -96,7 +102,10 @@ def list_sent_alerts(testbed: AlertingTestbed) -> dict[str, str]:
 
 
 def copy_of(original: AlertingTestbed, folder: Path, **answer: bool) -> AlertingTestbed:
-    """Copy the original's folder, state whether it is a copy or was moved, and start there."""
+    """Copy the original's folder to ``folder``, and start an installation there.
+
+    ``answer`` says whether the folder was copied or moved.
+    """
     data = copy_all(original.store.database.file.parent, folder)
     claim_or_separate_data_folder(data, None, new_id="copy", at=original.now, **answer)
     testbed = AlertingTestbed(data, original.slack)
@@ -109,9 +118,9 @@ ALL = [NotifyReason.FIRST_SEEN, NotifyReason.REMINDER, NotifyReason.RECOVERED, N
 
 @pytest.mark.whole_only
 def test_a_separated_copy_sends_nothing_that_its_original_sends(tmp_path, slack, original):
-    """The pending message, the reminder and the recovery are sent by the original.
+    """A copy that was declared as one sends nothing that its original sends.
 
-    The copy sends only new alerts.
+    The original sends the pending message, the reminder and the recovery. The copy sends only new alerts.
     """
     copy = copy_of(original, tmp_path / "copy", copied=True)
     assert live_on(copy) == []
@@ -122,7 +131,10 @@ def test_a_separated_copy_sends_nothing_that_its_original_sends(tmp_path, slack,
 
 
 def test_a_separated_copy_does_not_send_what_slack_refused_from_its_original(tmp_path, slack, original):
-    """The original sends the refused messages as soon as Slack accepts messages again."""
+    """A copy that was declared as one does not send the alerts that Slack refused from its original.
+
+    The original sends them as soon as Slack accepts messages again.
+    """
     slack.always = "channel_not_found"
     asyncio.run(notify(original.notifier("run-3"), [observation("leak-3", run_id="run-3")]))
     slack.always = None
@@ -156,14 +168,17 @@ def test_a_moved_folder_sends_what_was_waiting(tmp_path, slack, original):
 
 @pytest.mark.whole_only
 def test_copy_changes_nothing_in_a_folder_that_is_none(tmp_path, slack, original):
-    """A service may start with --copy each time."""
+    """The option --copy changes nothing in a folder that is not a copy, so a service may use it at every start."""
     claim_or_separate_data_folder(tmp_path / "data", None, new_id="copy", at=original.now, copied=True)
     assert read_identity(tmp_path / "data").id == "original"
     assert live_on(original) == ALL
 
 
 def test_a_copy_with_its_journal_elsewhere_is_refused(tmp_path, original):
-    """Such a copy would mark the original's messages as left to the original."""
+    """A copy whose journal is elsewhere is refused, because both folders would then share one journal.
+
+    Such a copy would mark the original's messages as left to the original.
+    """
     copy_all(tmp_path / "data", tmp_path / "copy")
     with pytest.raises(ConfigError, match=r"warehouse\.journal"):
         claim_or_separate_data_folder(
@@ -182,7 +197,7 @@ def test_a_separated_copy_runs_no_deploy_that_was_reported_to_its_original(tmp_p
 
 @pytest.fixture
 def installations(tmp_path):
-    """Return an installation, a copy of it, and the process that its folder records as its server."""
+    """Return an installation, a copy of it, and a process that the installation's folder records as its server."""
     with Chat() as chat:
         (tmp_path / "original").mkdir()
         config = watched(tmp_path / "original", chat)
@@ -236,7 +251,10 @@ def _host(folder: Path) -> str:
 
 
 def test_a_renamed_folder_ends_its_own_server(installations):
-    """The server was started in the renamed folder, whose inode is the same."""
+    """A renamed folder ends its own server.
+
+    The server was started under the former name. The inode of the folder is the same.
+    """
     folder, server = installations
     (folder / "original").rename(folder / "renamed")
     done = run_in_process("down", "--json", cwd=folder / "renamed", env=fork_server.bare())

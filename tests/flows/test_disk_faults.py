@@ -33,11 +33,11 @@ SIZE = 64_000_000
 """Size of the file system in bytes."""
 ANSWERS_AFTER_S = 0.5
 LOOKS = 60
-"""Number of polls of a batch before it is judged, which takes some seconds."""
+"""Number of times that a batch is polled before the provider has judged it, which takes some seconds."""
 
 
 class Disk:
-    """A small file system at ``place`` that can become full or read-only while it is in use, and writable again."""
+    """A small file system at ``place``. It can become full or read-only while it is in use, and writable again."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -52,7 +52,10 @@ class Disk:
             )
 
     def spoil(self, how: str) -> None:
-        """Make the disk ``full``, or ``read-only`` as the kernel does after an error, with files still open."""
+        """Make the disk ``full`` or ``read-only`` while files are open.
+
+        The kernel makes a disk read-only in this way after an error.
+        """
         if how == "read-only":
             subprocess.run(["mount", "-o", "remount,abort", str(self.place)], check=True)
             return
@@ -122,7 +125,7 @@ REASONS = {
 
 
 def answered(data: Path) -> set[str]:
-    """Return the cases whose answers are in the journal, read from the segments themselves."""
+    """Return the ids of the cases whose answers are in the journal. They are read from the segments themselves."""
     lines = [line for file in data.glob("journal/*/*.jsonl") for line in file.read_text().splitlines()[1:]]
     rows = [json.loads(line) for line in lines]
     return {row["row"]["case_id"] for row in rows if row["table"] == "results"}
@@ -157,7 +160,7 @@ def test_f22_a_verification_stops_with_the_folder_named_and_is_gone_on_with(tmp_
 
 
 def counted(begin: Callable[..., fork_server.Process], table: str) -> list[dict[str, int]]:
-    """Count how often each case is in ``table``."""
+    """Return how often each case is in the warehouse table ``table``."""
     with begin("sql", f"select case_id, count(*) n from {table} group by 1", "--json") as asked:
         return [json.loads(line) for line in asked.communicate()[0].splitlines()]
 
@@ -165,7 +168,10 @@ def counted(begin: Callable[..., fork_server.Process], table: str) -> list[dict[
 @pytest.mark.whole_only
 @pytest.mark.parametrize("how", REASONS)
 def test_f22_a_nightly_run_stops_with_the_folder_named_and_is_gone_on_with(tmp_path, disk, slack, begin, how):
-    """The fault occurs while the judge is asked: the sample stays the same, and each conversation is in one report."""
+    """A nightly run stops if its disk becomes unwritable, and names the folder. The next run continues it.
+
+    The fault occurs while the judge is asked. The sample stays the same, and each conversation is in one report.
+    """
     (tmp_path / "suite.jsonl").write_bytes(SUITE.read_bytes())
     rows = [question(number, answer=PLAIN_REPLY, context=[PASSAGE]) for number in range(20)]
     (tmp_path / "turns.jsonl").write_text("".join(rows), encoding="utf-8")

@@ -1,6 +1,7 @@
-"""Published attacks: an answer that fails by rule stays failed, and no attack leaves its fence.
+"""Tests of published attacks on judges.
 
-The attacks are read from the data folder next to the project. Rows of the project itself are always tested.
+An answer that fails by rule stays failed, and no attack gets out of the fences around an answer. The attacks are
+read from the data folder next to the project. The project's own rows are always tested.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ from tests.tools.fences import unfenced
 ATTACKS = Path(__file__).parents[3] / "shared" / "data" / "judge" / "attacks.jsonl"
 PANEL = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
 SHOWN_AT_LEAST = 12
-"""Minimum length in characters. Shorter lines ("Yes", "Answer:") may occur in our own prompt too."""
+"""Minimum length of a tested line in characters.
+
+Shorter lines ("Yes", "Answer:") may also occur in Lookout's own prompt.
+"""
 
 
 def own() -> list[str]:
@@ -87,7 +91,10 @@ def test_an_attack_instead_of_an_answer_is_never_right(attacks):
 
 @pytest.mark.whole_only
 async def test_no_attack_reaches_a_judge_but_inside_its_fence_and_none_is_passed(attacks):
-    """In the bytes of the requests, the text outside the fences is the same for every answer."""
+    """No attack reaches a judge outside its fence, and no attacking answer is passed.
+
+    In the bytes of the requests, the text outside the fences is the same for every answer.
+    """
     cases = {}
     for number, attack in enumerate(attacks):
         case = teeth(f"teeth-{number}")
@@ -114,14 +121,17 @@ async def test_no_attack_reaches_a_judge_but_inside_its_fence_and_none_is_passed
 
 
 def pieces(attack: str) -> list[str]:
-    """Return the lines of an attack as a judge would read them."""
+    """Return the lines of an attack as a judge would read them, without very short lines."""
     lines = (line.strip() for line in normalise_untrusted_and_flag_tricks(attack).text.split("\n"))
     return [line for line in lines if len(line) >= SHOWN_AT_LEAST]
 
 
 @pytest.mark.whole_only
 async def test_a_judge_that_falls_for_what_an_answer_says_to_judges_is_void(attacks):
-    """A recognised text to the judge is also in a canary of the same group."""
+    """A judge that believes a text to judges in an answer is void.
+
+    If such a text is recognised, a canary of the same group contains it too.
+    """
     steering = [a for a in attacks if check_answer(f"{TEETH_WRONG} {a}", "What about dental work?").steering]
     fooled = []
     for attack in steering[:6]:

@@ -1,4 +1,4 @@
-"""The judge as a user sees it: the command, a chat, a provider, Slack."""
+"""Tests of the judge as a user sees it: with the command, a chat, a provider and Slack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.prefect]
 
 
 def configured(folder: Path, chat: Chat, judge: AnthropicServer, slack: SlackServer) -> None:
-    """Write two severity-3 cases whose gold is a sentence of conditions."""
+    """Write a configuration with two severity-3 cases, whose gold is a sentence of conditions."""
     more = (
         f'[alerts]\nslack_api_url = "{slack.api_url}"\nslack_channel = "#alerts"\n'
         f'slack_monitor_channel = "#monitor"\n[[judge.models]]\nbase_url = "{judge.url}"\n'
@@ -29,7 +29,7 @@ def configured(folder: Path, chat: Chat, judge: AnthropicServer, slack: SlackSer
 
 
 def verify(lookout, folder: Path, slack: SlackServer, commit: str, **key: str):
-    """Run the command once. Return the process, the sent messages and the run's folder."""
+    """Run `lookout verify` once. Return the process, the messages that were sent, and the folder of the run."""
     before = len(slack.messages)
     done = lookout("verify", "demo", "--commit", commit, cwd=folder, SLACK_BOT_TOKEN=TOKEN, **key)
     messages = [json.dumps(message.blocks) for message in slack.messages[before:]]
@@ -38,7 +38,10 @@ def verify(lookout, folder: Path, slack: SlackServer, commit: str, **key: str):
 
 @pytest.mark.whole_only
 def test_a_fooled_judge_is_void_and_an_honest_one_pages(tmp_path, lookout):
-    """The wrong answers are the same twice, and a manipulated judge causes no alert about the app."""
+    """A judge that was manipulated is void and causes no alert about the application.
+
+    An honest judge causes one. The wrong answers are the same in both runs.
+    """
     with Chat(TEETH_WRONG) as chat, AnthropicServer() as judge, SlackServer() as slack:
         configured(tmp_path, chat, judge, slack)
 

@@ -1,4 +1,4 @@
-"""A run decides whether it has a judge before it asks any question."""
+"""Tests that a run decides whether it has a judge before it asks any question."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Chromium, the app and Lookout are killed in one run, and Lookout again while it sends alerts.
+"""A small soak test: Chromium, the application and Lookout are killed in one run.
 
-This is a small soak test.
+Lookout is killed again while it sends alerts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
 @pytest.mark.whole_only
 def test_f60_f65_f76_after_three_kills_every_case_is_there_exactly_once(tmp_path, prefect_environment):
-    """The journal, the warehouse and results.json contain every case once, with the answer to its own question."""
+    """After three kills, the journal, the warehouse and results.json contain every case exactly once.
+
+    Each case has the answer to its own question.
+    """
     chance = random.Random(7)
     story = Story(tmp_path, 8, prefect_environment, chance, planned(8, 3, chance), closing_kills=1)
     live_through(story)

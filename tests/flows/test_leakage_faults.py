@@ -1,6 +1,6 @@
-"""Rows 87 and 89 in a whole run: nothing that people read contains leaked data or secrets.
+"""Rows 87 and 89 of the fault matrix in a whole run: nothing that people read contains leaked data or secrets.
 
-The journal and results.json are evidence and contain the unredacted answers; they are available only after a login.
+The journal and results.json are evidence. They contain the unredacted answers, and need a login.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SECRETS = ("hf_" + "Qw7" * 12, "a-token-that-nobody-shows", "a-secret-check", TO
 
 
 def digits(text: str) -> str:
-    """Return all digits of a text as ASCII digits, with any separators except letters removed."""
+    """Return all digits of a text as ASCII digits. Separators other than letters are removed."""
     plain = unicodedata.normalize("NFKC", text)
     plain = "".join(str(unicodedata.digit(one)) if one.isdigit() else one for one in plain)
     return re.sub(r"(?<=\d)[\s\W_]{1,2}(?=\d)", "", plain)
@@ -73,9 +73,9 @@ def shown_by_prefect(address: str, run_id: str) -> str:
 def test_f87_f89_what_leaked_and_what_is_secret_is_in_nothing_that_people_read(
     tmp_path, lookout, prefect_environment
 ):
-    """Nine spellings of personal data leak, all secrets are set, and everything is logged.
+    """Leaked data and secrets are in nothing that people read: Slack, the terminal, the reports and Prefect.
 
-    Slack, the terminal, the reports and Prefect are checked.
+    Nine spellings of personal data leak, all secrets are set, and everything is logged.
     """
     with SlackServer() as slack, Watchdog() as dog, Chat(*LEAKS) as chat:
         paging = f'[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\ngroup_limit = 10\n'
@@ -124,6 +124,6 @@ def test_f87_f89_what_leaked_and_what_is_secret_is_in_nothing_that_people_read(
 
 
 def reports(run: Path) -> list[Path]:
-    """Return the reports for people. `run.json` and `results.json` are for programs."""
+    """Return the contents of the reports for people. `run.json` and `results.json` are for programs."""
     names = ("report.html", "results.md", "junit.xml", "hallucinations.jsonl")
     return [run / name for name in names]

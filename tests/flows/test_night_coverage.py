@@ -1,4 +1,7 @@
-"""A seeded part of the soak test of the demo's nights: the estimate from its own log covers the planted rate."""
+"""A part of the soak test of the demo's nights, with fixed seeds.
+
+The rate that is estimated from the demo's own log covers the planted rate.
+"""
 
 from __future__ import annotations
 

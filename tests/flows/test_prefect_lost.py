@@ -1,4 +1,7 @@
-"""Prefect's server is killed during a run: the work is completed once, and people get the reason."""
+"""Tests in which Prefect's server is killed during a run.
+
+The work is completed once, and people get the reason.
+"""
 
 from __future__ import annotations
 
@@ -41,19 +44,22 @@ slack_api_url = "{slack}"
 WRONG = "The waiting period is 99 months. [Source: Gold, clause 4.2]"
 CASES = 8
 LOOKS = 60
-"""Number of polls of a batch before it is judged, which takes some seconds."""
+"""Number of times that a batch is polled before the provider has judged it, which takes some seconds."""
 COMES_WITHIN_S = 180
-"""Timeout in seconds. It is not a performance goal, because a busy machine takes long to start a process."""
+"""Timeout in seconds within which something must happen.
+
+It is not a performance goal, because a busy machine takes long to start a process.
+"""
 
 
 class Victim:
-    """A Prefect server only for this module, which restarts at the same address."""
+    """A Prefect server that only this file uses. It can be restarted at the same address."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
 
     def up(self) -> dict[str, str]:
-        """Start the server if it is not running, and return its clients' environment."""
+        """Start the server if it is not running. Return the environment of its clients."""
         variables = dict(os.environ)
         prefect_server.connect_or_start(
             None, self._home, environment=variables, start_timeout_s=180, write_line=print
@@ -62,7 +68,7 @@ class Victim:
         return variables | {"PYTHONPATH": str(ROOT), "SLACK_BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": KEY}
 
     def kill(self) -> None:
-        """Kill the server, as the kernel does if memory is short."""
+        """Kill the server, as the kernel does when memory is short."""
         server = prefect_server.read_last_started_server(self._home)
         assert server is not None
         os.killpg(server.pid, signal.SIGKILL)
@@ -113,7 +119,7 @@ def wait_for_progress(condition: Callable[[], bool], working: fork_server.Proces
 
 
 def is_in_flow(environment: dict[str, str]) -> bool:
-    """Return whether the server has a running flow run whose page shows the progress."""
+    """Return whether the server has a flow run that is in progress and whose page shows its progress."""
     with httpx.Client(base_url=environment["PREFECT_API_URL"], trust_env=False) as server:
         running = {"flow_runs": {"state": {"type": {"any_": ["RUNNING"]}}}}
         return bool(server.post("/artifacts/filter", json=running).json())
@@ -135,9 +141,9 @@ def test_a_verification_comes_to_its_end_and_the_next_one_tells_nobody_again(tmp
 
 
 def verify_twice(folder: Path, server: Victim, slack: SlackServer, *, to_the_end: bool) -> None:
-    """Kill the server in the first of two runs.
+    """Run two verifications, and kill the server during the first.
 
-    ``to_the_end`` waits until Prefect's client stops retrying, which takes minutes.
+    With ``to_the_end``, wait until Prefect's client stops retrying, which takes minutes.
     """
     with Chat(RIGHT, WRONG, *[RIGHT] * (CASES - 2)) as chat:
         chat.held_from = 3
@@ -172,7 +178,10 @@ def verify_twice(folder: Path, server: Victim, slack: SlackServer, *, to_the_end
 
 @pytest.mark.whole_only
 def test_f91_a_hung_server_holds_up_no_severe_failure(tmp_path, server, slack):
-    """The server hangs before the flow begins. The first failure is sent at once, and the others after it."""
+    """A Prefect server that does not respond delays no alert about a severe failure.
+
+    It stops responding before the flow begins. The first failure is sent at once, and the others after it.
+    """
     with Chat(WRONG) as chat:
         chat.held_from = 3
         watched(tmp_path, chat, cases=CASES, more=SLACK.format(slack=slack.api_url))
@@ -226,7 +235,10 @@ def test_a_nightly_run_comes_to_its_report_and_is_not_graded_twice(tmp_path, ser
 
 
 def test_the_log_is_still_followed_and_each_entry_alerted_once(tmp_path, server, slack):
-    """The scheduled flow follows the log. `lookout watch` needs no server."""
+    """Without Prefect's server, the log is still followed, and each entry is alerted once.
+
+    The scheduled flow follows the log. `lookout watch` needs no server.
+    """
     log, config = tmp_path / "guard.jsonl", tmp_path / "lookout.toml"
     log.write_text(entry(0), encoding="utf-8")
     (tmp_path / "suite.jsonl").touch()

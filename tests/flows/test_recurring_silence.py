@@ -1,4 +1,4 @@
-"""A configured recurring silence, from the file through a verification to the single message after its period."""
+"""A recurring silence is tested from lookout.toml through a verification to the single message after its period."""
 
 from __future__ import annotations
 

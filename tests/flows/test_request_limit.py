@@ -1,4 +1,7 @@
-"""An application with a rate limit gets the whole suite: waiting is not a fault, and Lookout respects the limit."""
+"""An application with a rate limit is asked the whole suite.
+
+Waiting is not a fault, and Lookout respects the limit.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ def notes(report):
     ],
 )
 def test_a_limit_of_requests_is_waited_for_and_obeyed(tmp_path, lookout, refusal):
-    """Four questions in two seconds are accepted. After a few refusals, Lookout adapts and gets every answer."""
+    """Lookout waits for a rate limit and respects it.
+
+    Four questions in two seconds are accepted. After a few refusals, Lookout adapts and gets every answer.
+    """
     with Chat() as chat:
         chat.limit, chat.refusal = (4, 2.0), refusal
         done, report = verify(tmp_path, lookout, chat)

@@ -1,6 +1,6 @@
-"""One typical wrong answer of each kind, with severity 3, from the command to the verdict.
+"""Tests of one typical wrong answer of each kind, with severity 3, from the command to the verdict.
 
-Without a judge, no such run passes. With an honest judge it fails; the grades of a lenient judge are void.
+Without a judge, no such run passes. With an honest judge, it fails. The grades of a lenient judge are void.
 """
 
 from __future__ import annotations
@@ -55,11 +55,14 @@ MISTAKES = {
     ),
 }
 SEEN_BY_RULES = ("swapped", "unit", "row", "ratio")
-"""Answers that a rule recognises as a contradiction. The rules at least leave the others open."""
+"""The answers that a rule recognises as wrong. The rules leave the others open, but do not pass them."""
 
 
 def configured(folder: Path, chat: Chat, judge: AnthropicServer | None) -> None:
-    """Write a suite of these cases, with a chat that answers all of them wrong, and a judge if given."""
+    """Write a configuration and a suite of the typical mistakes.
+
+    The chat answers all its questions wrong. With ``judge``, the configuration has this judge.
+    """
     rows = [
         {
             "id": case_id,
@@ -113,7 +116,7 @@ def test_severe_mistakes_never_pass_with_any_judge(tmp_path, lookout):
 
 
 def truthful(server: AnthropicServer) -> RuleJudge:
-    """Make the server's judge recognise the wrong answers from now on."""
+    """Make the judge at ``server`` honest: from now on, it recognises the wrong answers. Return it."""
     judge = server.judge
     judge.flatters = False
     judge.rejects = tuple(reply for _, _, reply in MISTAKES.values())

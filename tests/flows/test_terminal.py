@@ -45,7 +45,7 @@ HOSTILE = "".join(STEERING[name] for name in STEERING if name != "half a pair")
 
 
 def obeyed(text: str) -> set[str]:
-    """Return the sequences in ``text`` that a terminal or a reader would interpret."""
+    """Return the control characters in ``text`` that a terminal or a reader would obey."""
     return {c for c in text if c in "\x1b\x07\x08\r\x7f\x9b\x9d\x9c\u202e\u2066\U000e0041\ud800"}
 
 
@@ -132,7 +132,7 @@ def test_a_document_is_exact_in_a_pipe(capsys):
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Return a data folder with one answer of a hostile application."""
+    """Return a data folder with one answer from a hostile application."""
     store = open_store_in(tmp_path / "data")
     case = gold_case("case-1", severity=Severity.MAJOR)
     rows = (ResultRow(row=exchange(case, HOSTILE)), AssessmentRow(row=assessment(case)))
@@ -147,14 +147,14 @@ def command(data: Path, *arguments: str) -> tuple[tuple[str, ...], dict[str, Any
 
 
 def in_a_pipe(data: Path, *arguments: str) -> tuple[str, str]:
-    """Run commands in a pipe. Return standard output, for programs, and standard error, for people."""
+    """Run a command in a pipe. Return its standard output (for programs) and its standard error (for people)."""
     words, where = command(data, *arguments)
     done = fork_server.run(*words, **where)
     return done.stdout, done.stderr
 
 
 def at_a_terminal(data: Path, *arguments: str) -> str:
-    """Run commands on a terminal, and return its input with colours."""
+    """Run a command on a terminal. Return everything that the terminal gets, including colours."""
     words, where = command(data, *arguments)
     ours, theirs = pty.openpty()
     with fork_server.start(*words, **where, stdout=theirs, stderr=theirs):

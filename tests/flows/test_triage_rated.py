@@ -1,4 +1,7 @@
-"""Reports on issues, from an answer to the gate: graded by rules, rated by a judge, averaged, compared."""
+"""Tests of reports on issues, from an answer to the gate.
+
+Reports are graded by rules, rated by a judge, averaged, and compared with an earlier run.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def good(case: GoldCase) -> str:
 
 
 def bad(case: GoldCase) -> str:
-    """Build a report with the right file and no other useful content."""
+    """Build a report for ``case`` that names the right file and has no other useful content."""
     (name,) = case.triage.reference.relevant_files if case.triage else ()
     return f"Root cause: users enjoy sunny weather, as {name} shows. Recommended fix: wait for rain and try again."
 

@@ -1,4 +1,4 @@
-"""Two machines with one Prefect server and their own data folders send people one alert through the command."""
+"""Two machines with separate data folders share a Prefect server. With the command, people get one alert."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A slow command shows its progress on a terminal and then removes it. A pipe gets no progress."""
+"""A slow command shows its progress on a terminal, and removes it afterwards. A pipe gets no progress."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ with show_waiting("Looking at {place}"):
         sys.stdin.readline()
 print_text("over")
 """
-"""A program that continues with each line of input. The test sends a line when it has seen the expected output."""
+"""A program that continues with each line of input.
+
+The test sends a line when it has seen the output that it expects.
+"""
 WRITES = {
     "text": "print_text('written')",
     "a note": "write_note('written\\n')",
@@ -46,7 +49,7 @@ WRITES = {
 
 
 class Terminal:
-    """A pty of 80 columns and its output. ``start`` starts the program with the pty as its streams."""
+    """A pseudo-terminal of 80 columns, and its output. ``start`` starts a program on it."""
 
     def __init__(self, start: Callable[..., subprocess.Popen[Any]]) -> None:
         self.said = ""
@@ -58,7 +61,7 @@ class Terminal:
         os.close(theirs)
 
     def see(self, text: str) -> None:
-        """Read until ``text`` appears or the program has ended."""
+        """Read the output until ``text`` appears or the program has ended."""
         while text not in self.said and self._read():
             pass
 
@@ -146,7 +149,10 @@ COMMANDS = {
 def test_a_command_that_waits_for_an_answer_says_so_on_a_terminal_alone(
     command, seen, tmp_path, prefect_environment
 ):
-    """The answer arrives after the terminal shows the line. In a pipe, the command shows no such line."""
+    """While a command waits for an answer, a terminal shows a line that says so. A pipe gets no such line.
+
+    The answer arrives after the terminal shows the line.
+    """
     with HeldBot() as bot:
         written(tmp_path, bot.url, "http://127.0.0.1:9")
         variables = {"PREFECT_API_URL": prefect_environment["PREFECT_API_URL"]}

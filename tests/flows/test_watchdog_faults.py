@@ -1,6 +1,6 @@
-"""Rows 19 to 24: faults of the monitor itself.
+"""Rows 19 to 24 of the fault matrix: faults of the monitor itself.
 
-Real processes are killed, hung and starved; a watchdog is outside.
+Real processes are killed, suspended or get no CPU time. An external watchdog watches them.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ def slack():
 
 
 def paging(slack: SlackServer) -> str:
-    """Return the Slack settings. Internal faults of the monitor have their own channel."""
+    """Return Slack settings with a separate channel for faults of the monitor itself."""
     return f'[alerts]\nslack_channel = "C0ALERTS"\nslack_monitor_channel = "C0MONITOR"\nslack_api_url = "{slack.api_url}"\n'
 
 
 def channels(slack: SlackServer) -> list[str]:
-    """Return the channel of every message."""
+    """Return the Slack channel of every message."""
     return [message.channel for message in slack.messages]
 
 
 def fault_kinds(folder: Path) -> list[IncidentKind]:
-    """Return the subjects of an installation's stored alerts."""
+    """Return the kind of each stored alert of an installation."""
     return [alert.kind for alert in load_alerts_in(folder)]
 
 
@@ -70,7 +70,10 @@ def worker(folder: Path, *arguments: str, **variables: str) -> fork_server.Proce
 
 
 def test_f19_a_dead_scheduler_stops_the_heartbeat_and_the_outside_check_fires(tmp_path, dog):
-    """The scheduler is killed without a message. The external watchdog alerts within a day and an hour."""
+    """If the scheduler is killed, its heartbeats stop, and the external watchdog alerts.
+
+    The scheduler sends no message itself. The watchdog alerts within a day and an hour.
+    """
     with worker(tmp_path, LOOKOUT_HEARTBEAT_URL=dog.check) as scheduler:
         assert dog.wait_for("", count=2)
         scheduler.kill()
@@ -84,7 +87,10 @@ def test_f19_a_dead_scheduler_stops_the_heartbeat_and_the_outside_check_fires(tm
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_f20_a_run_beyond_its_deadline_is_stopped_and_alerts_once(tmp_path, lookout, slack, dog):
-    """The app accepts every question and never answers. The run is stopped, and the monitor's owners are notified."""
+    """A run that exceeds its deadline is stopped, and the monitor's owners get one alert.
+
+    The application accepts every question and never answers.
+    """
     with Chat(None) as chat:
         watched(tmp_path, chat, more=paging(slack) + "[watchdog]\nrun_deadline_s = 1.5\n")
         variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check}
@@ -100,9 +106,9 @@ def test_f20_a_run_beyond_its_deadline_is_stopped_and_alerts_once(tmp_path, look
 
 
 def test_f20_a_process_that_does_not_react_is_ended_by_its_guard(tmp_path, slack, dog):
-    """The event loop is permanently blocked.
+    """A process that does not react is ended by its guard, because its event loop is permanently blocked.
 
-    The guard sends an alert, pings the failure, and ends the process with exit code 4.
+    The guard sends an alert, reports the failure to the external watchdog, and ends the process with exit code 4.
     """
     variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check}
     with worker(tmp_path, slack.api_url, **variables) as hung:
@@ -115,7 +121,10 @@ def test_f20_a_process_that_does_not_react_is_ended_by_its_guard(tmp_path, slack
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_f21_a_run_that_graded_nothing_alerts_and_earns_no_heartbeat(tmp_path, lookout, slack, dog, snapshot):
-    """Every question is answered, but no grader can decide. With any verdict, nothing was monitored."""
+    """A run that graded nothing alerts and sends no heartbeat.
+
+    Every question is answered, but no grader can decide. Whatever the verdict is, nothing was monitored.
+    """
     with Chat("It depends on many things, as so often. [Source: Gold, clause 4.2]") as chat:
         watched(tmp_path, chat, gold=UNGRADABLE, more=paging(slack))
         variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check}
@@ -133,7 +142,10 @@ def test_f21_a_run_that_graded_nothing_alerts_and_earns_no_heartbeat(tmp_path, l
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_run_says_to_the_outside_check_that_the_watcher_is_down(tmp_path, lookout, dog):
-    """The run graded its cases, but the log is no longer followed. Only this check can notify the owner."""
+    """If the watcher has stopped, a run reports this to the external check.
+
+    The run graded its cases, but the log is no longer followed. Only this check can notify the owner.
+    """
     poll = WatchPoll(name="the log of demo", target="demo", at=utc_now() - timedelta(minutes=5), every_s=15)
     with Chat() as chat:
         watched(tmp_path, chat)
@@ -147,7 +159,11 @@ def test_a_run_says_to_the_outside_check_that_the_watcher_is_down(tmp_path, look
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_f22_a_full_disk_alerts_and_loses_nothing(tmp_path, lookout, prefect_environment, slack, dog):
-    """From the third answer on, no file can grow: one message and a clear error. With free space, the run resumes."""
+    """A full disk causes an alert, and no data is lost.
+
+    From the third answer on, no file can grow: there is one message and a clear error. With free space, the run
+    resumes.
+    """
     asked_twice = 8
     with Chat() as chat:
         watched(tmp_path, chat, cases=asked_twice, more=paging(slack))

@@ -1,4 +1,7 @@
-"""A week of scheduled nights as an owner sees it in Slack: few, correct and useful messages, and the page."""
+"""Tests of a week of scheduled nightly runs, as an owner sees it in Slack.
+
+There are few messages, they are correct and useful, and docs/traffic.md shows them.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ _, BURST, DOWN, VOID, DRIFT, BACK, EMPTY = range(7)
 
 @pytest.fixture(scope="module")
 def week(tmp_path_factory, prefect_environment):
-    """Run seven nights with their digests on the tests' own Prefect server.
+    """Run seven nightly runs, each with its digest, on the Prefect server of the tests.
 
-    Return the pairs in order, and all alerts.
+    Return the results of both in order, and all alerts.
     """
     folder = tmp_path_factory.mktemp("week")
     happened = list(Week(folder, prefect_environment).run())
@@ -42,7 +45,10 @@ def places(happened):
 
 @pytest.mark.whole_only
 def test_each_night_ends_as_what_it_was(week):
-    """A night is Partial if the judge failed or was not trusted, and Empty, not Graded, without conversations."""
+    """The state of each nightly run says how it ended.
+
+    It is Partial if the judge failed or was not trusted. Without conversations, it is Empty, not Graded.
+    """
     nights, digests, _ = week
     named = ["Graded", "Graded", "Partial", "Partial", "Graded", "Graded", "Empty"]
     assert [one.state for one in nights] == [("COMPLETED", name) for name in named]
@@ -53,7 +59,10 @@ def test_each_night_ends_as_what_it_was(week):
 
 @pytest.mark.whole_only
 def test_few_messages_each_in_its_owners_channel(week):
-    """Besides the seven digests, there are ten messages: five new ones, each with one reply in its thread."""
+    """There are few messages, and each is in the channel of its owners.
+
+    Besides the seven digests, there are ten messages: five new ones, each with one reply in its thread.
+    """
     nights, digests, alerts = week
     message, reply = "message", "reply in its thread"
     assert [sorted(places(one)) for one in nights] == [
@@ -81,7 +90,10 @@ def test_few_messages_each_in_its_owners_channel(week):
 
 @pytest.mark.whole_only
 def test_the_first_line_of_each_digest_says_how_it_stands(week, snapshot):
-    """A lock screen shows only the first line, so a night without grades is not good news."""
+    """The first line of each digest contains the state of the night.
+
+    A lock screen shows only this line, so a night without grades must not look like good news.
+    """
     _, digests, _ = week
     lines = [texts(one)[0].splitlines()[0] for one in digests]
     assert [line[0] for line in lines] == ["✅", "🟠", "❔", "❔", "🟠", "✅", "❔"]
@@ -89,7 +101,11 @@ def test_the_first_line_of_each_digest_says_how_it_stands(week, snapshot):
 
 
 def test_messages_state_true_facts(week):
-    """Resolved faults are not "since", an estimate is not below its counts, and "nothing new" is not "nothing"."""
+    """The messages state true facts.
+
+    A resolved fault is not described with "since", an estimate is not below its counts, and "nothing new" does not
+    become "nothing".
+    """
     nights, digests, _ = week
     (burst,) = texts(nights[BURST])
     for value in (
@@ -131,7 +147,7 @@ def test_no_message_is_sent_twice(week):
 
 
 def test_the_page_shows_this_week(week, snapshot):
-    """The page contains the snapshot of this week's messages, and is updated with the other snapshots."""
+    """The page docs/traffic.md shows the messages of this week. It is updated with the other snapshots."""
     nights, digests, _ = week
     made = page(shown([one for pair in zip(nights, digests, strict=True) for one in pair]))
     if snapshot.session.update_snapshots:

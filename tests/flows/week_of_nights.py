@@ -1,8 +1,8 @@
-"""A week of nights for a lamp shop's assistant, run by its scheduled deployments, with all messages in Slack.
+"""A simulated week of nightly runs for the assistant of a lamp shop, with all messages in Slack.
 
-The shop, its log, its gold set and its configuration are made up. Slack and the judge's provider are local servers,
-and the clock is passed in. `docs/traffic.md` shows the result. To update it, run `python -m
-tests.flows.week_of_nights`.
+Its scheduled deployments execute the runs. The shop, its log, its gold set and its configuration are made up. Slack
+and the judge's provider are local servers, and the clock is passed in. `docs/traffic.md` shows the result. To
+update it, run `python -m tests.flows.week_of_nights`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ END: Final = "<!-- end of what was made -->"
 MONDAY: Final = datetime(2026, 3, 2, 2, 0, tzinfo=UTC)
 """The time at which the first night is graded: the schedule's default hour, in UTC."""
 DIGEST: Final = timedelta(hours=5)
-"""The time from the night to the digest, as both are scheduled by default."""
+"""The time from a nightly run to its digest, as both are scheduled by default."""
 PER_DAY: Final = 300
 
 TOPICS: Final = (
@@ -60,7 +60,7 @@ TOPICS: Final = (
         "Changing it breaks the seal and voids whatever the factory promised before.",
     ),
 )
-"""A question, the right answer, its source passage, and an answer that no passage supports."""
+"""For each topic: a question, the right answer, its source passage, and an answer that no passage supports."""
 GOLD: Final = (
     ("repair", "Who repairs a broken lamp?", "The workshop repairs a broken lamp and sends it back insured."),
     ("bulb", "Which bulb fits?", "Any bulb with a small screw fits, provided that its glass is clear."),
@@ -105,9 +105,9 @@ verify_cron = ""
 
 @dataclass(frozen=True)
 class Day:
-    """The events of a day. ``wrong`` of 100 answers are unsupported.
+    """The events of one day of the week. Of 100 answers, ``wrong`` are not supported by their source.
 
-    The provider's errors are between the given hours.
+    The provider's errors occur between the given hours.
     """
 
     title: str
@@ -129,7 +129,7 @@ WEEK: Final = (
 
 
 class Sent(NamedTuple):
-    """A message as Slack accepted it. If it is an edit, ``before`` is the replaced message."""
+    """A message as Slack accepted it. If it is an edit, ``before`` is the message that it replaced."""
 
     channel: str
     kind: str
@@ -157,7 +157,7 @@ class Week:
         self._environment = dict(environment)
 
     def run(self, days: tuple[Day, ...] = WEEK) -> Iterator[Happened]:
-        """Run the nights in order, each followed by its digest."""
+        """Execute the nightly runs in order, each followed by its digest."""
         log = self.folder / "slack.jsonl"
         with SlackServer(log=log) as slack, AnthropicServer() as provider:
             self.write(slack, provider)
@@ -194,7 +194,7 @@ class Week:
         (self.folder / "lookout.toml").write_text(config, encoding="utf-8")
 
     def live(self, day: Day, until: datetime) -> None:
-        """Write the day's log as the shop's assistant does."""
+        """Write the log of the day, as the shop's assistant does."""
         begin = until - timedelta(days=1)
         rows = [_row(number, begin, day) for number in range(day.conversations)]
         place = self.folder / f"turns-{begin:%Y-%m-%d}.jsonl"
@@ -283,7 +283,7 @@ def _plain(text: str) -> str:
 
 
 def shown(happened: list[Happened]) -> str:
-    """Format the week as the page shows it."""
+    """Format the week as docs/traffic.md shows it."""
     week = "\n".join(line for event in happened for line in _shown(event)).rstrip() + "\n"
     return re.sub(r"LK-[A-Z2-7]{8}", "LK-…", week)  # it follows from the moment, to the millisecond
 
@@ -293,7 +293,7 @@ _ARRIVALS = {
     "reply in its thread": "this reply arrives in the thread of the first message",
     "edit": "this edit replaces a message",
 }
-"""The page's description of each kind of message."""
+"""How docs/traffic.md describes the arrival of each kind of message."""
 
 
 def _shown(event: Happened) -> Iterator[str]:
@@ -316,7 +316,7 @@ def page(week: str) -> str:
 
 
 def main() -> None:
-    """Simulate the week and write the page."""
+    """Simulate the week, and write docs/traffic.md."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         environment = dict(os.environ)

@@ -1,4 +1,4 @@
-"""The interfaces for scripts, dashboards and people, read from the code, with one line for each name."""
+"""Lists the interfaces for scripts, dashboards and people, one line for each name. The code itself is read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def exit_code_lines() -> Iterator[str]:
 def configuration_keys(
     model: type[BaseModel], place: str = "", shown: set[tuple[str, type[BaseModel]]] | None = None
 ) -> Iterator[str]:
-    """Yield each key of the file as it is written in a table, with accepted values and default."""
+    """Yield each key of lookout.toml as it is written in a table, with its accepted values and its default."""
     shown = set() if shown is None else shown
     if (place, model) in shown:
         return
@@ -113,7 +113,7 @@ def _schema_fields(
 
 
 class Recording(dict[str, Any]):
-    """The fields of a line. ``names`` collects the paths that are read."""
+    """The fields of one input line. ``names`` collects the paths of the fields that are read."""
 
     def __init__(self, fields: Mapping[str, Any], names: set[str], path: str = "") -> None:
         super().__init__({name: self._recorded(value, names, f"{path}{name}") for name, value in fields.items()})
@@ -127,7 +127,7 @@ class Recording(dict[str, Any]):
         return cls(value, names, f"{path}.") if isinstance(value, dict) else value
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return the value as `dict.get` does, and record the read."""
+        """Return the value as `dict.get` does, and record that ``key`` was read."""
         self._names.add(f"{self._path}{key}")
         return super().get(key, default)
 
@@ -139,9 +139,9 @@ class Recording(dict[str, Any]):
 def pipe_lines(
     name: str, answer: Callable[[dict[str, Any]], dict[str, Any]], lines: Iterable[dict[str, Any]]
 ) -> Iterator[str]:
-    """Yield the fields that a pipe reads from its lines, and the typed fields of its answers.
+    """Yield the fields that a pipe command reads from ``lines``, and the fields of its answers with their types.
 
-    The last line is invalid.
+    An invalid line is sent last.
     """
     reads = {"id"}
     out = io.BytesIO()
@@ -156,7 +156,10 @@ def pipe_lines(
 
 
 def conversation_lines() -> Iterator[str]:
-    """Yield the typed fields of the answers of ``lookout conversations``, which reads lines in any format."""
+    """Yield the fields of the answers of ``lookout conversations``, with their types.
+
+    Its input lines may have any format.
+    """
     out = io.BytesIO()
     logged = {"question": "q", "answer": "a", "context": ["p"], "ts": 1772366400}
     answer_logged_conversations(io.BytesIO(json.dumps(logged).encode() + b"\n[]\n"), out)

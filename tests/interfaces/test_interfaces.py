@@ -38,7 +38,7 @@ from tests.warehouse.temporary_stores import bare_store_in
 TARGET = {"url": "https://bot.example.com", "suite": "suite.jsonl"}
 
 LONG = {"text": "Nothing. " * 120_000}
-"""A text that is longer than the part that is read."""
+"""A line whose text is longer than the part that a pipe command reads."""
 PIPE_LINES = {
     "facts": [
         {"text": "Within 24 months, up to 150 euros, 5 % and 3 rooms from 1 March 2026; 12 km.", "language": "en"},
@@ -70,7 +70,7 @@ PIPE_LINES = {
         }
     ],
 }  # fmt: skip
-"""Lines whose answers together contain every field."""
+"""Input lines for each pipe command. Their answers together contain every field."""
 
 
 def test_commands_with_options(snapshot):
@@ -86,7 +86,10 @@ def test_configuration_keys(snapshot):
 
 
 def test_fields_of_the_pipes(snapshot, monkeypatch):
-    """Every pipe command has fields in the snapshot. A new pipe needs its own line in `PIPE_LINES`."""
+    """The snapshot contains the fields of every pipe command.
+
+    A new pipe command needs its own line in `PIPE_LINES`.
+    """
     answers = {}
     (names,) = (names for user, names in USERS.items() if user.startswith("Scripts"))
     for name in names:
@@ -121,7 +124,10 @@ def test_alert_kinds_and_reasons(snapshot):
 
 
 def test_names_of_the_deployments(snapshot):
-    """The configuration has all settings that create a deployment."""
+    """The names of the deployments are recorded.
+
+    The test's configuration has all settings that create a deployment.
+    """
     target = {
         **TARGET,
         "space": "owner/space",
@@ -159,7 +165,10 @@ SOURCES = {"log": {"kind": "file", "path": "conversations.jsonl"}}
     ids=["required key", "optional key", "key of a kind of table", "key in a list", "table"],
 )  # fmt: skip
 def test_a_renamed_key_is_an_error_that_names_the_new_one(values, old, new, tmp_path):
-    """No other error is reported, because the missing new key is the same mistake."""
+    """A key that was renamed is an error that names the new key.
+
+    No other error is reported. In particular, the missing new key is part of the same mistake.
+    """
     table = tmp_path / "renamed.toml"
     table.write_text(RENAMED, encoding="utf-8")
     with pytest.raises(ConfigError) as error:

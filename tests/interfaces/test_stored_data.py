@@ -1,4 +1,4 @@
-"""This version reads and continues a data folder of an earlier version (see data/README.md)."""
+"""Tests that this version reads and continues a data folder of an earlier version (see data/README.md)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ INCIDENTS = {
     ("hallucination", None, None): "acknowledged",
     ("case_failure", "error_leak", "live-traffic:error_leak"): "resolved",
 }
-"""Kind, failure kind and case of each stored incident, with its state."""
+"""The state of each stored incident. The key is its kind, failure kind and case."""
 RUNS = "select verdict, asked, severity_3_not_correct from run_summary order by started_at"
 KINDS = "select failure_kind, sum(cases) from failures_by_kind group by all order by all"
 
 
 @pytest.fixture
 def installation(tmp_path):
-    """Return a folder with a configuration, the stored suite and the stored data folder."""
+    """Return a folder with a configuration, the stored suite, and the stored data folder of an earlier version."""
     with tarfile.open(STORED / "written_at_6804228.tar.xz") as archive:
         archive.extractall(tmp_path, filter="data")
     shutil.copy(STORED / "suite.jsonl", tmp_path)
@@ -54,7 +54,7 @@ def run(folder: Path, *arguments: str, code: ExitCode = ExitCode.PASS) -> str:
 
 
 def incidents(folder: Path) -> dict[tuple, str]:
-    """Return the state of each incident by kind, failure kind and case."""
+    """Return the state of each incident. The key is its kind, failure kind and case."""
     listed = json.loads(run(folder, "alerts", "list", "--all", "--json"))
     return {(one["kind"], one["failure_kind"], one["case_id"]): one["state"] for one in listed}
 

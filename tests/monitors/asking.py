@@ -1,4 +1,4 @@
-"""Prompts, retry policies and judges for the tests in this folder."""
+"""Builds prompts, retry policies and judges for the tests in this folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WRONG = "Cataract surgery is covered after one year of waiting, up to ₹25,000 
 
 
 def ask(answer: str = RIGHT, prompt_id: str = "case-1", **changes: Any) -> RenderedPrompt:
-    """Build a prompt about cataract surgery."""
+    """Build a prompt about an answer on cataract surgery."""
     subject = Subject(**({"turns": ("Is cataract covered?",), "expected": (GOLD,), "answer": answer} | changes))
     return build_judge_prompt(subject, prompt_id=prompt_id, nonce=NONCE)
 
@@ -37,7 +37,7 @@ async def judge_at(
 
 
 class Pauses:
-    """A replacement for sleeping that records the duration and lets other tasks run."""
+    """A replacement for sleeping. It records each duration and lets other tasks run."""
 
     def __init__(self) -> None:
         self.asked: list[float] = []

@@ -1,6 +1,6 @@
-"""A second implementation of the drift test for thousands of streams at once, directly from the formula.
+"""A second implementation of the drift test, directly from its formula, for thousands of streams at once.
 
-It uses numpy and scipy, and has no state.
+A stream is a series of nights. The implementation uses numpy and scipy, and has no state.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A disk without free bytes and a disk without free inodes have different advice."""
+"""Test that the advice for a disk without free bytes differs from the advice for a disk without free inodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remote content is fetched with limits of time, size, redirects and addresses, over real sockets."""
+"""Test that remote content is fetched with limits of time, size, redirects and addresses, over real sockets."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ TEXT = b"the same text over and over. " * 100_000
 
 
 class Hostile(ThreadedServer):
-    """A server that misbehaves by path, and otherwise returns who sent the request.
+    """A server that misbehaves on some paths. On ``/`` it returns the ``Authorization`` header of the request.
 
-    Paths: ``/to?url=…``, ``/hops/3``, ``/drips``, ``/endless``, ``/packed/gzip``.
+    Paths with faults: ``/to?url=…``, ``/hops/3``, ``/drips``, ``/endless``, ``/packed/gzip``.
     """
 
     def __init__(self) -> None:
@@ -164,7 +164,7 @@ async def test_credentials_stay_with_the_configured_origin(server):
 
 
 async def test_the_address_that_was_checked_is_the_one_connected_to(server):
-    """The connection goes to the address that was checked, even if the system resolves the name differently."""
+    """The client connects to the address that it checked, even if the name resolves to another address later."""
     asked: list[str] = []
 
     async def resolve(host: str) -> list[str]:
@@ -192,7 +192,7 @@ async def test_a_name_that_turns_inside_between_check_and_connection_is_refused(
 
 
 async def test_a_configured_proxy_resolves_for_itself(server, monkeypatch):
-    """A configured proxy receives the unchanged name and resolves it; Lookout does not resolve it."""
+    """A configured proxy gets the host name and resolves it. Lookout does not resolve the name itself."""
     monkeypatch.setenv("http_proxy", server.url)
 
     async def resolve(_host: str) -> list[str]:

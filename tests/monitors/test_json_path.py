@@ -1,4 +1,4 @@
-"""A path leads to the value at that path in parsed JSON, and to no other value."""
+"""Test that a JSON path gives the value at that path in parsed JSON, and no other value."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_any_path_into_any_document_is_taken(document: Any, path: str) -> None:
 
 @given(st.lists(JSON, max_size=4))
 def test_a_list_and_all_of_its_items_are_the_same(items: list[Any]) -> None:
-    """``sources`` and ``sources.*`` give the same items and sources; a list or null is never an item."""
+    """The paths ``sources`` and ``sources.*`` give the same items and sources. An item is never a list or null."""
     document = {"sources": items}
     assert collect_items(document, "sources") == collect_items(document, "sources.*")
     assert collect_sources(document, "sources") == collect_sources(document, "sources.*")

@@ -1,4 +1,4 @@
-"""A judge's prompt, a Slack message and a ping go to the configured address and follow no redirect."""
+"""Test that a judge's prompt, a Slack message and a ping go to the configured address and follow no redirect."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATIENCE = RetryPolicy(deadline_s=20, try_s=10, tries=2, most_pause_s=0.1)
 
 
 class Inside(ThreadedServer):
-    """A server that counts its requests; if ``sends_to`` is set, it redirects every request there."""
+    """A server that counts its requests. If ``sends_to`` is set, it redirects every request to that URL."""
 
     def __init__(self, sends_to: str | None = None) -> None:
         super().__init__()

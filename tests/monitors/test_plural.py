@@ -1,4 +1,4 @@
-"""Tests of a count with its noun."""
+"""Tests of the function that formats a number with the singular or plural of a noun."""
 
 from __future__ import annotations
 

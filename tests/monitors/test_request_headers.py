@@ -1,4 +1,4 @@
-"""The variables of headers are found in the explanation of a rejected request."""
+"""Test that the error for a rejected request names the environment variables from which its headers come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pause that a provider requests is accepted up to a limit."""
+"""Test that Lookout waits as long as a provider requests, but only up to a limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATIENCE = RetryPolicy(deadline_s=60, tries=4, most_pause_s=10)
 
 
 def failing(times: int, after_s: float | None = None):
-    """Return a function that fails ``times`` times and then returns "done"."""
+    """Return a function that raises an error ``times`` times and then returns "done"."""
     left = [times]
 
     async def attempt() -> str:

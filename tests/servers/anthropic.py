@@ -32,7 +32,7 @@ MAX_BYTES = 32 * 2**20
 
 @dataclass(frozen=True)
 class Asked:
-    """One received request: its path, its headers in lower case, its bytes."""
+    """One request that the server received: its path, its headers (names in lower case), and its body as bytes."""
 
     path: str
     headers: dict[str, str]
@@ -80,7 +80,7 @@ class AnthropicServer(ThreadedServer):
 
     @property
     def messages(self) -> list[Asked]:
-        """Return the single requests, oldest first."""
+        """Return the requests to the Messages API, oldest first. Requests in a batch are not included."""
         return [asked for asked in self.asked if asked.path == "/v1/messages"]
 
     def misbehave(self, *faults: str) -> None:
@@ -97,7 +97,7 @@ class AnthropicServer(ThreadedServer):
         self.batch_faults.clear()
 
     def fool(self, phrases: Iterable[str]) -> None:
-        """Make the judge pass every answer that contains one of ``phrases``."""
+        """Make the server's judge pass every answer that contains one of ``phrases``."""
         self.judge.fooled_by = tuple(phrases)
 
     def application(self) -> web.Application:

@@ -1,6 +1,6 @@
-"""The life cycle of message batches: created, in progress for a few polls, ended.
+"""Simulates the life cycle of message batches: created, in progress for a few polls, ended.
 
-Results have no order and are identified by custom_id.
+The results have no fixed order. Each is identified by its ``custom_id``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ class Batch:
         }
 
     def look(self, replies: Replies) -> None:
-        """Count a poll of the batch, because the server measures time in polls."""
+        """Count one poll of the batch.
+
+        After the last one, the results are available: the server measures time in polls.
+        """
         if self.ended:
             return
         if self.canceled or self.looks == 0:

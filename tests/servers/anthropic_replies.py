@@ -1,4 +1,4 @@
-"""Messages of the API, and the ways in which a message with status 200 can be wrong."""
+"""Builds the Messages API's replies, including replies with status 200 that are wrong."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _with(**changes: Any) -> Spoil:
 
 
 def _with_criterion(name: str, **changes: Any) -> Spoil:
-    """Return a function that changes one criterion of a verdict, or removes it if no change is given."""
+    """Return a function that changes the criterion ``name`` of a verdict. If no change is given, it removes it."""
 
     def spoil(verdict: dict[str, Any]) -> str:
         others = {key: answer for key, answer in verdict["criteria"].items() if key != name}
@@ -82,7 +82,7 @@ MISCOUNTED: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 
 class Replies:
-    """A builder of messages; ``model``, if set, replaces the requested model."""
+    """A builder of replies. If ``model`` is set, the replies state it instead of the requested model."""
 
     def __init__(self, judge: RuleJudge, cache: PromptCache) -> None:
         self.judge = judge
@@ -90,7 +90,7 @@ class Replies:
         self._count = 0
 
     def message(self, body: dict[str, Any], fault: str | None = None, *, batch: bool = False) -> dict[str, Any]:
-        """Return the reply to a valid request, with ``fault``."""
+        """Return the reply to the valid request ``body``, with the planned ``fault`` if there is one."""
         name, _, argument = (fault or "").partition(":")
         text, stop = self._written(body, name)
         content = [{"type": "text", "text": text}] if text is not None else []
@@ -140,4 +140,7 @@ def user_text(body: dict[str, Any]) -> str:
 
 
 OVERLOADED = Refusal("overloaded_error", "Overloaded").body()
-"""The body of an overload error with status 200, from a proxy or a stream that had already begun."""
+"""The body of an overload error that has status 200.
+
+It comes from a proxy, or from a stream that had already begun.
+"""

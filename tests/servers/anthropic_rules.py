@@ -32,11 +32,11 @@ PARAMETERS = {
 CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 CONTEXT_TOKENS = 200_000
 UNSUPPORTED_IN_SCHEMA = {"minimum", "maximum", "multipleOf", "minLength", "maxLength", "maxItems"}
-"""Bounds that structured output does not enforce and therefore rejects."""
+"""Bounds in a JSON schema that structured output does not enforce. A schema with one of them is rejected."""
 
 
 class Refusal(NamedTuple):
-    """An error in the words of the API."""
+    """An error that the API returns, with its type and its message."""
 
     type: str
     message: str
@@ -52,7 +52,7 @@ class Refusal(NamedTuple):
 
 
 def wrong_with(body: Any) -> Refusal | None:
-    """Return the error for these parameters, or ``None`` if they are valid."""
+    """Return the API's error for the parameters in ``body``, or ``None`` if they are valid."""
     if not isinstance(body, dict):
         return _invalid("Input should be an object")
     unknown = sorted(set(body) - PARAMETERS)
@@ -97,9 +97,9 @@ def _wrong_schema(schema: dict[str, Any], place: str) -> Refusal | None:
 
 
 def wrong_with_batch(body: Any) -> Refusal | None:
-    """Return the error for a batch, or ``None`` if it is valid.
+    """Return the API's error for the batch in ``body``, or ``None`` if it is valid.
 
-    The requests of the batch are validated later, one by one.
+    The requests in the batch are validated later, one by one.
     """
     requests = body.get("requests") if isinstance(body, dict) else None
     if not requests:

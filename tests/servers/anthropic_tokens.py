@@ -1,10 +1,10 @@
-"""Tokens and the prompt cache, by simple rules.
+"""Counts tokens and simulates the prompt cache, by simple rules.
 
-Four bytes of UTF-8 are a token, and a prefix that was sent before is read from the cache. As in the real cache,
-only the text up to a ``cache_control`` mark is cached, a prefix below the model's minimum length is silently not
-cached, and the price of writing depends on the time to live. Two rules are simplified. Entries do not expire,
-because a test takes seconds. In a batch, whose requests run in parallel, a share of the readers come too early and
-pay for writing again, as the documentation warns (hit rates of 30 to 98 %).
+Four bytes of UTF-8 are one token, and a prefix that was sent before is read from the cache. As in the real cache,
+only the text up to a ``cache_control`` mark is cached. A prefix below the model's minimum length is not cached, and
+no error reports this. The price of writing depends on the time to live. Two rules are simplified. Entries do not
+expire, because a test takes seconds. The requests of a batch run in parallel, so a share of them comes too early to
+find the prefix and pays for writing it again, as the documentation warns (hit rates of 30 to 98 %).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Prompt(NamedTuple):
 
     @classmethod
     def of(cls, body: dict[str, Any]) -> Prompt:
-        """Return the prompt of a request: schema, system, messages. The schema is before everything else."""
+        """Return the prompt of a request. The order of its parts is schema, system, messages."""
         schema = (body.get("output_config") or {}).get("format")
         blocks = [(json.dumps(schema), None)] if schema else []
         blocks += _blocks(body.get("system") or [])
@@ -40,11 +40,14 @@ class Prompt(NamedTuple):
         return cls(tuple(blocks))
 
     def count(self) -> int:
-        """Return the number of tokens."""
+        """Return the number of tokens in all blocks."""
         return sum(tokens(text) for text, _ in self.blocks)
 
     def cacheable(self) -> tuple[str, int, str] | None:
-        """Return the key, tokens and time to live of the longest marked prefix."""
+        """Return the key, tokens and time to live of the longest prefix with a cache mark.
+
+        Return ``None`` if no prefix has a mark.
+        """
         last = max((at for at, (_, mark) in enumerate(self.blocks) if mark), default=None)
         if last is None:
             return None
@@ -61,9 +64,9 @@ def _blocks(content: str | list[dict[str, Any]]) -> list[tuple[str, dict[str, st
 
 
 class PromptCache:
-    """The cache of earlier prefixes.
+    """The cache of the prefixes that earlier requests sent.
 
-    In a batch, a share ``batch_hit_share`` of the requests finds prefixes that other requests of the batch wrote.
+    In a batch, the share ``batch_hit_share`` of the requests finds prefixes that other requests of the batch wrote.
     """
 
     def __init__(self, batch_hit_share: float = 0.7) -> None:
@@ -71,7 +74,7 @@ class PromptCache:
         self._known: set[tuple[str, str]] = set()
 
     def usage(self, body: dict[str, Any], written: str, *, batch: bool = False) -> dict[str, Any]:
-        """Return the usage that the API reports for this request."""
+        """Return the usage that the API reports for the request ``body`` and the reply text ``written``."""
         prompt = Prompt.of(body)
         total = prompt.count()
         read, wrote, ttl = self._through_cache(prompt, body, early=batch and self._comes_early(body))
@@ -99,6 +102,9 @@ class PromptCache:
         return 0, length, ttl
 
     def _comes_early(self, body: dict[str, Any]) -> bool:
-        """Return whether a batch request misses the cache, by its hash, so that the same batch has the same cost."""
+        """Return whether a request of a batch comes too early to find its prefix in the cache.
+
+        The hash of the request decides, so that the same batch always has the same cost.
+        """
         digest = hashlib.sha256(json.dumps(body["messages"], sort_keys=True).encode()).digest()
         return digest[0] / 256 >= self.batch_hit_share

@@ -1,10 +1,11 @@
-"""A small judge without a model that parses the fences of a prompt and compares their content by rule.
+"""A small judge without a model. It parses the fences of a prompt and compares their content by rule.
 
-Quantities of the gold must be in the answer, in the same order and with their units. Most words of the gold must
-also be in the part of the answer that is about this question and the present. An expected refusal must refuse and
-give no information after it; claims about documents must be in the documents. The judge is simple but real, so that
-end-to-end figures have a meaning. It can be fooled on purpose: by a list of phrases, or by everything. A judge that
-flatters accepts the gold's figures anywhere, or half of its words if the gold has no figure.
+The answer must contain the quantities of the gold, in the same order and with their units. The part of the answer
+that is about this question and the present must also contain most words of the gold. An expected refusal must
+refuse and give no information after it. Claims about documents must be in the documents. The judge is simple but
+real, so that end-to-end figures have a meaning. It can be fooled on purpose: by a list of phrases, or by
+everything. A judge that flatters accepts the gold's figures anywhere, or half of its words if the gold has no
+figure.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ _EMPTY_KEYS = frozenset(word[:5] for word in _EMPTY.split())
 _NOT = re.compile(r"\b(?:not|no|never|cannot|without|excluded?|nahi|nahin)\b|n't\b|नहीं", re.IGNORECASE)
 
 _LEADS = dict.fromkeys(("yes", "haan", "हाँ"), True) | dict.fromkeys(("no", "nahi", "नहीं"), False)
-"""First words of an answer, and whether each is a yes."""
+"""The first words of an answer that mean yes (true) or no (false)."""
 
 
 class Case(NamedTuple):
-    """The content of a prompt's fences: question, golds, answer and documents."""
+    """The content of the fences in a prompt: question, golds, answer and documents."""
 
     question: str
     golds: tuple[str, ...]
@@ -55,7 +56,7 @@ class Case(NamedTuple):
 
 
 def read_prompt(text: str) -> Case | None:
-    """Return the case in a prompt's user message, or ``None`` if no answer is fenced."""
+    """Return the case in the user message of a prompt, or ``None`` if the message has no fenced answer."""
     fields: dict[str, list[str]] = {}
     for fence in FENCE.finditer(text):
         fields.setdefault(fence["label"].lower(), []).append(fence["body"])
@@ -75,8 +76,8 @@ class RuleJudge:
     """A judge that gives verdicts by rule.
 
     An answer with a phrase of ``fooled_by`` passes, and an answer with a phrase of ``rejects`` fails. ``ratings``
-    maps phrases to the rating, 1 to 5, of an answer that contains the phrase; known answers of a batch contain
-    none.
+    maps a phrase to the rating, 1 to 5, of an answer that contains the phrase. The known answers of a batch contain
+    no such phrase.
     """
 
     def __init__(
@@ -156,7 +157,7 @@ _REFERENCE = re.compile(r"(?:Severity|Root cause|Relevant files): ?")
 
 
 def _rated_alone(issue: str, report: TriageReport) -> tuple[float, list[str]]:
-    """Rate a report without a reference: the cause must share words with the issue, and files raise the score."""
+    """Rate a report that has no reference. The cause must share words with the issue, and files raise the score."""
     shared = {word.lower() for word in _WORD.findall(report.root_cause or "")} & {
         word.lower() for word in _WORD.findall(issue)
     }
@@ -166,9 +167,9 @@ def _rated_alone(issue: str, report: TriageReport) -> tuple[float, list[str]]:
 
 
 def _rated(reference: TriageReport, report: TriageReport) -> tuple[float, list[str]]:
-    """Rate a report strictly against its reference: the cause decides, then the files.
+    """Rate a report strictly against its reference. The cause is most important, then the files.
 
-    Scores of 1, 0.75, 0.5, 0.25 are 5 to 2, 0 is 1.
+    The scores 1, 0.75, 0.5 and 0.25 are the ratings 5 to 2, and the score 0 is the rating 1.
     """
     cause = _alike(reference.root_cause or "", report.root_cause or "")[0] if reference.root_cause else 1.0
     files = compute_agreement(report.files or (), reference.files or ()).f1 if reference.files else 1.0
@@ -193,9 +194,9 @@ def _alike(gold: str, answer: str) -> tuple[float, list[str]]:
 
 
 def _criteria(case: Case, right: bool) -> dict[str, dict[str, object]]:
-    """Return helpfulness, completeness and accuracy of a report.
+    """Return the criteria of a report: helpfulness, completeness and accuracy.
 
-    A missing part has no quote, a wrong part has one.
+    The criterion of a missing part has no quote. The criterion of a wrong part has one.
     """
     report = read_report(case.answer)
     cause = report.root_cause or ""
@@ -253,7 +254,10 @@ def _is_found(gold: str, answer: str) -> bool:
 
 
 def _is_reordered(gold: str, answer: str) -> bool:
-    """Return whether the same figures have another order, other units or another reference such as "per day"."""
+    """Return whether the answer has the gold's figures in another order, or with other units or references.
+
+    An example of a reference is "per day".
+    """
     for source in reversed(find_citations(answer)):
         answer = answer[: source.start] + answer[source.end :]
     per = set(_PER.findall(gold))
@@ -287,7 +291,7 @@ def _grounded(case: Case) -> tuple[float, list[str]]:
 
 
 def _quantities(text: str) -> set[tuple[str, str]]:
-    """Return the kind or currency of each quantity, and its value."""
+    """Return the quantities in ``text``: the kind or currency of each, and its value."""
     return {(fact.unit or str(fact.kind), fact.value) for fact in read_facts(text)}
 
 
@@ -307,5 +311,5 @@ def _closest(case: Case) -> str:
 
 
 def as_text(verdict: dict[str, Any]) -> str:
-    """Return the verdict in the form in which a model writes it."""
+    """Return the verdict as the text that a model would write."""
     return json.dumps(verdict, ensure_ascii=False)

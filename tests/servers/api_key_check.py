@@ -1,6 +1,6 @@
-"""An application whose JSON, event-stream, job and Gradio APIs and export require a key.
+"""An application whose APIs and export require a key. It records the headers of each request.
 
-It records the headers of each request.
+The APIs are JSON, event streams, jobs and Gradio.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from tests.servers.threaded_server import ThreadedServer
 class Keyed(ThreadedServer):
     """A server that requires ``header: value`` and answers 401 (``status``) without it.
 
-    ``seen`` are the headers of each request. With ``repeats``, answers contain the key, in a stream split in two.
-    If ``leads_to`` is set, `POST /away` redirects there.
+    ``seen`` contains the headers of each request. If ``repeats`` is true, answers contain the key; in a stream, the
+    key is split into two parts. If ``leads_to`` is set, `POST /away` redirects to that URL.
     """
 
     def __init__(self, header: str, value: str, *, status: int = 401, repeats: bool = False) -> None:

@@ -1,7 +1,7 @@
-"""A small writer of drafts without a model that parses the fences of a prompt and asks about numbered clauses.
+"""A small writer of drafts without a model. It parses the fences of a prompt and asks about numbered clauses.
 
-The servers with Anthropic's and OpenAI's APIs can use this writer in place of the rule judge. It can be set to
-return false quotes, other figures than the clause, personal data, or another language.
+The servers with Anthropic's and OpenAI's APIs can use this writer in place of the rule judge. Its drafts can be
+spoilt: they then have false quotes, other figures than the clause, personal data, or another language.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def false_quote(draft: Draft) -> Draft:
 
 
 def other_figure(draft: Draft) -> Draft:
-    """Return the draft with a gold that the clause does not support."""
+    """Return the draft with another gold answer, which the clause does not support."""
     return draft | {"gold": "777 days"}
 
 
@@ -39,7 +39,7 @@ def leaking(draft: Draft) -> Draft:
 
 
 def in_hindi(draft: Draft) -> Draft:
-    """Return the draft with a question in another language than requested."""
+    """Return the draft with a question in Hindi, which is not the requested language."""
     return draft | {"question": "इस पॉलिसी में प्रतीक्षा अवधि कितने दिन की है?"}
 
 
@@ -49,9 +49,10 @@ def without_severity(draft: Draft) -> Draft:
 
 
 class RuleDrafter:
-    """A writer of drafts by rule.
+    """A writer that makes drafts by rule.
 
-    ``spoil`` changes the drafts in order; its last change applies to all further drafts.
+    ``spoil`` contains functions that change the first, second, … draft. The last function changes all further
+    drafts.
     """
 
     def __init__(self, spoil: Iterable[Callable[[Draft], Draft]] = (honest,)) -> None:

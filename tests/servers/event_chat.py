@@ -1,4 +1,7 @@
-"""A chat API that answers with named events: ``piece`` with the text, ``closed`` at the end, a ``note`` between."""
+"""A chat API that answers with named events.
+
+The events are ``piece`` with a part of the text, a ``note`` between pieces, and ``closed`` at the end.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,10 @@ PATH = "/v2/dialog/turn"
 
 
 class EventChat(ThreadedServer):
-    """A server that answers each question with ``text`` at `PATH`; a GET there returns an empty HTTP 200.
+    """A server that answers each question with ``text`` at `PATH`. A GET request there returns an empty HTTP 200.
 
-    ``gone`` removes its path. With ``strict``, it rejects every request body that a client could guess.
+    If ``gone`` is true, the path does not exist. If ``strict`` is true, the server rejects every request body that
+    a client could guess.
     """
 
     def __init__(self, text: str, *, strict: bool = False) -> None:
@@ -25,7 +29,7 @@ class EventChat(ThreadedServer):
         self.asked = 0
 
     def application(self) -> web.Application:
-        """Return the routes, which have one path."""
+        """Return the routes, which all have the path `PATH`."""
         made = web.Application()
         made.router.add_post(PATH, self._turn)
         made.router.add_get(PATH, self._nothing)

@@ -14,10 +14,10 @@ Answer = Callable[[web.Request], web.StreamResponse]
 
 
 class ExportServer(ThreadedServer):
-    """An export with ``size`` items on a page at ``/numbered``, ``/cursor``, ``/links`` and ``/headers``.
+    """An export with ``size`` items on each page, at ``/numbered``, ``/cursor``, ``/links`` and ``/headers``.
 
-    ``faults`` are the first responses, in order; ``asked`` are the addresses and tokens of the requests.
-    ``answers`` are the responses for ``/other/…``.
+    ``faults`` are the responses to the first requests, in order. ``asked`` are the addresses and tokens of the
+    requests. ``answers`` are the responses for paths below ``/other/``.
     """
 
     def __init__(self, items: list[Any], *, size: int = 3, token: str | None = None) -> None:
@@ -95,18 +95,18 @@ class ExportServer(ThreadedServer):
 
 
 def status(code: int, **headers: str) -> Answer:
-    """Return a handler that responds with this status."""
+    """Return a handler that responds with the HTTP status ``code``."""
     return lambda _request: web.Response(status=code, headers=headers, text="no")
 
 
 def body(content: str | bytes, content_type: str = "application/json") -> Answer:
-    """Return a handler that responds with this content."""
+    """Return a handler that responds with the body ``content``."""
     raw = content.encode() if isinstance(content, str) else content
     return lambda _request: web.Response(body=raw, content_type=content_type)
 
 
 def document(value: Any) -> Answer:
-    """Return a handler that responds with this JSON."""
+    """Return a handler that responds with ``value`` as JSON."""
     return body(json.dumps(value))
 
 

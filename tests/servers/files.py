@@ -1,4 +1,4 @@
-"""A local server for static files: with ranges, without ranges, or with its own behaviour."""
+"""A local server for static files: with range requests, without them, or with a response of the test's own."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tests.servers.threaded_server import ThreadedServer
 
 
 class FileServer(ThreadedServer):
-    """A server of ``files`` by path.
+    """A server of ``files``, which are keyed by path.
 
-    If ``ranges`` is false, it sends no length and no ranges. If ``token`` is set, it rejects requests without the
-    token.
+    If ``ranges`` is false, it ignores range requests and sends no length. If ``token`` is set, it rejects requests
+    without that token.
     """
 
     def __init__(self, files: dict[str, bytes], *, ranges: bool = True, token: str | None = None) -> None:

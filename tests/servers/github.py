@@ -20,10 +20,10 @@ from aiohttp import web
 from tests.servers.threaded_server import ThreadedServer
 
 WORKFLOW_TOKEN = "ghs_" + "w" * 36
-"""The token of a workflow: a bot that may not request the current user."""
+"""The token of a GitHub workflow. It belongs to a bot, which may not request the current user."""
 PERSON_TOKEN = "ghp_" + "p" * 36
 READING_TOKEN = "ghs_" + "r" * 36
-"""The token of a workflow for a pull request from a fork."""
+"""The read-only token of a GitHub workflow for a pull request from a fork."""
 REPOSITORY = "acme/helpdesk"
 PULL = 12
 HEAD = "1234567890abcdef1234567890abcdef12345678"
@@ -42,7 +42,7 @@ Fault = Callable[[web.Request], web.StreamResponse]
 
 @dataclass
 class Comment:
-    """One comment; ``edits`` counts its changes."""
+    """One comment on the pull request. ``edits`` counts its changes."""
 
     id: int
     body: str
@@ -52,7 +52,7 @@ class Comment:
 
 @dataclass(frozen=True)
 class Asked:
-    """One received request."""
+    """One request that the server received."""
 
     method: str
     path: str
@@ -62,10 +62,10 @@ class Asked:
 
 @dataclass
 class Misbehaviour:
-    """The next faults. ``faults`` are the first responses, in order, to any request.
+    """The faults of the next requests. ``faults`` are the responses to the first requests of any kind, in order.
 
     ``after_taking`` replaces the success response after the request was executed, so that the reply is lost.
-    ``before_answering`` is called with each request. While ``is_slow`` is set, no request is answered; while
+    ``before_answering`` is called with each request. While ``is_slow`` is set, no request is answered. While
     ``is_slow_after_taking`` is set, no creation of a comment is answered.
     """
 
@@ -77,7 +77,7 @@ class Misbehaviour:
 
 
 class GitHub(ThreadedServer):
-    """One repository with the pull request 12; ``per_page`` is the maximum size of a page.
+    """A GitHub server with one repository and its pull request 12. ``per_page`` is the maximum size of a page.
 
     ``pull_head`` and ``pull_base`` are the head and the base of the pull request.
     """
@@ -96,7 +96,7 @@ class GitHub(ThreadedServer):
         self._next_id = 1
 
     def application(self) -> web.Application:
-        """Return the routes, nine paths."""
+        """Return the routes of the server. There are nine paths."""
         app = web.Application(client_max_size=4 * 1024**2)
         at = "/repos/{owner}/{name}"
         app.router.add_get("/user", self._user)
@@ -113,14 +113,14 @@ class GitHub(ThreadedServer):
         return app
 
     def says(self, body: str, user: dict[str, str] | None = None) -> Comment:
-        """Add a comment by another user."""
+        """Add a comment with the text ``body`` by another user."""
         comment = Comment(self._next_id, body, STRANGER if user is None else user)
         self._next_id += 1
         self.comments.append(comment)
         return comment
 
     def deploys(self, sha: str, state: str, *, environment: str = "production", ref: str = "main") -> None:
-        """Add a deployment, the newest one, with its state."""
+        """Add a deployment of the commit ``sha`` with its state. It is the newest deployment."""
         number = len(self.deployments) + 1
         self.deployments.insert(
             0, {"id": number, "sha": sha, "ref": ref, "environment": environment, "states": [state]}
@@ -142,17 +142,20 @@ class GitHub(ThreadedServer):
         return web.json_response({"number": PULL, "head": head, "base": base})
 
     async def _list_statuses(self, request: web.Request) -> web.Response:
-        """Return the statuses, newest first as on GitHub."""
+        """Return the statuses of a commit, newest first, as GitHub does."""
         sha = request.match_info["sha"]
         listed = [status for status in reversed(self.statuses) if status["sha"] == sha]
         return self._page(request, [{"target_url": None, **status} for status in listed])
 
     def current(self, sha: str) -> dict[str, str]:
-        """Return the newest state of each context, as a commit's page and branch rules use it."""
+        """Return the newest state of each status context of the commit ``sha``.
+
+        GitHub shows these states on a commit's page and uses them for branch rules.
+        """
         return {status["context"]: status["state"] for status in self.statuses if status["sha"] == sha}
 
     def by(self, user: dict[str, str]) -> list[Comment]:
-        """Return the comments of one author."""
+        """Return the comments by the author ``user``."""
         return [comment for comment in self.comments if comment.user == user]
 
     @property
@@ -268,7 +271,7 @@ def _no(status: int, message: str, **headers: str) -> web.Response:
 
 
 def too_many(status: int = 403, message: str = "API rate limit exceeded", **headers: str) -> Fault:
-    """Return a handler that responds with a rate limit and GitHub's headers."""
+    """Return a handler that responds with the error and the headers of GitHub's rate limit."""
     return lambda _request: _no(
         status, message, **{name.replace("_", "-"): value for name, value in headers.items()}
     )

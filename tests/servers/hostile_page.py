@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 
 Server = TypeVar("Server", bound=ThreadingHTTPServer)
 SECRET = "the-keys-of-this-machine"
-"""The answer of the internal service."""
+"""The secret that the internal service returns."""
 OPEN_TO_ALL = {"Access-Control-Allow-Origin": "*"}
 _QUIC = 0x40
-"""The lower limit of the first byte of a QUIC packet; the first byte of STUN is below it (RFC 7983)."""
+"""The minimum first byte of a QUIC packet. The first byte of a STUN packet is smaller (RFC 7983)."""
 _END = b"no more packets"
 _WEB_SOCKET = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
@@ -57,7 +57,7 @@ LEAVING: dict[str, dict[str, str]] = {
     "frame alone": {"BODY": '<iframe src="INSIDE/"></iframe>', "LOADED": "form.remove(); log.remove();"},
     "frame of redirects": {"BODY": '<iframe src="/hop"></iframe>', "LOADED": "form.remove(); log.remove();"},
 }
-"""How a page redirects a visitor: the replaced part of `CHAT` → its content."""
+"""Ways in which a page redirects a visitor. Each maps placeholders of the page `CHAT` to their content."""
 
 ASKING: dict[str, str] = {
     "frame": 'return added(made("iframe", {src: "INSIDE/"}));',
@@ -90,7 +90,7 @@ ASKING: dict[str, str] = {
     "await peer.setLocalDescription(await peer.createOffer());",
     "WebTransport": 'await new WebTransport("https://UDP/").ready; return "open";',
 }
-"""How a page sends requests elsewhere: the name, which is the requested path → the script."""
+"""Ways in which a page sends requests elsewhere: the name, which is also the requested path → the script."""
 
 _FETCHING = 'fetch("INSIDE/").then((answer) => answer.text()).catch((error) => "refused: " + error)'
 SCRIPTS = {
@@ -103,7 +103,7 @@ SCRIPTS = {
 
 
 def asking_in_every_way() -> dict[str, str]:
-    """Return the parts of a page that tries all of `ASKING` before it answers.
+    """Return the parts of a page that tries every way in `ASKING` to send a request before it answers.
 
     The answer contains the results of the attempts.
     """
@@ -147,9 +147,9 @@ class _Server(ThreadingHTTPServer):
 
 
 class Inside(_Server):
-    """The internal service, which returns its secret, with a text box, to every request.
+    """The internal service. It answers every request with a page that has its secret and a text box.
 
-    ``reached_by`` are the requested paths and the kinds of received UDP packets. ``connections`` also counts
+    ``reached_by`` are the requested paths and the kinds of UDP packets that arrived. ``connections`` also counts
     connections without a request.
     """
 
@@ -163,7 +163,7 @@ class Inside(_Server):
         self._listening.start()
 
     def process_request(self, request: object, client_address: object) -> None:
-        """Count the connection before it sends a request."""
+        """Count the connection, before the client sends a request."""
         self.connections += 1
         super().process_request(request, client_address)  # type: ignore[arg-type] - handed on
 
@@ -211,7 +211,7 @@ class _InsideHandler(_Quiet):
 
 
 class Hostile(_Server):
-    """The configured app; ``way`` are the parts of its page, and ``fill`` inserts the addresses."""
+    """The configured app. ``way`` contains the parts of its page, and ``fill`` inserts the addresses into them."""
 
     def __init__(self, way: dict[str, str], fill: Callable[[str], str]) -> None:
         self.way = way
@@ -245,7 +245,7 @@ def _filled(page: str, parts: dict[str, str]) -> str:
 
 @contextmanager
 def serving(server: Server) -> Iterator[Server]:
-    """Serve requests until the block ends."""
+    """Serve requests until the ``with`` block ends."""
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
     try:
         yield server

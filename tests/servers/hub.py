@@ -1,4 +1,4 @@
-"""A local server with the part of the Hub's API that readiness needs; it also serves the page of the Space."""
+"""A local server with the part of the Hub's API that the readiness check needs, and the page of the Space."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Hub(ThreadingHTTPServer):
-    """A server that returns the runtimes of a script, one per poll; the last one stays.
+    """A server that returns one scripted runtime per poll and then repeats the last one.
 
     A visit to the page wakes the Space. A runtime is the JSON of ``GET /api/spaces/{id}/runtime``, or an HTTP
     status.
@@ -32,7 +32,7 @@ class Hub(ThreadingHTTPServer):
         self.tokens: list[str | None] = []
         self.version: dict[str, str] = {}
         self.accounts: dict[str, str] = {}
-        """Account names by token."""
+        """The account name that belongs to each token."""
         super().__init__(("127.0.0.1", 0), _Handler)
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
@@ -42,7 +42,7 @@ class Hub(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def next_runtime(self) -> dict[str, Any] | int:
-        """Return the runtime of this poll. A sleeping Space sleeps until a visit."""
+        """Return the runtime for this poll. A Space that sleeps stays asleep until its page is visited."""
         self.looks += 1
         now = self.runtimes[0]
         asleep = isinstance(now, dict) and now["stage"] == "SLEEPING" and not self.visits

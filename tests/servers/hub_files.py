@@ -10,7 +10,10 @@ COMMIT = "1" * 40
 
 
 class HubFiles(ThreadedServer):
-    """The dataset ``owner/logs`` with ``files`` by path; it is private if ``token`` is given."""
+    """A server of the dataset ``owner/logs``.
+
+    ``files`` are keyed by path. If ``token`` is given, the dataset is private.
+    """
 
     def __init__(self, files: dict[str, bytes], *, token: str | None = None) -> None:
         super().__init__()

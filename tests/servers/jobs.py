@@ -33,12 +33,12 @@ STEPS = [
 
 
 def report_on(question: str) -> str:
-    """Return a report that contains its question, so that a mix-up is visible."""
+    """Return a report that contains the question, so that a test sees if reports are mixed up."""
     return f"Root cause of {question!r}: claims/intake.py line 42 reads a limit that is not set.\u2028Severity 3."
 
 
 def _waiting(job: Started, asked: str | None) -> dict[str, Any]:
-    """Return a state that reports that the agent waits for an answer."""
+    """Return the state of a job whose agent waits for an answer to the question ``asked``."""
     if job.is_to("waiting"):
         return {"status": "waiting"}
     return {"status": "awaiting_input"} if job.is_to("mute") else {"status": "awaiting_input", "question": asked}
@@ -46,7 +46,7 @@ def _waiting(job: Started, asked: str | None) -> dict[str, Any]:
 
 @dataclass
 class Started:
-    """A job of the server, with the number of its polls."""
+    """A job that the server started, with the number of its polls."""
 
     question: str
     conversation: str
@@ -59,17 +59,17 @@ class Started:
     answered: asyncio.Event = field(default_factory=asyncio.Event)
 
     def number(self, word: str, otherwise: int) -> int:
-        """Return the number after a word of the question, or ``otherwise``."""
+        """Return the number after ``word`` in the question, or ``otherwise`` if the word is missing."""
         match = re.search(rf"\b{word} (\d+)", self.question)
         return int(match[1]) if match else otherwise
 
     def is_to(self, word: str) -> bool:
-        """Return whether the question contains the word."""
+        """Return whether the question contains ``word``, which selects a behaviour."""
         return re.search(rf"\b{word}\b", self.question) is not None
 
     @property
     def asks(self) -> str | None:
-        """Return the question that the job waits for, or ``None``."""
+        """Return the question whose answer the job waits for, or ``None`` if it waits for none."""
         number = len(self.answers) + 1
         return f"Question {number}: which version?" if number <= self.number("asks", 0) else None
 
@@ -97,7 +97,7 @@ class Jobs(ThreadedServer):
         self._looked = threading.Condition()
 
     def wait_for(self, name: str, looks: int) -> None:
-        """Wait until a job has been polled ``looks`` times."""
+        """Block until the job ``name`` has been polled ``looks`` times."""
         with self._looked:
             self._looked.wait_for(lambda: name in self.jobs and self.jobs[name].looks >= looks, timeout=60)
 

@@ -1,9 +1,9 @@
-"""A local server with the part of Langfuse 4's public API that Lookout uses, as strict as the real one.
+"""A local server with the part of Langfuse 4's public API that Lookout uses. It is as strict as the real one.
 
-It has health, the project of a pair of keys, datasets, their items, OpenTelemetry spans as JSON, the ingestion of
-scores and the observations of a trace. Like Langfuse's databases, it stores whole numbers as doubles, rejects the
-character U+0000, and treats null or a missing field as "unchanged". `requests` are all requests, `fates` their
-outcomes.
+It has a health check, the project of a pair of keys, datasets and their items, OpenTelemetry spans as JSON, the
+ingestion of scores, and the observations of a trace. Like Langfuse's databases, it stores whole numbers as doubles,
+rejects the character U+0000, and treats null or a missing field as "unchanged". `requests` contains all requests,
+and `fates` their planned outcomes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ITEM_FIELDS: Final = ("input", "expectedOutput", "metadata", "sourceTraceId", "
 
 
 class Refusal(Exception):
-    """A response other than success."""
+    """A response that rejects a request, with its status and message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -37,12 +37,12 @@ class Refusal(Exception):
 
 
 class LangfuseServer(ThreadedServer):
-    """A server that stores what it receives.
+    """A Langfuse server that stores what it receives.
 
-    ``late`` is how many observations of a trace each reading sees before all are visible. ``at_border`` is what the
-    pages after the first do with the two items at their border: ``swapped`` has one item twice and the other not at
-    all, ``missing`` omits one. ``fates`` are the outcomes of requests with valid keys (see `fated`),
-    ``score_fates`` the statuses of scores by name.
+    ``late`` lists how many observations of a trace each reading sees until all are visible. ``at_border`` is the
+    fault of pages after the first: ``swapped`` returns one of the two items at the border twice and the other not
+    at all, ``missing`` omits one. ``fates`` are the outcomes of requests with valid keys (see `fated`).
+    ``score_fates`` are the statuses of scores by name.
     """
 
     def __init__(self, project: str = "staging", *, version: str = "4.51.0") -> None:
@@ -77,11 +77,11 @@ class LangfuseServer(ThreadedServer):
         return made
 
     def active(self) -> dict[str, dict[str, Any]]:
-        """Return the items that are not archived."""
+        """Return the dataset items that are not archived."""
         return {name: item for name, item in self.items.items() if item["status"] == "ACTIVE"}
 
     def attributes(self) -> list[dict[str, str]]:
-        """Return the attributes of each stored span."""
+        """Return the attributes of each stored OpenTelemetry span."""
         return [
             {attribute["key"]: attribute["value"]["stringValue"] for attribute in span["attributes"]}
             for span in self.spans.values()
@@ -111,7 +111,7 @@ class LangfuseServer(ThreadedServer):
         return web.json_response(self.add_dataset(**await _body(request, "name")))
 
     def add_dataset(self, name: str, **given: Any) -> dict[str, Any]:
-        """Create or change a dataset."""
+        """Create the dataset ``name``, or change it if it exists."""
         moment = self._moment()
         stored = self.datasets.setdefault(
             name,
@@ -155,7 +155,7 @@ class LangfuseServer(ThreadedServer):
         return web.json_response(self.add_item(await _body(request, "datasetName")))
 
     def add_item(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Create or change an item; a null or missing field stays unchanged."""
+        """Create the item ``given``, or change it if it exists. A field that is null or missing stays unchanged."""
         dataset, identity = self._known(given["datasetName"]), given.get("id") or f"citem{next(self._ticks)}"
         if self.items.get(identity, {}).get("datasetName", dataset["name"]) != dataset["name"]:
             raise Refusal(404, f"The dataset item with id {identity} already exists in a dataset other than this")
@@ -215,7 +215,7 @@ class LangfuseServer(ThreadedServer):
 
 
 def order_at_border(items: list[Any], border: int, at_border: str) -> list[Any]:
-    """Return the items as a server without a stable order has them for the page after ``border`` items."""
+    """Return the items in the order that an unstable server has for the page after the first ``border`` items."""
     last, first = items[border - 1 : border], items[border : border + 1]
     between = {"swapped": first + last, "missing": last}.get(at_border, last + first)
     return items[: border - 1] + between + items[border + 1 :]
@@ -245,12 +245,12 @@ async def _body(request: web.Request, needed: str) -> dict[str, Any]:
 
 
 def _double(digits: str) -> int:
-    """Convert a whole number to the double that JavaScript stores."""
+    """Convert the digits of a whole number to the double that Langfuse's JavaScript would store."""
     return int(float(digits))
 
 
 def _as_stored(value: Any) -> Any:
-    """Convert a value to the form that PostgreSQL stores."""
+    """Return the value that PostgreSQL stores. Raises `Refusal` if it contains the character U+0000."""
     if "\\u0000" in json.dumps(value).replace("\\\\", ""):
         raise Refusal(500, "unsupported Unicode escape sequence")
     return value

@@ -21,13 +21,13 @@ PRODUCTION = uuid.UUID("99999999-2222-4333-8444-555555555555")
 
 
 class LangSmithServer(ThreadedServer):
-    """A server whose project ``bot`` contains ``runs``. Its first responses have the statuses in ``faults``.
+    """A LangSmith server whose project ``bot`` contains ``runs``.
 
-    ``projects`` are all projects that the key can see, by name. ``trees`` are the runs of traces, by the trace's
-    id, each with its project in ``project_id``. ``late`` is how many queries for a trace still find nothing, and
-    ``portions`` how many of its runs each following query finds, the last runs first. ``extended`` are the runs
-    whose traces are stored longer, and billed, because of feedback; ``updates`` are the changes of feedback that
-    were received.
+    Its first responses have the statuses in ``faults``. ``projects`` are all projects that the key can see, by
+    name. ``trees`` are the runs of traces, by the id of the trace. Each run has its project in ``project_id``.
+    ``late`` is how many queries for a trace still find nothing, and ``portions`` how many of its runs each
+    following query finds, the last runs first. ``extended`` are the runs whose traces are stored longer, and
+    billed, because of feedback. ``updates`` are the changes of feedback that the server received.
     """
 
     def __init__(self, runs: list[dict[str, Any]], *, key: str) -> None:

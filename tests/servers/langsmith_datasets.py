@@ -22,19 +22,19 @@ from tests.servers.threaded_server import ThreadedServer
 
 TENANT = "11111111-2222-4333-8444-555555555555"
 PROJECT_NAME = "bot"
-"""The one project that the key can see; ``traces`` are its traces."""
+"""The name of the only project that the key can see."""
 PAGE = 100
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 class LangSmithDatasetServer(ThreadedServer):
-    """A server with ``datasets`` by id; ``requests`` are its requests, as method and path.
+    """A server with ``datasets`` by id. ``requests`` are its requests, as method and path.
 
-    Faults: ``faults`` are first responses for the beginning of a path, as status and headers. ``lost`` are the
-    numbers (from 0) of requests that are executed but never answered, ``refused`` of those that are not executed.
-    From ``dead_from`` on the server answers nothing; requests in ``held`` are executed and never answered. A
-    written example is listed only after ``late`` further listings. ``multipart`` False is an older server;
-    ``at_border`` is what `order_at_border` does from the second page on.
+    ``faults`` maps the beginning of a path to first responses, as status and headers. ``lost`` are the numbers
+    (from 0) of requests that are executed but never answered, ``refused`` of those that are not executed. From the
+    request ``dead_from`` on, the server answers nothing. Requests in ``held`` are executed and never answered. A
+    written example is listed only after ``late`` further listings. If ``multipart`` is false, the server behaves
+    like an older version. ``at_border`` is the fault of `order_at_border` from the second page on.
     """
 
     def __init__(self, *, key: str, port: int = 0) -> None:
@@ -82,13 +82,13 @@ class LangSmithDatasetServer(ThreadedServer):
         self.calm()
 
     def calm(self) -> None:
-        """Remove all further faults, and list everything that was written."""
+        """Remove all planned faults. From now on, every written example is listed."""
         self.faults, self.lost, self.refused, self.limited, self.dead_from = [], set(), set(), set(), None
         for dataset in self.datasets.values():
             dataset["hidden"].clear()
 
     def dataset(self, name: str) -> dict[str, Any]:
-        """Return a dataset as it is stored."""
+        """Return the dataset ``name`` as it is stored."""
         (dataset,) = [candidate for candidate in self.datasets.values() if candidate["name"] == name]
         return dataset
 
@@ -97,11 +97,11 @@ class LangSmithDatasetServer(ThreadedServer):
         return self.dataset(name)["examples"]
 
     def hide(self, name: str, example_id: str, *, listings: int) -> None:
-        """Omit an example from the next ``listings`` listings."""
+        """Omit the example with the id ``example_id`` from the next ``listings`` listings."""
         self.dataset(name)["hidden"][example_id] = listings
 
     def add(self, name: str, **fields: Any) -> str:
-        """Add an example as a person does on the web page."""
+        """Add an example to the dataset ``name``, as a person does in LangSmith's web interface."""
         if not any(candidate["name"] == name for candidate in self.datasets.values()):
             self._made({"name": name})
         dataset = self.dataset(name)
@@ -110,7 +110,7 @@ class LangSmithDatasetServer(ThreadedServer):
         return example_id
 
     def edit(self, name: str, example_id: str, **fields: Any) -> None:
-        """Edit an example as a person does on the web page."""
+        """Edit an example of the dataset ``name``, as a person does in LangSmith's web interface."""
         self.examples(name)[example_id] |= fields | {"modified_at": self._tick()}
 
     @property
@@ -263,7 +263,7 @@ class LangSmithDatasetServer(ThreadedServer):
         )
 
     def _create_all(self, dataset: dict[str, Any], given: dict[str, dict[str, Any]]) -> web.Response:
-        """Create all examples or none."""
+        """Create all given examples, or none if one is invalid."""
         if len(given) > PAGE:
             return web.json_response({"detail": "too many examples"}, status=400)
         if any(new_id in dataset["examples"] for new_id in given):
@@ -296,7 +296,7 @@ class LangSmithDatasetServer(ThreadedServer):
         return self._update_all(datasets[0], given)
 
     def _update_all(self, dataset: dict[str, Any], given: dict[str, dict[str, Any]]) -> web.Response:
-        """Update all examples or none."""
+        """Update all given examples, or none if one is invalid."""
         for example_id, fields in given.items():
             schemas.ExampleUpdate(id=example_id, **{key: fields[key] for key in _UPDATED if key in fields})
         if any(updated_id not in dataset["examples"] for updated_id in given):
@@ -335,9 +335,9 @@ def _as_the_sdk_has_it(example_id: str, fields: dict[str, Any]) -> dict[str, Any
 
 
 async def _parts(request: web.Request) -> dict[str, dict[str, Any]]:
-    """Return the examples of a multipart body.
+    """Return the examples in a multipart request body.
 
-    Each example has one part, and one part each for its inputs and outputs.
+    Each example has one part for itself, one for its inputs and one for its outputs.
     """
     examples: dict[str, dict[str, Any]] = {}
     async for part in await request.multipart():

@@ -45,7 +45,7 @@ class LangSmithExperimentServer(LangSmithDatasetServer):
             stored.clear()
 
     def scores(self, run_id: str) -> dict[str, float | None]:
-        """Return the scores of a run by key.
+        """Return the scores of a run, keyed by their feedback key.
 
         Raises `AssertionError` if a key was given twice.
         """

@@ -1,4 +1,7 @@
-"""A chat behind a login, as on real sites: a form, a session cookie that expires, basic authentication, a header."""
+"""A chat behind a login, as on real sites.
+
+The login is a form with a session cookie that expires, basic authentication, or a header.
+"""
 
 from __future__ import annotations
 
@@ -53,11 +56,11 @@ BY_ITSELF = """<!doctype html><title>Single sign-on</title><p>One moment…</p><
 
 
 class LoginSite(ThreadedServer):
-    """A site with `/chat` for signed-in users, and other pages to sign in.
+    """A site with `/chat` for signed-in users, and other pages on which a user signs in.
 
-    `/login`, `/login/steps` and `/sso` sign in; `/basic/chat` and `/header/chat` use basic authentication and a
-    header. ``sessions`` are the valid sessions; ``logins`` is the number of logins, ``tries`` how often the form
-    was sent. ``asks_per_session`` ends a session in the middle of the next question.
+    `/login`, `/login/steps` and `/sso` sign in. `/basic/chat` and `/header/chat` use basic authentication and a
+    header. ``sessions`` are the valid sessions, ``logins`` is the number of logins, and ``tries`` is how often the
+    form was sent. After ``asks_per_session`` questions, a session ends in the middle of the next question.
     """
 
     def __init__(self, asks_per_session: int | None = None) -> None:

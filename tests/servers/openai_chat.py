@@ -1,4 +1,4 @@
-"""A local endpoint with the part of OpenAI's chat API that a judge uses, answered by the rule judge."""
+"""A local endpoint with the part of OpenAI's chat API that a judge uses. The rule judge answers its requests."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.servers.threaded_server import ThreadedServer
 
 KEY = "sk-a-key-for-tests"
 MIN_PREFIX_TOKENS, PREFIX_STEP = 1_024, 128
-"""The minimum cached prefix and its step, in tokens, from OpenAI's guide on prompt caching.
+"""The minimum length of a cached prefix, and the step by which it grows, in tokens.
 
-OpenAI caches prefixes automatically.
+Source: OpenAI's guide on prompt caching. OpenAI caches prefixes automatically.
 """
 
 
@@ -34,9 +34,9 @@ class OpenAIServer(ThreadedServer):
     """OpenAI's chat API on the loopback interface.
 
     Faults, one per request: an HTTP status with Retry-After (``429:0``), ``refusal``, ``content_filter``,
-    ``length``, ``no_choice``, ``no_usage``, ``html``, ``hang``, ``reset``, ``wrong_model:NAME``, ``ok``. A share
-    ``cache_share`` of the requests find instructions that were sent before in the provider's cache; without it,
-    half of every prompt is cached.
+    ``length``, ``no_choice``, ``no_usage``, ``html``, ``hang``, ``reset``, ``wrong_model:NAME``, ``ok``. The share
+    ``cache_share`` of the requests finds instructions that were sent before in the provider's cache. If it is not
+    set, half of every prompt is cached.
     """
 
     def __init__(self, *, judge: RuleJudge | None = None, cache_share: float | None = None) -> None:
@@ -53,7 +53,7 @@ class OpenAIServer(ThreadedServer):
         self._faults.extend(faults)
 
     def application(self) -> web.Application:
-        """Return the routes, which have one path."""
+        """Return the routes of the API, which has one path."""
         app = web.Application(client_max_size=2**24)
         app.router.add_post("/v1/chat/completions", self._chat)
         return app

@@ -12,12 +12,12 @@ from tests.servers.threaded_server import ThreadedServer
 
 
 class RangeServer(ThreadedServer):
-    """A server of the files in ``folder``; if ``token`` is set, it is required.
+    """A server of the files in ``folder``. If ``token`` is set, requests must contain it.
 
     ``fault`` applies to all requests until it is changed: ``plain`` (ignores ranges), ``500``, ``cut`` (half of the
-    requested range, then the connection ends), ``elsewhere`` (redirects to ``other``, which gets to see ``seen``),
-    ``drips`` (a byte at a time, without an end), ``endless`` (the requested range, then more without an end),
-    ``digits`` (a length that is too long for a number).
+    requested range, then the connection ends), ``elsewhere`` (redirects to ``other``, whose requests are recorded
+    in ``seen``), ``drips`` (one byte at a time, without an end), ``endless`` (the requested range, then more
+    without an end), ``digits`` (a length that is too long for a number).
     """
 
     def __init__(self, folder: Path, token: str | None = None) -> None:

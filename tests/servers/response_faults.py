@@ -1,4 +1,7 @@
-"""Outcomes of a request to a local server: executed, refused, lost before or after its effect, or never answered."""
+"""Planned outcomes of a request to a local server.
+
+A request is executed, refused, lost before or after its effect, or never answered.
+"""
 
 from __future__ import annotations
 

@@ -32,7 +32,10 @@ CHANNELS = {"C0ALERTS": "alerts", "C0MONITOR": "monitor", "C0SECOND": "second"}
 
 @dataclass(frozen=True)
 class Posted:
-    """A message that Slack accepted; ``channel`` is an id, for a webhook that of its channel."""
+    """A message that Slack accepted.
+
+    ``channel`` is the channel's id, also if the message came through a webhook.
+    """
 
     ts: str
     channel: str
@@ -63,7 +66,7 @@ class SlackServer(ThreadedServer):
         self.answers = Answers(self)
         self.uploads = slack_uploads.Uploads(self)
         self.refusing: dict[str, str] = {}
-        """Channels that accept no more messages, with Slack's name of the error."""
+        """The channels that accept no more messages. Each maps to the name of Slack's error."""
         self._log = log
         self._faults: deque[str] = deque()
         self._messages: dict[str, Posted] = {}
@@ -89,12 +92,12 @@ class SlackServer(ThreadedServer):
             return list(self._messages.values())
 
     def forget(self, ts: str) -> None:
-        """Delete a message, as a person would."""
+        """Delete the message with the timestamp ``ts``, as a person would."""
         with self._lock:
             del self._messages[ts]
 
     def thread(self, ts: str) -> list[Posted]:
-        """Return the replies to the message ``ts``."""
+        """Return the replies in the thread of the message with the timestamp ``ts``."""
         return [message for message in self.messages if message.thread_ts == ts]
 
     def misbehave(self, *faults: str) -> None:
@@ -103,14 +106,17 @@ class SlackServer(ThreadedServer):
             self._faults.extend(faults)
 
     def wait_for(self, method: str, timeout_s: float = 60.0) -> bool:
-        """Block until ``method`` was called; return false after ``timeout_s`` seconds."""
+        """Block until the API method ``method`` was called, and return true.
+
+        Return false if it was not called within ``timeout_s`` seconds.
+        """
         with self._asked:
             return self._asked.wait_for(lambda: method in self.requests, timeout_s)
 
     def wait_until(self, true: Callable[[], bool], timeout_s: float = 60.0) -> bool:
-        """Block until ``true()`` is true; return false after ``timeout_s`` seconds.
+        """Block until the function ``true`` returns true, and return true.
 
-        The condition is checked after each accepted message.
+        The condition is checked after each accepted message. Return false if ``timeout_s`` seconds pass before.
         """
         with self._taken:
             return self._taken.wait_for(true, timeout_s)
@@ -136,11 +142,14 @@ class SlackServer(ThreadedServer):
         return web.json_response({"ok": True})
 
     async def apply_next_fault(self, request: web.Request, method: str) -> web.StreamResponse | None:
-        """Return the response of the next planned fault for ``method``, or ``None``."""
+        """Return the response of the next planned fault for a call of ``method``.
+
+        Return ``None`` if no fault is planned.
+        """
         return await self._misbehaved(request, self._next_fault(method))
 
     def replace_message(self, ts: str, body: dict[str, Any]) -> None:
-        """Replace the message ``ts`` by ``body``."""
+        """Replace the message with the timestamp ``ts`` with ``body``."""
         old = self._messages[ts]
         text, blocks = body.get("text", ""), body.get("blocks") or []
         self._keep(replace(old, text=text, blocks=blocks, edits=old.edits + 1, rings=mentions(body)))

@@ -1,4 +1,7 @@
-"""Slack's part of a button click: the signed request that it sends, and the response URL for the answer."""
+"""Slack's part of a button click.
+
+It is the signed request that Slack sends, and the response URL for Lookout's answer.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ MAX_ANSWERS = 5
 
 @dataclass
 class Answers:
-    """The answers at the response URLs; each URL accepts five answers."""
+    """The answers that Lookout sent to response URLs. Each URL accepts five answers."""
 
     server: SlackServer
     whispers: list[dict[str, Any]] = field(default_factory=list)
@@ -33,13 +36,16 @@ class Answers:
     _used: dict[str, int] = field(default_factory=dict)
 
     def url_for(self, ts: str) -> str:
-        """Return a new response URL for answers about the message ``ts``."""
+        """Return a new response URL that accepts answers about the message with the timestamp ``ts``."""
         token = secrets.token_hex(12)
         self._given[token] = ts
         return f"{self.server.url}/actions/T0TEST/{token}"
 
     async def take(self, request: web.Request) -> web.StreamResponse:
-        """Accept an answer, which replaces the message or is shown only to the user."""
+        """Accept one answer at a response URL.
+
+        It replaces the message, or is shown only to the user who clicked.
+        """
         token = request.match_info["token"]
         body = await request.json()
         if early := await self.server.apply_next_fault(request, "response_url"):
@@ -60,7 +66,7 @@ class Answers:
 def interaction(
     server: SlackServer, message: Posted, action_id: str, *, user: str = "U0ASHA", option: str = "", nth: int = 0
 ) -> dict[str, Any]:
-    """Return the payload of a click on ``action_id`` in ``message``; in a menu, of the option ``option``.
+    """Return the payload of a click on the element ``action_id`` in ``message``. In a menu, ``option`` is chosen.
 
     ``nth`` chooses among several elements with that id. Raises `AssertionError` if the message has no such element.
     """
@@ -88,12 +94,12 @@ def interaction(
 
 
 def form_of(payload: Any) -> bytes:
-    """Return the request body as Slack encodes it."""
+    """Return the payload as the form-encoded request body that Slack sends."""
     return urlencode({"payload": json.dumps(payload)}).encode()
 
 
 def signed(body: bytes, at: datetime | int, *, secret: str = SIGNING_SECRET) -> dict[str, str]:
-    """Return the headers for ``body``: Slack's signature over the time and the body."""
+    """Return the request headers for ``body``: the time, and Slack's signature over the time and the body."""
     stamp = str(at if isinstance(at, int) else int(at.timestamp()))
     digest = hmac.new(secret.encode(), b"v0:" + stamp.encode() + b":" + body, hashlib.sha256).hexdigest()
     return {

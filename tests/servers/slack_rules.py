@@ -46,7 +46,7 @@ def wrong_with(message: dict[str, Any]) -> str | None:
 
 
 def texts(part: Any) -> Iterator[str]:
-    """Return all texts that blocks show, at any depth."""
+    """Yield all texts in a block or a list of blocks, at any depth."""
     if isinstance(part, list):
         for child in part:
             yield from texts(child)
@@ -59,7 +59,7 @@ def texts(part: Any) -> Iterator[str]:
 
 
 def mentions(message: dict[str, Any]) -> list[str]:
-    """Return the parts of ``message`` that would notify people."""
+    """Return the parts of ``message`` that would notify people in Slack, such as mentions."""
     shown = [message.get("text") or "", *texts(message.get("blocks") or [])]
     return [match.group() for text in shown for match in LIVE_MENTION.finditer(text)]
 

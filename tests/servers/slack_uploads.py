@@ -20,7 +20,10 @@ METHODS = frozenset({"files.getUploadURLExternal", "files.completeUploadExternal
 
 @dataclass
 class Uploads:
-    """The uploaded files; ``shared`` are the names of those that were completed in a channel."""
+    """The files that were uploaded.
+
+    ``shared`` are the names of the files whose upload to a channel was completed.
+    """
 
     server: SlackServer
     shared: list[str] = field(default_factory=list)
@@ -28,7 +31,7 @@ class Uploads:
     _sent: dict[str, int] = field(default_factory=dict)
 
     def answer(self, method: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Answer files.getUploadURLExternal and files.completeUploadExternal."""
+        """Answer a call of ``files.getUploadURLExternal`` or ``files.completeUploadExternal``."""
         if method == "files.getUploadURLExternal":
             return self._ask(body)
         files = body.get("files", ())

@@ -1,4 +1,4 @@
-"""A real HTTP server in its own thread, for async and other tests."""
+"""A real HTTP server in its own thread, for async and synchronous tests."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from aiohttp import web
 
 
 class ThreadedServer(ABC):
-    """A server of ``self.application()`` on the loopback interface within its ``with`` block.
+    """A server that serves ``self.application()`` on the loopback interface while its ``with`` block runs.
 
-    Subclasses build the application. ``port`` 0 uses a free port; see `url`.
+    Subclasses build the application. If ``port`` is 0, a free port is used; `url` contains it.
     """
 
     def __init__(self, port: int = 0) -> None:
@@ -27,16 +27,16 @@ class ThreadedServer(ABC):
 
     @abstractmethod
     def application(self) -> web.Application:
-        """Build the application."""
+        """Build the aiohttp application that the server serves."""
 
     @property
     def url(self) -> str:
-        """Return the address of the server, without a slash at the end."""
+        """Return the URL of the server, without a slash at the end."""
         return f"http://127.0.0.1:{self._port}"
 
     @property
     def closing(self) -> asyncio.Event:
-        """Return the event that is set when the server stops, for handlers that hang."""
+        """Return the event that is set when the server stops, so that handlers that never answer can end."""
         return self._closing
 
     def __enter__(self) -> Self:

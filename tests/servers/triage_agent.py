@@ -39,7 +39,7 @@ Event = Mapping[str, object]
 
 @dataclass
 class StartedJob:
-    """A job of the server."""
+    """A triage job that the server started."""
 
     issue: str
     created_at: datetime
@@ -58,11 +58,12 @@ class Requests:
 
 
 class TriageAgent(ThreadedServer):
-    """The triage service. Without ``graphql_only``, the finished state also contains the report and the ``steps``.
+    """The triage service.
 
-    ``events`` are the events of an issue's job before ``job.done``; ``breaks`` are the issues whose stream breaks
-    off before that event. ``busy`` is how many starts still get HTTP 429, and ``resolver_errors`` how many queries
-    still fail in a resolver. ``langsmith_urls`` are the addresses of the traces of an issue's job.
+    If ``graphql_only`` is false, the finished state also contains the report and the ``steps``. ``events`` are the
+    events of an issue's job before ``job.done``. ``breaks`` are the issues whose stream breaks off before that
+    event. ``busy`` is how many further starts get HTTP 429, and ``resolver_errors`` how many further queries fail
+    in a resolver. ``langsmith_urls`` are the addresses of the traces of an issue's job.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class TriageAgent(ThreadedServer):
         return application
 
     def age(self, hours: float) -> None:
-        """Make all jobs ``hours`` older."""
+        """Make all jobs ``hours`` hours older."""
         for job in self.jobs.values():
             job.created_at -= timedelta(hours=hours)
 
@@ -180,9 +181,9 @@ class TriageAgent(ThreadedServer):
         return web.json_response({"data": {"job": {field: self._value(name, field) for field in wanted}}})
 
     def _value(self, name: str, field_name: str) -> object:
-        """Return a field of the report by its GraphQL name.
+        """Return the value of a report's field, which is named as in GraphQL.
 
-        A field is empty while the job is not done, because its type is not nullable.
+        The field is empty until the job is done, because its type is not nullable.
         """
         job = self.jobs[name]
         if field_name == "status":

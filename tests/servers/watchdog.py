@@ -1,4 +1,7 @@
-"""A watchdog like healthchecks on the loopback interface that receives pings and can compute its alarm."""
+"""A monitoring service such as Healthchecks, on the loopback interface.
+
+It receives pings and computes whether it would raise an alarm.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ CHECK = "/ping/a-secret-check"
 
 
 class Ping(NamedTuple):
-    """One ping; ``kind`` is the part of the path after the check's address."""
+    """One received ping. ``kind`` is the part of the path after the address of the check, for example ``/fail``."""
 
     kind: str
     rid: str
@@ -23,7 +26,7 @@ class Ping(NamedTuple):
 
 
 class Watchdog(ThreadedServer):
-    """A watchdog that answers every ping with ``status`` and stores it."""
+    """A watchdog server that stores every ping and answers it with the HTTP status ``status``."""
 
     def __init__(self, status: int = 200) -> None:
         super().__init__()
@@ -33,7 +36,7 @@ class Watchdog(ThreadedServer):
 
     @property
     def check(self) -> str:
-        """Return the secret address of the check."""
+        """Return the secret URL to which pings of the check are sent."""
         return self.url + CHECK
 
     @property
@@ -42,14 +45,18 @@ class Watchdog(ThreadedServer):
         return [ping.kind for ping in self.pings]
 
     def wait_for(self, kind: str, count: int = 1, timeout_s: float = 60.0) -> bool:
-        """Block until ``count`` pings of this kind were received; return false after ``timeout_s`` seconds."""
+        """Block until ``count`` pings of the kind ``kind`` were received, and return true.
+
+        Return false if this takes longer than ``timeout_s`` seconds.
+        """
         with self._came:
             return self._came.wait_for(lambda: self.kinds.count(kind) >= count, timeout_s)
 
     def alarm(self, at_s: float, *, period_s: float, grace_s: float) -> bool:
-        """Return whether the alarm is on at ``at_s``.
+        """Return whether the watchdog raises an alarm at the time ``at_s``.
 
-        It is on if the last ping was a failure, or if no success came for the period and the grace time.
+        It does if the last ping reported a failure, or if no success was reported during the period and the grace
+        time.
         """
         notified = [ping for ping in self.pings if ping.kind in {"", "/fail"}]
         return not notified or notified[-1].kind == "/fail" or at_s - notified[-1].at_s > period_s + grace_s

@@ -1,7 +1,7 @@
 """Run all soak tests of this folder one after the other: `make soak`. A soak test runs for minutes or hours.
 
     python -m tests.soak            all parts
-    python -m tests.soak doors up   two of them
+    python -m tests.soak doors up   only these two parts
 
 Each part prints its figures and the seed of its random choices.
 """

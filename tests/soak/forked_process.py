@@ -15,7 +15,7 @@ Say = Callable[[str], None]
 
 @dataclass
 class Child:
-    """A child process with its process id and the pipe from it."""
+    """A forked child process: its process id, and the pipe from which the parent reads its lines."""
 
     process: int
     pipe: int
@@ -24,9 +24,9 @@ class Child:
     reaped: bool = field(default=False)
 
     def line(self, wait_s: float) -> str | None:
-        """Return the next whole line, or ``None`` if there are no more lines.
+        """Return the next whole line from the child, or ``None`` if there are no more lines.
 
-        Raises `TimeoutError` if no line came within ``wait_s`` seconds.
+        Raises `TimeoutError` if no line arrives within ``wait_s`` seconds.
         """
         end = time.monotonic() + wait_s
         while b"\n" not in self.heard and not self.ended:
@@ -55,7 +55,10 @@ class Child:
 
 
 def forked(job: Callable[[Say], None]) -> Child:
-    """Run ``job`` in a child process. If it fails, its last line is ``broken`` and the traceback as JSON."""
+    """Run ``job`` in a forked child process, and return the child.
+
+    If the job fails, its last line is ``broken`` and the traceback as JSON.
+    """
     out, into = os.pipe()
     process = os.fork()
     if process:

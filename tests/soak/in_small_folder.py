@@ -2,9 +2,9 @@
 
 python -m tests.soak.in_small_folder FOLDER SPARE_KB WORDS…
 
-``FOLDER`` is the data folder, which is copied to a file system with ``SPARE_KB`` more than it needs. Prints a JSON
-list with one record for each of the two runs: exit code and output. The list then has the exit code of the check
-and the results.
+``FOLDER`` is the data folder. It is copied to a file system that has ``SPARE_KB`` kilobytes more than the folder
+needs. The program prints a JSON list. Its first two records are the two runs of the command, each with exit code
+and output. Then follow the exit code of the check and the results.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A run of `lookout verify` during which the app, the browser and Lookout are killed at random moments."""
+"""Run `lookout verify`, and kill the app, the browser and Lookout at random moments."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from warehouse.journal.rows import ResultRow
 
 ROOT = Path(__file__).parents[2]
 MAX_OUTAGE_S = 6.0
-"""The maximum outage in seconds; an orchestrator restarts a failed app within seconds."""
+"""The maximum time in seconds until a killed app is restarted. An orchestrator needs a few seconds, too."""
 
 MAX_FAILURES = 5
-"""How often a Lookout that ends before the run is done is restarted, as a scheduler does."""
+"""The maximum number of restarts of a Lookout that ends before the run is done. A scheduler restarts it as well."""
 
 WATCHING_S = 0.02
 PATIENCE_S = 2400.0
 
 
 class Victim(StrEnum):
-    """The process that is killed."""
+    """The process that a kill ends."""
 
     BROWSER = "chromium"
     APP = "app"
@@ -44,7 +44,11 @@ class Victim(StrEnum):
 
 @dataclass(frozen=True)
 class Kill:
-    """A kill that is due ``delay_s`` after ``after_answers`` acknowledged answers and after the kill before it."""
+    """A planned kill of ``victim``.
+
+    It is due ``delay_s`` seconds after two events: ``after_answers`` answers were acknowledged, and the kill before
+    it happened.
+    """
 
     victim: Victim
     after_answers: int
@@ -55,7 +59,7 @@ class Kill:
 class Story:
     """The planned kills of a run, and what happened. ``chance`` is the only source of randomness.
 
-    ``closing_kills`` are additional kills of Lookout while it evaluates, records and notifies.
+    ``closing_kills`` are further kills of Lookout at the end of the run, while it evaluates, records and notifies.
     """
 
     folder: Path
@@ -74,17 +78,17 @@ class Story:
 
     @property
     def journal(self) -> Path:
-        """Return the folder of the acknowledged answers."""
+        """Return the folder of the journal, which contains the acknowledged answers."""
         return self.folder / "data" / "journal"
 
     @property
     def asked_file(self) -> Path:
-        """Return the file of the questions that the app received."""
+        """Return the file into which the app writes the questions that it received."""
         return self.folder / "asked.jsonl"
 
 
 def planned(cases: int, kills: int, chance: random.Random) -> list[Kill]:
-    """Return ``kills`` kills, each kind about equally often, distributed over the run."""
+    """Return ``kills`` kills that are distributed over the run. Each kind of victim occurs about equally often."""
     kinds = [list(Victim)[number % len(Victim)] for number in range(kills)]
     chance.shuffle(kinds)
     at = sorted(chance.randrange(cases - 4) for _ in range(kills))
@@ -92,13 +96,16 @@ def planned(cases: int, kills: int, chance: random.Random) -> list[Kill]:
 
 
 def _delay(kind: Victim, chance: random.Random) -> float:
-    """Return a delay with which Lookout is also killed while it starts and while it resumes a run."""
+    """Return a random delay in seconds before a kill.
+
+    A third of Lookout's delays are long enough that it is also killed while it starts or resumes a run.
+    """
     long = kind is Victim.LOOKOUT and chance.random() < 1 / 3
     return chance.uniform(0, 8 if long else 1.5)
 
 
 def write_configuration(story: Story) -> None:
-    """Write the suite and the configuration of the target."""
+    """Write the suite and the configuration of the target for this story."""
     write_suite(story.folder / "plans.jsonl", story.cases)
     (story.folder / "lookout.toml").write_text(
         'data_folder = "data"\n'
@@ -109,7 +116,7 @@ def write_configuration(story: Story) -> None:
 
 
 class App:
-    """The app, and the code that restarts it."""
+    """The app under test, and the code that restarts it after a kill."""
 
     def __init__(self, story: Story) -> None:
         self._story = story
@@ -117,7 +124,7 @@ class App:
         self._down_until = 0.0
 
     def look_after(self) -> None:
-        """Start the app when it is due."""
+        """Start the app if its restart is due."""
         if self._process is None and time.monotonic() >= self._down_until:
             command = [sys.executable, "-m", "tests.soak.mortal_app", "--port", str(self._story.port)]
             self._process = subprocess.Popen([*command, "--asked", str(self._story.asked_file)], cwd=ROOT)
@@ -134,7 +141,7 @@ class App:
 
 
 def live_through(story: Story) -> None:
-    """Start Lookout until the run ends or ``PATIENCE_S`` is over."""
+    """Start Lookout again and again until the run ends or ``PATIENCE_S`` seconds have passed."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         story.port = free.getsockname()[1]
     write_configuration(story)
@@ -228,7 +235,7 @@ def _kill_browser(story: Story, lookout: int) -> bool:
 
 
 def _outliving(pids: Sequence[int], patience_s: float = 20.0) -> int:
-    """Return how many processes of a killed Lookout remain after ``patience_s`` seconds, and end them."""
+    """Return how many processes of a killed Lookout still exist after ``patience_s`` seconds, and end them."""
     until = time.monotonic() + patience_s
     left = list(pids)
     while left and time.monotonic() < until:
@@ -242,7 +249,7 @@ def _outliving(pids: Sequence[int], patience_s: float = 20.0) -> int:
 
 
 class Acknowledged:
-    """The answers in the journal, read as they are written."""
+    """The acknowledged answers, read from the journal while it is written."""
 
     def __init__(self, story: Story) -> None:
         self._journal = open_store_in(story.folder / "data").journal

@@ -19,14 +19,14 @@ from warehouse.journal.rows import ResultRow
 
 @dataclass(frozen=True)
 class Verdict:
-    """The faults that were found (ideally none), and the figures."""
+    """The result of the check: the faults that were found (ideally none), and the figures."""
 
     faults: Sequence[str]
     figures: Sequence[str]
 
 
 def judged(story: Story) -> Verdict:
-    """Compare app, journal, warehouse and results.json with the planned questions."""
+    """Compare the app's record, the journal, the warehouse and results.json with the planned questions."""
     runs = sorted(path.name for path in (story.folder / "data" / "runs").iterdir())
     if len(runs) != 1:
         return Verdict([f"one run was to be finished, there are {len(runs)}: {runs}"], _figures(story, 0, 0, 0))
@@ -74,9 +74,10 @@ def _expected(story: Story) -> set[str]:
 
 
 def _of_journal(story: Story, run: str) -> Iterator[str]:
-    """Return the faults of the journal.
+    """Return the faults in the journal.
 
-    Every case must have one answer, its own, and must not be asked again after that answer was durable.
+    Every case must have exactly one answer, and it must be the answer to this case. After that answer was durable,
+    the case must not be asked again.
     """
     journal = open_store_in(story.folder / "data").journal
     answers: Counter[str] = Counter()

@@ -43,7 +43,7 @@ form.addEventListener("submit", async (event) => {
 
 
 def answer_to(question: str, *, wrong: bool = False) -> str:
-    """Return the answer: the plan of the question, and a number that only this plan has."""
+    """Return the answer to ``question``: its plan, and a number that only this plan has."""
     plan = question.rsplit(maxsplit=1)[-1].rstrip("?")
     months = months_of(plan) + wrong
     return f"The waiting period under {plan} is {months} months of continuous cover. [Source: {plan}, clause 4]"
@@ -58,7 +58,7 @@ def months_of(plan: str) -> int:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """The handler of the page, and of a stream of words for each question."""
+    """The request handler of the page. It streams the answer to each question word by word."""
 
     protocol_version = "HTTP/1.1"
     asked: int
@@ -96,7 +96,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _note(file: int, question: str) -> None:
-    """Append the question with one write, so that a line is never partial."""
+    """Append the question to the file with one write, so that a line is never partial."""
     os.write(file, f"{json.dumps({'question': question, 'at': time.time()})}\n".encode())
 
 

@@ -2,10 +2,10 @@
 
     python -m tests.soak.soak_alerts --schedules 1000
 
-Each visit is a process that finds the fault and notifies, as a run does. It is killed with SIGKILL at a random
-moment, or when Slack has received its request, while Slack refuses, hangs, rate-limits, drops connections and loses
-replies. Visits without faults follow until no message waits. Then Slack must have the page at least once and at
-most twice, always with the same visible id.
+A schedule is a series of visits. Each visit is a process that finds the fault and notifies, as a run does. It is
+killed with SIGKILL at a random moment, or when Slack has received its request. Meanwhile Slack refuses, hangs,
+rate-limits, drops connections and loses replies. Then visits without faults follow until no message waits. In the
+end, Slack must have the message at least once and at most twice, always with the same visible id.
 """
 
 from __future__ import annotations
@@ -43,17 +43,20 @@ from warehouse.database.store import Store
 FAULTS = ("ok", "ok", "ok", "429:0", "429:3600", "500", "503", "502", "lost", "slow", "hang", "reset", "html",
           "internal_error")  # fmt: skip
 MAX_LIFE_S = 0.6
-"""The maximum life in seconds; a visit takes about 0.3 s on an idle machine, so most kills occur during it."""
+"""The maximum time in seconds until a visit is killed.
+
+A visit takes about 0.3 s on an idle machine, so most kills occur during it.
+"""
 SEND_TIMEOUT_S = 1.0
 GIVE_UP_AFTER = 12
-"""The maximum number of visits without faults; two are usual."""
+"""The maximum number of visits without faults at the end of a schedule. Usually two are enough."""
 BEGAN = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 
 
 class Visit(NamedTuple):
-    """One process: Slack's behaviour during it, the time of its kill, and the delay until the next process.
+    """The plan of one process: how Slack behaves, when the process is killed, and the delay until the next process.
 
-    Without a kill, the time is ``None``.
+    If the process is not killed, the time of the kill is ``None``.
     """
 
     faults: tuple[str, ...]
@@ -65,8 +68,8 @@ class Visit(NamedTuple):
 class Outcome(NamedTuple):
     """The result of one schedule.
 
-    It has the number of messages of the page, of different ids, and of effective kills, and whether a message still
-    waits.
+    It has the number of alert messages, the number of different ids, the number of kills that hit a running
+    process, and whether a message still waits.
     """
 
     posted: int
@@ -76,7 +79,7 @@ class Outcome(NamedTuple):
 
 
 def schedule(seed: int) -> tuple[Visit, ...]:
-    """Return the visits of one seed."""
+    """Return the visits of the schedule with this seed."""
     chance = random.Random(seed)
     return tuple(
         Visit(
@@ -124,7 +127,7 @@ def _visited(visit: Visit, slack: SlackServer, job: Callable[[], int]) -> bool:
 
 
 def _forked(job: Callable[[], int], life_s: float | None, until: Callable[[], bool] | None) -> int:
-    """Run ``job`` in a child, which is killed after ``life_s`` seconds or when ``until`` is true.
+    """Run ``job`` in a child process, which is killed after ``life_s`` seconds or when ``until`` returns true.
 
     Returns its exit code, which is negative if it was killed.
     """
@@ -146,7 +149,7 @@ def _forked(job: Callable[[], int], life_s: float | None, until: Callable[[], bo
 
 
 def _work(seed: int, folder: Path, slack: SlackServer, began: datetime, run_id: str) -> int:
-    """Run one visit, and return how many messages still wait."""
+    """Run one visit in this process, and return how many messages still wait."""
     ticking = time.monotonic()
 
     def now() -> datetime:
@@ -176,7 +179,7 @@ def _nowhere() -> Console:
 
 
 def soak(schedules: int, first_seed: int) -> Counter[str]:
-    """Run ``schedules`` schedules, and return the counts by result."""
+    """Run ``schedules`` schedules from the seed ``first_seed`` on, and return how often each result occurred."""
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as place, SlackServer() as slack:
         for seed in range(first_seed, first_seed + schedules):

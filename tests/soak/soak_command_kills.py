@@ -34,7 +34,7 @@ from tests.soak.writing_commands import (
 
 
 def kill_once(name: str, folder: Path, life_s: float) -> bool:
-    """Start the command and kill it after ``life_s`` seconds; return whether it was still running."""
+    """Start the command ``name`` and kill it after ``life_s`` seconds. Return whether it was still running."""
     process = fork_server.start(
         *build_arguments(name), cwd=folder, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -46,7 +46,7 @@ def kill_once(name: str, folder: Path, life_s: float) -> bool:
 
 
 def find_faults(name: str, folder: Path, wanted: object) -> Iterator[str]:
-    """Repeat the killed command, and return the faults."""
+    """Repeat the killed command, and return the faults in its result. ``wanted`` is the result without a kill."""
     again = run_command(name, folder)
     if again.returncode != 0 or "fault of Lookout itself" in again.stderr:
         yield f"the command again ends with {again.returncode}: {again.stderr[-300:]}"

@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def contend(folder: Path, seconds: int) -> tuple[bool, list[str]]:
-    """Run all processes, and return whether the result is correct, and the figures."""
+    """Run all processes for ``seconds`` seconds. Return whether the result is correct, and the figures."""
     open_store(Plan(folder, 1)).load_pending(10)
     parts = [("write_for", seconds)] * WRITERS + [("load_for", seconds), ("read", 0), ("read", 0), ("hold", 0)]
     saw = run_together(folder, parts)

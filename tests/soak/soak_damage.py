@@ -42,7 +42,7 @@ BLOCK_BYTES = 4096
 
 
 def _leave(store: Store, _: random.Random) -> None:
-    """Do nothing besides the kill; the log is complete."""
+    """Damage nothing: the loader was killed, but its log is complete."""
 
 
 def _tear(store: Store, rng: random.Random) -> None:
@@ -81,7 +81,10 @@ DAMAGES: dict[str, Callable[[Store, random.Random], None]] = {
 
 @dataclass
 class Tally:
-    """Rounds by kind: how many lost or changed rows, and in how many of these the damage was detected."""
+    """The numbers of rounds by kind of damage.
+
+    They count all rounds, those in which rows were lost or changed, and those in which the damage was detected.
+    """
 
     rounds: Counter[str] = field(default_factory=Counter[str])
     harmed: Counter[str] = field(default_factory=Counter[str])
@@ -166,7 +169,7 @@ def _prints(connection: duckdb.DuckDBPyConnection) -> list[object]:
 
 
 def restore(store: Store, *, is_detected: bool) -> str:
-    """Restore as the documentation says: load, and rebuild if loading is refused."""
+    """Restore the warehouse as the documentation says: load, and rebuild if the load is refused."""
     try:
         report = store.load_pending(30)
     except WarehouseDamaged:
@@ -218,7 +221,10 @@ def main() -> int:
 
 
 def figures_of(tally: Tally) -> list[str]:
-    """Return a table of each damage: how often it affected rows, was detected, and how everything was restored."""
+    """Return a table with one row for each kind of damage.
+
+    A row has how often rows were lost or changed, how often this was detected, and how everything was restored.
+    """
     rows: list[tuple[object, ...]] = []
     for kind, rounds in tally.rounds.items():
         ways = [(way.removeprefix(f"{kind}: "), n) for way, n in tally.restored_by.items() if way.startswith(kind)]

@@ -23,7 +23,10 @@ from tests.monitors.sources.night_traffic import simple, stratified
 MIN_COVERED = 0.93
 MAX_OFF = 0.20
 WARM = 5
-"""Nights whose plan has little information about the rates; they count for the coverage, not for the width."""
+"""The number of first nights, whose plan has little information about the rates.
+
+These nights count for the coverage of the interval, but not for its width.
+"""
 DESIGNS = {
     "simple 200": simple(number=200),
     "stratified 200": stratified(number=200, minimum_per_stratum=5, primary_path="retrieval"),

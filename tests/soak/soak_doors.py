@@ -2,9 +2,9 @@
 
     python -m tests.soak.soak_doors --minutes 5 --seed 1 [--door site]
 
-Each server is a separate process with a limit of 1,024 open files. A round opens hundreds of connections that send
-nothing, begin a head, begin a body, announce a large body, send byte by byte, or send unsigned bodies of half a
-megabyte. During the round and after it, another client must be answered within five seconds.
+Each server is a separate process that may open at most 1,024 files. A round opens hundreds of connections of one
+kind: they send nothing, begin a head, begin a body, announce a large body, send byte by byte, or send unsigned
+bodies of half a megabyte. During the round and after it, another client must get an answer within five seconds.
 """
 
 from __future__ import annotations
@@ -38,13 +38,16 @@ FILES = 1_024
 CROWD = 1_100
 ANSWER_S = 5.0
 HELD_S = 8.0
-"""How long connections are held, in seconds; longer than the deadline for a body."""
+"""How many seconds the connections are held. This is longer than the deadline for a request body."""
 MAX_GROWTH_MB = 150.0
 MAX_LOG_BYTES = 1_000_000
 
 
 class Door(NamedTuple):
-    """A command that listens, its address for a form or delivery, and the page that other clients request."""
+    """A server of Lookout under test.
+
+    It has its command, the path to which forms or deliveries are sent, and the page that other clients request.
+    """
 
     words: Sequence[str]
     form: str
@@ -74,7 +77,7 @@ CROWDS: dict[str, Callable[[str], bytes]] = {
 
 @contextmanager
 def open_door(name: str, folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes], Path]]:
-    """Start the process of a server; return its address and its log."""
+    """Start the server ``name`` in its own process. Return the process, its address and its log."""
     (folder / "lookout.toml").write_text(
         'data_folder = "data"\n[alerts]\nslack_channel = "C0ALERTS"\nslack_buttons = true\n'
         '[targets.demo]\nurl = "http://127.0.0.1:9/"\nsuite = "suite.jsonl"\n'
@@ -123,7 +126,10 @@ def is_answering(address: str, name: str, process: subprocess.Popen[bytes], log:
 
 
 async def crowd_once(address: str, name: str, kind: str, count: int) -> tuple[float, int]:
-    """Hold ``count`` connections open, and return the slowest response to others in seconds and their failures."""
+    """Hold ``count`` connections open.
+
+    Return the slowest answer to other clients in seconds, and their failures.
+    """
     port, opening = int(address.rpartition(":")[2]), CROWDS[kind](DOORS[name].form)
     writers: list[asyncio.StreamWriter] = []
 

@@ -1,10 +1,10 @@
-"""Test the drift test: false alarms in a year without a change, and alarms after a planted change.
+"""Test the test for drift: false alarms in a year without a change, and alarms after a planted change.
 
     python -m tests.soak.soak_drift --streams 2000
 
 Without a change, the share of streams that ever raise an alarm must stay below alpha: for rare and common failures,
 for nights of different size, and for nights whose strata were sampled unequally. With a change, the table shows how
-many changes were detected, after how many nights, and the error of their date.
+many changes were detected, after how many nights, and the error of the date given for the change.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ CHANGES = (
     (0.01, 0.03, 50), (0.01, 0.05, 50), (0.01, 0.03, 200), (0.05, 0.10, 50), (0.05, 0.15, 50), (0.15, 0.50, 25),
     (0.30, 0.10, 25), (0.01, 0.10, 10),
 )  # fmt: skip
-"""Rate before, rate after, conversations a night; the change is after thirty nights, and sixty nights follow."""
+"""The planted changes: the rate before, the rate after, and the conversations a night.
+
+The change comes after thirty nights, and sixty nights follow.
+"""
 BEFORE, AFTER = 30, 60
 AT_ONCE = 250
 """How many streams are computed together, to limit the memory."""
 
 
 def quiet(chance: np.random.Generator, streams: int) -> Iterator[tuple[str, Streams, Streams]]:
-    """Yield streams without a change: name, failures, graded."""
+    """Yield streams without a change, as name, failures of each night, and graded answers of each night."""
     shape = (streams, NIGHTS)
     for rate, graded in ((0.003, 200), (0.01, 50), (0.1, 10), (0.5, 25)):
         yield (
@@ -48,7 +51,7 @@ def quiet(chance: np.random.Generator, streams: int) -> Iterator[tuple[str, Stre
 
 
 def in_parts(failures: Streams, graded: Streams) -> np.ndarray:
-    """Return the night of each stream's alarm."""
+    """Return the night in which each stream raises its alarm. The streams are computed in parts to save memory."""
     parts = range(0, len(failures), AT_ONCE)
     found = [drift_streams.alarms(failures[at : at + AT_ONCE], graded[at : at + AT_ONCE], ALPHA) for at in parts]
     return np.concatenate(found)

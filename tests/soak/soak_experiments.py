@@ -1,8 +1,8 @@
 """Kill writers of an experiment at random moments: in the end each run and each score exists once.
 
-A schedule is several writers, each a new process for LangSmith. Some end at a seeded request, also between a run
-and its scores; some lose replies or meet a rate limit; the last one meets no fault. Run 1,000 schedules with
-``python -m tests.soak.soak_experiments``.
+A schedule is a series of writers, each a new process for LangSmith. Some are killed at a seeded request, also
+between a run and its scores. Some lose replies or get a rate limit. The last one has no fault. Run 1,000 schedules
+with ``python -m tests.soak.soak_experiments``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ async def no_pause(_seconds: float) -> None:
 
 
 def rows_by(chance: random.Random, shape: Sequence[tuple[int, int]]) -> list[ExperimentRow]:
-    """Return rows of the cases and repeats of ``shape``, with new answers and scores each time."""
+    """Return experiment rows for ``shape``, which lists pairs of a case and a repeat.
+
+    Each call gives new answers and scores.
+    """
     return [
         ExperimentRow(
             example_id=f"eeeeeeee-2222-4333-8444-{case:012}",
@@ -50,7 +53,7 @@ def rows_by(chance: random.Random, shape: Sequence[tuple[int, int]]) -> list[Exp
 
 
 async def written(server: LangSmithExperimentServer, rows: Sequence[ExperimentRow]) -> Experiment:
-    """Write the whole experiment with a new client."""
+    """Write the whole experiment with a new client, as a new process does."""
     settings = LangSmithSettings(api_url=server.url)
     async with open_langsmith(settings, KEY, no_pause) as platform:
         experiment = await platform.experiments.start(GOLD, "run-1", {"commit": "a1b2c3d"})
@@ -85,7 +88,7 @@ async def live_through(server: LangSmithExperimentServer, seed: int) -> int:
 
 
 def check(server: LangSmithExperimentServer, experiment: Experiment, rows: Sequence[ExperimentRow]) -> None:
-    """Check that everything from the last writer exists once, and nothing else."""
+    """Check that everything that the last writer wrote exists once, and that nothing else exists."""
     assert list(server.projects) == [experiment.id]
     assert server.projects[experiment.id]["end_time"]
     by_id = {make_run_id(experiment.id, row.case_id, row.repeat): row for row in rows}

@@ -25,9 +25,9 @@ SUITES: tuple[tuple[dict[str, Any], float], ...] = (
     ({"severe": 10, "others": 14, "mean": 0.05, "concentration": 2, "builds": 7}, 0.85),
     ({"severe": 20, "others": 10, "mean": 0.01, "concentration": 2, "builds": 14}, 0.85),
 )
-"""Parameters of the suites, and the minimum share of suites whose interval contains the true rate."""
+"""The parameters of each kind of suite, and the minimum share of suites whose interval contains the true rate."""
 MAX_BIAS = 0.05
-"""The maximum mean error of the rate over the suites."""
+"""The maximum mean error of the estimated false-FAIL rate over the suites."""
 
 
 def main() -> int:

@@ -1,12 +1,12 @@
-"""Damage each kind of file of a data folder: each command gives a complete answer or reports the damage.
+"""Damage each kind of file in a data folder: each command gives a complete answer or reports the damage.
 
     python -m tests.soak.soak_files --minutes 10 --seed 1 [--kind outbox]
 
-A data folder with a run, an archive, five open incidents, deploys and related files is copied. In the copy one file
-of one kind is cut, emptied, flipped, deleted or replaced by a foreign file, and the warehouse stays or is removed.
-Then `alerts list`, `warehouse check` and `warehouse load` run. Each answer must be complete, or end with exit code
-4 and a reason, and none may be "a fault of Lookout itself". After the file is restored, a rebuild must restore
-everything.
+A data folder with a run, an archive, five open incidents, deploys and related files is copied. In the copy, one
+file of one kind is cut, emptied, deleted or replaced by a foreign file, or one of its bytes is flipped. The
+warehouse file stays or is removed. Then `alerts list`, `warehouse check` and `warehouse load` run. Each command
+must give a complete answer, or end with exit code 4 and a reason. No message may say "a fault of Lookout itself".
+After the damaged file is restored, a rebuild must restore everything.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ KINDS = {
 
 
 def cut(file: Path, chance: random.Random) -> None:
-    """Truncate the file."""
+    """Cut the file at a random position."""
     os.truncate(file, chance.randrange(max(1, file.stat().st_size)))
 
 
 def empty(file: Path, _: random.Random) -> None:
-    """Empty the file."""
+    """Make the file empty."""
     os.truncate(file, 0)
 
 
 def flip(file: Path, chance: random.Random) -> None:
-    """Flip one byte."""
+    """Flip one random byte of the file."""
     data = bytearray(file.read_bytes() or b"\0")
     data[chance.randrange(len(data))] ^= 0xFF
     file.write_bytes(data)
@@ -125,7 +125,7 @@ def ask(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def find_faults(folder: Path) -> Iterator[str]:
-    """Return the faults in the answers about a damaged folder."""
+    """Return the faults in the answers about a data folder with a damaged file."""
     answers = {
         words: ask(folder, *words)
         for words in (
@@ -169,7 +169,10 @@ def list_losses(folder: Path) -> Iterator[str]:
 def damage_once(
     source: Path, folder: Path, kind: str, damage: str, *, is_away: bool, chance: random.Random
 ) -> list[str]:
-    """Damage one file of a copy; return the faults."""
+    """Damage one file of a copy of ``source``, and return the faults.
+
+    ``is_away``: the warehouse file is removed.
+    """
     shutil.copytree(source, folder)
     file = chance.choice(sorted(folder.glob(KINDS[kind])))
     whole = file.read_bytes()

@@ -3,8 +3,8 @@
     python -m tests.soak.soak_follow_log --kills 100
 
 A process follows the log repeatedly and is killed with SIGKILL at random moments, while lines are appended and the
-log is rotated. After a last look without a kill, every line must be stored once and be in exactly one message. The
-messages at Slack must equal the messages of the warehouse, each id once.
+log is rotated. After a last poll of the log without a kill, every line must be stored once and be in exactly one
+message. The messages at Slack must equal the messages in the warehouse, each id once.
 """
 
 from __future__ import annotations
@@ -28,18 +28,24 @@ from tests.flows.followed_logs import Followed, entry
 from tests.servers.slack import SlackServer
 
 LOOKS_LIVED = 1.5
-"""Kills occur within 1.5 times the duration of a look, which is measured just before."""
+"""The maximum time until a kill, as a multiple of the duration of one poll.
+
+The duration is measured just before.
+"""
 
 
 class RealNight(AlertingTestbed):
-    """A testbed with the real clock, as in killed processes."""
+    """An alerting testbed with the real clock, because the killed processes use it as well."""
 
     def __call__(self) -> datetime:
         return datetime.now(UTC)
 
 
 class Outcome(NamedTuple):
-    """The numbers of written, stored and alerted lines and of messages in the channel, with duplicates."""
+    """The numbers of lines that were written, stored and alerted, and of messages in the channel.
+
+    Duplicates are counted as well.
+    """
 
     kills: int
     written: int
@@ -51,12 +57,15 @@ class Outcome(NamedTuple):
 
     @property
     def is_right(self) -> bool:
-        """Return whether nothing is missing or duplicated."""
+        """Return whether no line and no message is missing or duplicated."""
         return self.written == self.stored == self.alerted and not self.alerted_twice and not self.messages_twice
 
 
 def play(kills: int, seed: int, folder: Path) -> Outcome:
-    """Append, rotate, follow and kill; then poll until no line waits for its alert."""
+    """Append lines, rotate the log, follow it and kill the follower.
+
+    Then poll until no line waits for its alert.
+    """
     chance = random.Random(seed)
     with SlackServer() as slack:
         (folder / "data").mkdir()
@@ -88,7 +97,7 @@ def _timed(log: Followed) -> float:
 
 
 def _forked(log: Followed, life_s: float | None) -> int:
-    """Run one look in a child, which is killed after ``life_s`` seconds.
+    """Poll the log once in a child process, which is killed after ``life_s`` seconds.
 
     Returns its exit code, which is negative if it was killed.
     """

@@ -3,9 +3,9 @@
     python -m tests.soak.soak_follow_schedule --kills 100 --side-by-side 3
 
 Each installation is a real ``lookout up`` with Prefect's server and the runner with its schedules. A line is
-appended. At a random moment within the next seconds, the run that should send its alert is killed with SIGKILL, or
-the runner, or Prefect's server. The time until the line is in Slack is measured. At the end every line must be
-stored once and be in exactly one message.
+appended to the log. At a random moment within the next seconds, SIGKILL ends one of three processes: the run that
+should send its alert, the runner, or Prefect's server. The time until the line is in Slack is measured. At the end
+every line must be stored once and be in exactly one message.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LOST_S: Final = 300.0
 KILLED_WITHIN_S: Final = 16.0
 """The maximum delay of a kill in seconds.
 
-A look happens every 15 s, so kills occur before, during and just after the look that sends the alert.
+The log is polled every 15 s, so kills occur before, during and just after the poll that sends the alert.
 """
 VICTIMS: Final = {
     "run": "prefect.engine",
@@ -50,7 +50,11 @@ WEIGHTS: Final = (18, 1, 1)
 
 
 class Delivery(NamedTuple):
-    """One line: the process that was killed after it was appended, and the seconds until its alert in Slack."""
+    """The delivery of one line.
+
+    It states which process was killed after the line was appended, and how many seconds passed until its alert in
+    Slack.
+    """
 
     killed: str
     took_s: float
@@ -86,11 +90,14 @@ class Installation:
         return number
 
     def messages_with(self, number: int) -> int:
-        """Return how many messages contain the line."""
+        """Return how many messages in Slack contain the line with this number."""
         return sum(f"Question {number}:" in str(message) for message in self.slack.messages)
 
     def wait_for_alert(self, number: int) -> float:
-        """Return when the line was first seen at Slack."""
+        """Wait until the line is in a message at Slack, and return that time on the monotonic clock.
+
+        If the line does not arrive within ``LOST_S`` seconds, return the time at which the wait ended.
+        """
         end = time.monotonic() + LOST_S
         while not self.messages_with(number) and time.monotonic() < end:
             time.sleep(0.05)
@@ -103,7 +110,7 @@ class Installation:
 
 @contextmanager
 def started(folder: Path) -> Iterator[tuple[Installation, int]]:
-    """Yield an installation and the process id of its ``lookout up`` after its first look."""
+    """Yield an installation and the process id of its ``lookout up``, after the log was polled once."""
     with SlackServer() as slack:
         here = Installation(folder, slack)
         known = {k: v for k, v in os.environ.items() if not k.startswith(("LOOKOUT_", "PREFECT_API"))}
@@ -127,7 +134,10 @@ def started(folder: Path) -> Iterator[tuple[Installation, int]]:
 
 
 def play(folder: Path, kills: int, seed: int, say: Callable[[Delivery], None]) -> tuple[list[Delivery], bool]:
-    """Append ``kills`` lines with a kill after each; return whether each line was stored once and alerted once."""
+    """Append ``kills`` lines, and kill a process after each.
+
+    Return whether each was stored once and alerted once.
+    """
     chance = random.Random(seed)
     deliveries: list[Delivery] = []
     with started(folder) as (here, up):
@@ -146,9 +156,9 @@ def play(folder: Path, kills: int, seed: int, say: Callable[[Delivery], None]) -
 
 
 def _killed(up: int, victim: str) -> bool:
-    """Kill the victim's processes.
+    """Kill all processes of the kind ``victim``.
 
-    Between two runs no such process exists for some seconds, so the function waits.
+    Between two runs there is no process of a run for some seconds, so the function waits for one.
     """
     end = time.monotonic() + LOST_S
     while time.monotonic() < end:
@@ -174,7 +184,10 @@ def _wait(holds: Callable[[], bool], what: str) -> None:
 
 
 def figures(deliveries: Sequence[Delivery]) -> Iterator[str]:
-    """Return a row for each kind of victim: the count, the median and the longest time, and how many took too long."""
+    """Yield a row for each kind of victim: the number of kills, the median and the longest time until the alert.
+
+    The row also has the number of alerts that took too long.
+    """
     for victim in (*VICTIMS, "nothing"):
         times = sorted(one.took_s for one in deliveries if one.killed == victim)
         if times:

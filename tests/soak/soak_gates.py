@@ -1,12 +1,12 @@
 """Run gates on one repository in random order: each commit's status and comment show its newest run.
 
 A sequence has good and bad heads, two targets, two runners with a data folder each, and events: pull request, push,
-merge queue, a comment, a fork. Gates are stopped with Ctrl-C and run again; two gates of one commit overlap, and
-the older one ends last. An application's answers depend only on its build, and only some applications state their
-build. The gate's own command runs, against servers with GitHub's protocol and the application's; Prefect is
-omitted, so that a gate takes a fraction of a second.
+merge queue, a comment, a fork. Gates are stopped with Ctrl-C and run again. Two gates of one commit overlap, and
+the older one ends last. The answers of an application depend only on its build, and only some applications state
+their build. The gate's own command runs against local servers: one with GitHub's API, and one for each application.
+Prefect is omitted, so that a gate takes a fraction of a second.
 
-Run 300 sequences with ``python -m tests.soak.soak_gates``; ``--seed`` and ``--sequences 1`` repeat one.
+Run 300 sequences with ``python -m tests.soak.soak_gates``. ``--seed`` with ``--sequences 1`` repeats one sequence.
 """
 
 from __future__ import annotations
@@ -59,15 +59,19 @@ MAIN, QUEUED, FORKED = "a" * 40, "b" * 40, "c" * 40
 
 
 READ_AUTHORITIES = cache(ssl.create_default_context)
-"""A cached SSL context: reading 140 certificate authorities takes 0.1 s for each HTTP client.
+"""A cached function that creates an SSL context, to save time.
 
-All clients connect to the loopback interface only.
+Without the cache, each HTTP client would read 140 certificate authorities in 0.1 s. All clients connect only to the
+loopback interface.
 """
 
 
 @dataclass
 class Step:
-    """One gate: its runner, what it checks, and after how many answers it is stopped (``None``: never)."""
+    """One run of the gate: its runner, what it checks, and after how many answers it is stopped.
+
+    ``None`` means that it is never stopped.
+    """
 
     runner: str
     target: str
@@ -81,14 +85,14 @@ class Step:
 
 @dataclass
 class Finished:
-    """A gate that was completed."""
+    """A run of the gate that was not stopped before its end."""
 
     step: Step
     report: RunReport
 
 
 class Repository:
-    """GitHub, two runners, and the applications that each runner reaches."""
+    """The repository on the local GitHub server, its two runners, and the applications that each runner reaches."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -212,7 +216,7 @@ class Repository:
         return report
 
     def live(self) -> None:
-        """Run one sequence of gates."""
+        """Run one random sequence of gates."""
         for _ in range(self.chance.randint(3, 7)):
             step = self._choose_step()
             self.counts[step.kind] += 1
@@ -228,7 +232,10 @@ class Repository:
                 self._go_on_after_stop(step)
 
     def _go_on_after_stop(self, stopped: Step) -> None:
-        """Run the same gate again, or a gate of another head on the same runner, or neither."""
+        """After a stopped gate, continue at random.
+
+        Run the same gate again, run a gate of another head on the same runner, or do nothing.
+        """
         choice = self.chance.random()
         build = self.chance.randrange(2) if self.has_source_of_commit else stopped.build
         if choice < 0.4:
@@ -246,7 +253,7 @@ class Repository:
         return Step(self.chance.choice(RUNNERS), self.chance.choice(TARGETS), kind, head, build)
 
     def _overlap(self, older: Step) -> None:
-        """Check the same commit of one target on two runners; the gate that began first ends last."""
+        """Check one commit of one target on two runners at the same time. The gate that began first ends last."""
         self.counts["overlapping"] += 1
         older.runner, older.held = RUNNERS[0], threading.Event()
         newer = Step(RUNNERS[1], older.target, older.kind, older.head, older.build)
@@ -291,7 +298,7 @@ def _question(number: int) -> str:
 
 
 def live_through(seed: int) -> Counter[str]:
-    """Run one sequence from its seed and check it; return what happened in it."""
+    """Run the sequence of one seed and check it. Return how often each event occurred in it."""
     with tempfile.TemporaryDirectory(prefix="lookout-gates-") as folder:
         repository = Repository(Path(folder), seed)
         with repository.open():

@@ -1,6 +1,7 @@
-"""Kill and repeat 1,000 pushes to LangSmith at random moments: each case exists once and is correct.
+"""Kill and repeat pushes to LangSmith at random moments: in the end, each case exists once and is correct.
 
-``python -m tests.soak.soak_langsmith_pushes [SCHEDULES]``. A part of these seeds also runs with the tests.
+``python -m tests.soak.soak_langsmith_pushes [SCHEDULES]``, by default with 1,000 schedules. Some of these seeds
+also run with the tests.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ SCHEDULES = 1_000
 
 
 async def run(schedules: int) -> int:
-    """Run the schedules; return in how many a case was missing, duplicated or wrong."""
+    """Run the schedules. Return the number of schedules in which a case was missing, duplicated or wrong."""
     begun_s, failed, pushes = time.monotonic(), 0, Counter[int]()
     with LangSmithDatasetServer(key=KEY) as server:
         for seed in range(schedules):

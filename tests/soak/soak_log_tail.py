@@ -1,4 +1,6 @@
-"""Run the test of a followed log for at least ten thousand steps, which takes too long for the test suite.
+"""Run the state machine test of a followed log for at least ten thousand steps.
+
+This takes too long for the test suite.
 
 python -m tests.soak.soak_log_tail --examples 1000
 """
@@ -17,7 +19,7 @@ COUNTED: Counter[str] = Counter()
 
 
 class CountedStory(LogStory):
-    """The state machine of the test, with its steps and losses counted."""
+    """The state machine of the test. It also counts its steps and the lines that were lost."""
 
     def teardown(self) -> None:
         COUNTED["stories"] += 1

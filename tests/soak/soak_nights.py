@@ -1,12 +1,12 @@
-"""Simulate nights. Count how often the interval contains the true rate, and compare its predicted width.
+"""Simulate nights. Count how often the interval contains the true rate, and compare its width with the plan.
 
     python -m tests.soak.soak_nights --nights 1000
 
 Each night has 2,000 conversations with planted severity-3 failures: everywhere, in the risk strata, or hidden in
-the remaining stratum. They are sampled, graded and estimated as in the nightly run. A judge, if used, passes 10 %
-of wrong answers, fails 5 % of right answers, and has a calibration set of 400 answers. In every design the interval
-must contain the true rate in at least 93 % of the nights, and the mean width must be within 20 % of the planned
-width.
+the remaining stratum. The conversations are sampled, graded and estimated as in the nightly run. A judge, if used,
+passes 10 % of wrong answers, fails 5 % of right answers, and has a calibration set of 400 answers. In every design
+the interval must contain the true rate in at least 93 % of the nights, and the mean width must be within 20 % of
+the planned width.
 """
 
 from __future__ import annotations
@@ -21,14 +21,18 @@ from tests.monitors.sources.simulated_nightly_runs import DESIGNS, PLANTED, Desi
 MIN_COVERED = 0.93
 MAX_OFF = 0.20
 PLANS = 12
-"""Number of plans over which a design's width is averaged.
+"""The number of plans over which the planned width of a design is averaged.
 
-Each night, a sample by rate has another size, and a judge has another calibration.
+The planned width differs from night to night: a sample by rate has another size, and a judge another calibration.
 """
 
 
 def designs() -> Iterator[tuple[str, str, Design]]:
-    """Yield every design on every planted truth: graded without errors, by a judge with errors, 10 % ungraded."""
+    """Yield each combination of a design and planted failures, with their names.
+
+    Each is graded once without errors and once by a judge with errors. In two more, 10 % of the sample is not
+    graded.
+    """
     for planted, failures in PLANTED.items():
         for name, facts in DESIGNS.items():
             yield planted, name, Design(facts, failures)
@@ -39,7 +43,7 @@ def designs() -> Iterator[tuple[str, str, Design]]:
 
 
 def report(design: Design, nights: int, seed: int) -> tuple[bool, str]:
-    """Return whether a design met its target, and its row of the table."""
+    """Simulate the nights of a design. Return whether it met its targets, and its row of the table."""
     found = simulate(design, nights, seed)
     covered = fmean(each.covered for each in found)
     width = fmean(each.estimate.width for each in found)

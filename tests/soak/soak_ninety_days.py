@@ -3,13 +3,14 @@
     python -m tests.soak.soak_ninety_days
     python -m tests.soak.soak_ninety_days --days 12 --zones Europe/Berlin
 
-Each zone has two installations: 45 days around the spring clock change, and 45 around the autumn one. Prefect's own
-scheduler and its service for late runs are called step by step under a simulated clock, and each due run is
-executed by Prefect's engine. The application, its logs and Slack are local servers and files; there is no browser.
+Each zone has two installations: one for 45 days around the spring clock change, and one for 45 days around the
+autumn clock change. Prefect's own scheduler and its service for late runs are called step by step under a simulated
+clock, and each due run is executed by Prefect's engine. The application, its logs and Slack are local servers and
+files. There is no browser.
 
 In these days answers become wrong and right again, Slack fails for a night, the worker is missing for three days,
-the machine is off for two, a person pauses the digest, the data folder is copied, and a deploy is rolled back. At
-the end every conversation must be graded once. Every due run must have run once, or been skipped because a newer
+the machine is off for two days, a person pauses the digest, the data folder is copied, and a deploy is rolled back.
+At the end every conversation must be graded once. Every due run must have run once, or been skipped because a newer
 run replaces it. Every digest must be sent once, and no alert lost or duplicated.
 """
 
@@ -48,24 +49,27 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[2]
 ZONES: Final = ("Europe/Berlin", "America/New_York", "Australia/Sydney")
 SPRING, AUTUMN = datetime(2027, 3, 1, 12, tzinfo=UTC), datetime(2027, 9, 27, 12, tzinfo=UTC)
-"""The start of both periods, each with a clock change of each zone.
+"""The start times of both periods. During each period, the clocks change in every zone.
 
-The changes are on 14 and 28 March and 4 April; on 3 October, 31 October and 7 November.
+The changes are on 14 March, 28 March and 4 April, and on 3 October, 31 October and 7 November.
 """
 DAYS: Final = 45
 SERVICES: Final = (
     *("CANCELLATION_CLEANUP", "EVENT_PERSISTER", "EVENT_LOGGER", "FOREMAN", "LATE_RUNS", "PAUSE_EXPIRATIONS"),
     *("REPOSSESSOR", "SCHEDULER", "TASK_RUN_RECORDER", "TRIGGERS"),
 )
-"""Prefect's services, which would otherwise run in addition to the steps."""
+"""Prefect's background services, which are switched off. The simulation calls the needed ones step by step."""
 CASES: Final = 2
 DIGEST: Final = "digest/digest"
 OPENING: Final = ("first_seen", "regressed")
-"""The reasons of an alert about a new problem; other reasons are reminders or the end of an incident."""
+"""The reasons of an alert about a new problem. All other reasons are reminders or report the end of an incident."""
 SIGN_OF_LIFE_S: Final = 6 * 3600.0
-"""The interval of log follows in seconds: six hours instead of one, to save most of the simulation time."""
+"""The interval between two polls of the log in seconds: six hours.
+
+The usual interval is one hour. The longer one saves most of the simulation time.
+"""
 DELAY: Final = timedelta(seconds=5)
-"""The delay with which a worker starts a run."""
+"""The time between the moment when a run is due and the moment when a worker starts it."""
 RUN_AT: Final = """import sys, time_machine
 from deployments.start import main
 
@@ -98,7 +102,10 @@ enabled = false
 
 
 class SoakReport(NamedTuple):
-    """The result of one installation. Each list of faults is human-readable and empty if there is no fault."""
+    """The result of one installation.
+
+    Each list of faults is written for people, and is empty if there is no fault.
+    """
 
     zone: str
     begin: str
@@ -114,7 +121,10 @@ class SoakReport(NamedTuple):
 
 
 class PrefectServer:
-    """Prefect's API in a thread of this process, which uses the simulated clock; its services do not run."""
+    """Prefect's API server in a thread of this process.
+
+    It uses the simulated clock, and its services do not run.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._home = with_tables(folder / "prefect")
@@ -131,7 +141,7 @@ class PrefectServer:
 
     @contextmanager
     def serve(self) -> Iterator[None]:
-        """Serve until the end of the block."""
+        """Serve until the ``with`` block ends."""
         import uvicorn
         from prefect.server.api.server import create_app
 
@@ -155,12 +165,12 @@ class Installation:
         self.slack, self.chat = SlackServer(), Chat()
         self.has_worker = self.is_on = True
         self.due: list[tuple[str, datetime]] = []
-        """Name and due time of each scheduled run while the machine was on."""
+        """The name and the due time of each run that was scheduled while the machine was on."""
         self.talks = self.entries = self.entry_times = self.deploy_count = self.wrong_periods = 0
         self.faults: list[str] = []
 
     def configure(self) -> Path:
-        """Write suite, logs and ``lookout.toml``."""
+        """Write the suite, the logs and ``lookout.toml``."""
         more = CONFIGURATION.format(zone=self.zone, slack=self.slack.api_url)
         path = watched(self.folder, self.chat, cases=CASES, more="[recheck]\ntimes = 0\n" + more)
         (self.folder / "hallucinations.jsonl").write_text("", encoding="utf-8")
@@ -168,7 +178,7 @@ class Installation:
         return path
 
     async def live(self) -> SoakReport:
-        """Advance from due time to due time until the end, and check what was run, graded and sent."""
+        """Advance the clock from one due time to the next until the end. Check what was run, graded and sent."""
         from prefect.client.orchestration import get_client
         from prefect.server.services.scheduler import schedule_deployments
 
@@ -212,7 +222,7 @@ class Installation:
         self.names = {deployment.id: deployment.name for deployment in await self.client.read_deployments()}
 
     async def _list_waiting(self) -> list[FlowRun]:
-        """List the runs that have not begun, earliest first."""
+        """Return the scheduled runs that have not begun, earliest first."""
         from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, FlowRunFilterStateType
         from prefect.client.schemas.objects import StateType
         from prefect.client.schemas.sorting import FlowRunSort
@@ -223,7 +233,7 @@ class Installation:
         )
 
     async def _find_next_due_time(self) -> datetime:
-        """Return when the next run is due, without runs that were due while no worker was running."""
+        """Return when the next run is due. Runs that were due while no worker was running are ignored."""
         now = datetime.now(UTC)
         times = [run.expected_start_time for run in await self._list_waiting()]
         return min((at for at in times if at is not None and at > now), default=self.end)
@@ -262,7 +272,7 @@ class Installation:
             self.faults.append(f"{plan.name} of {run.expected_start_time}: {ended.state}")
 
     def _write_conversations(self, until: datetime) -> None:
-        """Append the conversations until ``until``, one every three hours."""
+        """Append the conversations up to the time ``until`` to the traffic log, one for every three hours."""
         with (self.folder / "talks.jsonl").open("a", encoding="utf-8") as log:
             while (at := self.begin + (self.talks + 0.5) * CONVERSATIONS_EVERY) < until:
                 self.talks += 1
@@ -285,20 +295,20 @@ class Installation:
         self.entry_times += 1
 
     async def end_worker(self) -> None:
-        """End the worker; Prefect's server continues."""
+        """End the worker. Prefect's server continues."""
         self.has_worker = False
 
     async def start_worker(self) -> None:
-        """Register the deployments again, and execute due runs again."""
+        """Register the deployments again. From now on, due runs are executed."""
         self.has_worker = True
         await self._register()
 
     async def break_slack(self) -> None:
-        """Make Slack reject every message."""
+        """Make the local Slack reject every message."""
         self.slack.always = "internal_error"
 
     async def repair_slack(self) -> None:
-        """Make Slack accept messages again."""
+        """Make the local Slack accept messages again."""
         self.slack.always = None
 
     async def pause_digest(self) -> None:
@@ -319,11 +329,11 @@ class Installation:
         await self._register()
 
     async def deploy_a(self) -> None:
-        """Deploy a commit, or roll back to it."""
+        """Report a deploy of the first commit. After `deploy_b`, this is a rollback."""
         await self._deploy("aaaaaaa")
 
     async def deploy_b(self) -> None:
-        """Deploy the next commit."""
+        """Report a deploy of the second commit."""
         await self._deploy("bbbbbbb")
 
     async def _deploy(self, commit: str) -> None:
@@ -348,9 +358,10 @@ class Installation:
             )
 
     async def copy_folder(self) -> None:
-        """Copy the folder.
+        """Copy the data folder.
 
-        The copy must refuse to run, and after its separation it must not send the messages of the original.
+        The copy must refuse to run. After it is separated from the original, it must not send the original's
+        messages.
         """
         copy = self.folder.with_name("copy")
         await asyncio.to_thread(shutil.copytree, self.folder, copy)
@@ -472,7 +483,7 @@ def _get_id(message: Posted) -> str | None:
 
 
 class Happening(NamedTuple):
-    """An event ``day`` days and ``hour`` hours after the start, which is noon UTC."""
+    """An event that happens ``day`` days and ``hour`` hours after the start, which is at noon UTC."""
 
     day: int
     hour: int
@@ -508,7 +519,7 @@ HAPPENINGS: Final = (
 
 
 def live_in_process(folder: Path, zone: str, begin: datetime, days: int) -> SoakReport:
-    """Simulate an installation in this process."""
+    """Simulate one installation in this process, and return its report."""
     os.environ |= {"SLACK_BOT_TOKEN": TOKEN}
     server = PrefectServer(folder)
     (folder / "original").mkdir()
@@ -524,7 +535,7 @@ def live_in_process(folder: Path, zone: str, begin: datetime, days: int) -> Soak
 
 
 def live_in_processes(zones: Sequence[str], days: int, folder: Path) -> Iterator[SoakReport]:
-    """Simulate all installations, two at the same time; yield each report when it is complete."""
+    """Simulate all installations in separate processes, two at a time. Yield each report when it is complete."""
 
     def live(number: int, zone: str, begin: datetime) -> SoakReport:
         place = folder / str(number)

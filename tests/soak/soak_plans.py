@@ -1,4 +1,4 @@
-"""A suite in which each question has a different answer; `mortal_app` gives these answers."""
+"""Writes a suite in which each question has a different answer. `mortal_app` gives these answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.soak.mortal_app import months_of
 
 
 def write_suite(path: Path, count: int, *, severe_every: int = 10) -> None:
-    """Write ``count`` cases; every ``severe_every``-th case has severity 3."""
+    """Write a suite of ``count`` cases to ``path``. Every ``severe_every``-th case has severity 3."""
     lines = (json.dumps(_line(number, severe_every)) for number in range(count))
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 

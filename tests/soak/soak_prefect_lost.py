@@ -12,7 +12,7 @@ from tests.servers.slack import SlackServer
 
 
 def main() -> int:
-    """Print the durations of both runs."""
+    """Print how long both runs of the command took."""
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, SlackServer() as slack:
         server = Victim(Path(folder) / "victim")

@@ -3,10 +3,10 @@
     python -m tests.soak.soak_probe --cases 100 --kills 50 --seed 1
 
 A real `lookout verify` runs with a Prefect server, real Chromium and a page in its own process. Kills are SIGKILL
-at random, seeded moments: of one of Chromium's processes, the app (restarted after up to six seconds), or Lookout
-(restarted at once, when it resumes the run). The last kills happen while Lookout evaluates, records and notifies.
-At the end, journal, warehouse and results.json are compared with the planned questions and with what the app
-recorded before it answered.
+at random, seeded moments. The victim is one of Chromium's processes, the app (restarted after up to six seconds),
+or Lookout (restarted at once, when it resumes the run). The last kills happen while Lookout evaluates, records and
+notifies. At the end, the journal, the warehouse and results.json are compared with the planned questions and with
+what the app recorded before it answered.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.soak.kill_verdict import judged
 
 
 def main() -> int:
-    """Run one story; return 1 if an answer was lost, duplicated or mixed up."""
+    """Run one story. Return 1 if an answer was lost, duplicated or mixed up, else 0."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--cases", type=int, default=100)
     options.add_argument("--kills", type=int, default=50)
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def story_of(folder: Path, cases: int, kills: int, seed: int, environment: dict[str, str]) -> Story:
-    """Return the story of a seed."""
+    """Return the story of kills that belongs to a seed."""
     chance = random.Random(seed)
     return Story(folder, cases, environment, chance, planned(cases, kills, chance))
 

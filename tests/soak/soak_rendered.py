@@ -15,11 +15,14 @@ from monitors.probes.browser.chromium import find_browser
 from tests.zoo.rendered import Reading, open_page, read_many
 
 BATCH = 200
-"""Answers on one page; each batch has a new page."""
+"""The number of answers on one page. Each batch of answers has a new page."""
 
 
 async def run(first: int, count: int) -> Reading:
-    """Return how ``count`` answers from seed ``first`` on were read."""
+    """Render and read ``count`` answers, from the seed ``first`` on.
+
+    Return how many were read correctly, and the faults.
+    """
     from playwright.async_api import async_playwright
 
     total = Reading([], unsure=0, nothing=0)

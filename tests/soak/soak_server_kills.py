@@ -1,4 +1,7 @@
-"""Kill a starting Prefect server twenty times: there is never more than one server, and the last start finds it."""
+"""Kill a starting Prefect server twenty times.
+
+There must never be more than one server, and the last start must find it.
+"""
 
 from __future__ import annotations
 

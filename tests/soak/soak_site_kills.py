@@ -1,4 +1,4 @@
-"""Kill the site a hundred times while people decide: each submitted decision is stored once."""
+"""Kill the site a hundred times while people decide about alerts: each submitted decision is stored once."""
 
 from __future__ import annotations
 

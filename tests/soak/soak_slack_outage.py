@@ -1,10 +1,11 @@
-"""For an hour, Slack rate-limits, fails or hangs: every alert arrives later, once and in order.
+"""Let Slack rate-limit, fail or hang for an hour: every alert arrives later, once and in order.
 
     python -m tests.soak.soak_slack_outage --minutes 60
 
-Every minute of a simulated clock, a run finds a new fault and notifies, through the flow's own code, a real
-warehouse and real HTTP. Then Slack answers again. Printed are the alerts, the requests during the outage, the
-longest wait of a run for Slack in real seconds beside the deadline of one message, and the growth of the process.
+In every minute of a simulated clock, a run finds a new fault and notifies. It uses the flow's own code, a real
+warehouse and real HTTP. Then Slack answers again. The program prints the number of alerts, the number of requests
+during the outage, the longest wait of a run for Slack in real seconds (beside the deadline of one message), and how
+much the memory of the process grew.
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ LEAK = re.compile(r"leak-(\d+)")
 
 
 class OutageResult(NamedTuple):
-    """The result of one hour; ``numbers`` are the alerts as they arrived, ``grown_mb`` starts at the tenth minute."""
+    """The result of one outage of an hour.
+
+    ``numbers`` are the alerts in the order in which they arrived. ``grown_mb`` is the growth of memory since the
+    tenth minute.
+    """
 
     numbers: tuple[int, ...]
     requests: int
@@ -42,7 +47,10 @@ class OutageResult(NamedTuple):
 
 
 def live_through(outage: str, minutes: int, folder: Path) -> OutageResult:
-    """Simulate ``outage`` with one alert a minute, then let a follower send until no alert waits."""
+    """Simulate ``outage`` for ``minutes`` minutes with one alert a minute.
+
+    Then let a follower send all waiting alerts.
+    """
     with SlackServer() as slack:
         testbed = AlertingTestbed(folder, slack, send_timeout_s=SEND_TIMEOUT_S, send_retries=2)
         slack.always, slowest_s, before_mb = outage, 0.0, 0.0

@@ -2,10 +2,10 @@
 
     python -m tests.soak.soak_small_disk --minutes 10 --seed 1 [--command rebuild]
 
-The data folder is on a file system with a random number of spare kilobytes. The command succeeds, or ends with exit
-code 4 and a message that names the disk. With enough space the same command succeeds, the check finds no fault in
-the warehouse, and no result is lost. A disk that becomes full during a verification and a night is tested in
-`tests/flows/test_disk_faults.py`.
+The data folder is on a file system with a random number of spare kilobytes. The command must succeed, or end with
+exit code 4 and a message that names the disk. Then it runs with enough space: it must succeed, the check must find
+no fault in the warehouse, and no result may be lost. A disk that becomes full during a verification or a nightly
+run is tested in `tests/flows/test_disk_faults.py`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tests.soak.writing_commands import (
 )
 
 MAX_SPARE_KB = 6_000
-"""The maximum spare space in kB; a rebuild needs about this much, most commands need a few blocks.
+"""The maximum free space in kB. A rebuild needs about this much; most commands need a few blocks.
 
 Half of the disks have less than 80 kB to spare.
 """
@@ -44,7 +44,11 @@ DISK_WORDS = ("full", "space", "disk", "free")
 
 
 def run_on_small_disk(name: str, folder: Path, spare_kb: int) -> list[dict[str, Any]]:
-    """Run the command with ``spare_kb`` kilobytes to spare, then with much more; return the answers."""
+    """Run the command with ``spare_kb`` kilobytes of free space, then with much more.
+
+    Return the records of both runs. The records, with those of the check and the results, are what
+    `tests.soak.in_small_folder` prints.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "tests.soak.in_small_folder", "data", str(spare_kb), *build_arguments(name)],
         cwd=folder,
@@ -60,7 +64,7 @@ def run_on_small_disk(name: str, folder: Path, spare_kb: int) -> list[dict[str, 
 
 
 def find_faults(answers: list[dict[str, Any]]) -> Iterator[str]:
-    """Return the faults in the answers."""
+    """Return the faults in the records that `run_on_small_disk` returned."""
     first, again, check, counts = answers
     if first["code"] not in {0, int(ExitCode.MONITOR)} or "fault of Lookout itself" in first["errors"]:
         yield f"with little room it ends with {first['code']}: {first['errors']}"

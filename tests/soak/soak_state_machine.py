@@ -1,4 +1,4 @@
-"""Run the warehouse's state machine test with more random sequences of steps than the test suite has time for.
+"""Run the state machine test of the warehouse with more random step sequences than the test suite has time for.
 
 python -m tests.soak.soak_state_machine --examples 200 [--write docs/warehouse.md]
 """

@@ -2,11 +2,12 @@
 
     python -m tests.soak.soak_streams --count 2000 --pages 8 --seed 44
 
-Pauses last up to 20 s. With a signal (the response to the question, polls, a stop button) no answer may be cut or
-mixed up. Without a signal, no answer with pauses below the patience may be. After a longer pause, an answer that
-continues cannot be distinguished from one that has ended: it is cut, and the page shows its rest under the next
-question. The lateness is the time from the server's last piece to the answer; `--pages 2 --count 200` measures it
-on a machine that is not busy with its own browser.
+Pauses last up to 20 s. A page has a signal if the response to the question, polls or a stop button show whether the
+answer has ended. With a signal, no answer may be cut or mixed up. Without a signal, this holds only for answers
+whose pauses are shorter than the patience. After a longer pause, an answer that continues cannot be distinguished
+from one that has ended. It is cut, and the page shows its rest under the next question. The lateness is the time
+from the last piece that the server sends until Lookout has the answer. `--pages 2 --count 200` measures it on a
+machine that is not busy with its own browser.
 """
 
 from __future__ import annotations
@@ -31,14 +32,17 @@ from tests.zoo.server import Zoo
 from tests.zoo.streams import ENDED_AT, MAX_PAUSE_S, Plan, build_plans, reply
 
 MAX_LATENESS_S = 0.6
-"""The maximum median lateness in seconds: after the true end with a signal, after the patience without one."""
+"""The maximum median lateness of an answer in seconds.
+
+With a signal, lateness counts from the true end of the answer. Without one, it counts from the end of the patience.
+"""
 INCOMPLETE, UNANSWERED = "incomplete", "no answer"
 
 
 class StreamResult(NamedTuple):
-    """The result of one plan.
+    """The result of one plan: how its answer was read.
 
-    ``outcome`` is a `Reading`, `INCOMPLETE` or `UNANSWERED`; ``detail`` is a text for people.
+    ``outcome`` is a `Reading`, `INCOMPLETE` or `UNANSWERED`. ``detail`` is an explanation for people.
     """
 
     plan: Plan
@@ -74,7 +78,7 @@ async def ask_plan(driver: BrowserDriver, plan: Plan, key: str) -> StreamResult:
 
 
 async def run_plans(plans: list[Plan], pages: int, settings: ProbeSettings) -> list[StreamResult]:
-    """Ask all plans, ``pages`` at once; print each fault when it occurs."""
+    """Ask the questions of all plans, on ``pages`` pages at once. Print each fault when it occurs."""
     server, gate = Zoo(), asyncio.Semaphore(pages)
     keys = [100 + number % 900 for number in range(len(plans))]
     drivers: dict[str, BrowserDriver] = {}

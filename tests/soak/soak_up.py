@@ -3,9 +3,9 @@
     python -m tests.soak.soak_up --minutes 120
 
 A real ``lookout up`` monitors an app behind a chat API, its hallucination log and Slack, each a local server or
-file. Every schedule fires each minute, the log gets a line every 20 s, and a signed delivery arrives every 5
-minutes. For a sixth of the time Slack fails (429, 500 and no answer in turn), Prefect's server is killed, and the
-app gives wrong answers for a while. Each tenth of the time, the numbers of processes, memory, open files, threads
+file. Every schedule fires each minute, the log gets a line every 20 s, and a signed deploy report arrives every 5
+minutes. For a sixth of the time Slack fails (429, 500 and no answer in turn). Prefect's server is killed, and the
+app gives wrong answers for a while. In each tenth of the time, the number of processes, memory, open files, threads
 and the size of the data folder are printed.
 
 The soak fails if at the end there are more processes than before, if memory or files have grown without limit, if a
@@ -54,12 +54,15 @@ slack_api_url = "{slack}"
 WRONG = "The waiting period is 99 months. [Source: Gold, clause 4.2]"
 SAMPLE_S, ENTRY_S, DELIVERY_S = 10.0, 20.0, 300.0
 GROWTH = 1.25
-"""The maximum ratio of memory and files in the last quarter to the second quarter.
+"""The maximum growth of memory and files: the last quarter of the time, as a multiple of the second quarter.
 
-Caches fill, and pages are stored, so that some growth is normal.
+Some growth is normal, because caches fill and pages are stored.
 """
 QUIET_S = 180.0
-"""The wait in seconds after the last entry, for a poll of the log and for an alert that waits for Slack."""
+"""How many seconds to wait after the last log entry.
+
+In this time the log is polled again, and an alert that waits for Slack is sent.
+"""
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ def _files(data: Path) -> Iterator[Path]:
 
 
 class Course:
-    """The times of the events, each as a share of the whole time, and the repeated events."""
+    """The schedule of this soak: when each event happens, as a share of the whole time, and which events repeat."""
 
     def __init__(self, running: Up, folder: Path, chat: Chat, slack: SlackServer, whole_s: float) -> None:
         self._running, self._folder, self._chat, self._slack = running, folder, chat, slack
@@ -120,7 +123,7 @@ class Course:
         ]
 
     def live_through(self) -> None:
-        """Run to the end of the time, and then until all alerts are sent."""
+        """Let all events happen until the time is over, and then wait until all alerts are sent."""
         while self._passed_s < self._whole_s:
             assert self._running.process.poll() is None, self._running.said()
             while self._left and self._passed_s >= self._left[0][0] * self._whole_s:
@@ -159,7 +162,7 @@ class Course:
 
 
 def faults_of(course: Course, folder: Path) -> Iterator[str]:
-    """Return the faults at the end."""
+    """Return the faults that are found at the end of the soak."""
     quarter = max(1, len(course.uses) // 4)
     before, after = course.uses[quarter : 2 * quarter], course.uses[-quarter:]
     for name, most in (("processes", 1.0), ("memory_mb", GROWTH), ("files", GROWTH), ("threads", GROWTH)):
@@ -188,7 +191,7 @@ def faults_of(course: Course, folder: Path) -> Iterator[str]:
 
 
 def tenths(uses: list[Use]) -> Iterator[str]:
-    """Return a line of medians for each tenth of the time."""
+    """Yield a line for each tenth of the time, with the median of each resource in ``uses``."""
     yield "  ".join(f"{one.name:>10}" for one in fields(Use))
     size = max(1, len(uses) // 10)
     for start in range(0, len(uses) - size + 1, size):

@@ -31,7 +31,7 @@ from tests.warehouse.crash_worker import Plan, survivors, work
 
 KILLS_PER_FOLDER = 25
 KILLS_PER_CHECK = 3
-"""How many kills pass between checks of the tables, which are rebuilt and compared.
+"""The number of kills after which the tables are rebuilt and compared.
 
 Acknowledged rows and decisions are counted after every kill.
 """
@@ -43,18 +43,18 @@ TURNS = ("append", "load", "checkpoint", "compact", "migrate", "export") * 2 + (
     "rebuild",
     "finish",
 )
-"""The steps in which a worker is killed; steps that move acknowledged rows occur twice as often."""
+"""The steps during which a worker is killed. Steps that move acknowledged rows are in the list twice."""
 
 FIRST_GUESS_S = 0.2
 MAX_WAIT_S = 60.0
-"""How long to wait for the start of a step on a busy machine, in seconds."""
+"""How many seconds to wait until a step starts on a busy machine."""
 
 BETWEEN_STEPS = "between steps"
 
 
 @dataclass
 class Tally:
-    """The counts so far, and the duration of each kind of step, over which kills are distributed."""
+    """The counts so far, and how long each kind of step takes. Kills are distributed over this time."""
 
     kills: Counter[str] = field(default_factory=Counter[str])
     acknowledged: int = 0
@@ -70,7 +70,7 @@ class Tally:
         self.slowest_s[step] = max(seconds, 0.8 * self.slowest_s.get(step, 0.0) + 0.2 * seconds)
 
     def moment_s(self, step: str, rng: random.Random) -> float:
-        """Return when to kill, in seconds from the start of the step."""
+        """Return a random moment for the kill, in seconds from the start of the step."""
         return rng.uniform(0.0, 1.05) * self.slowest_s.get(step, FIRST_GUESS_S)
 
 
@@ -115,7 +115,7 @@ def _under_way(lines: list[str]) -> str:
 
 
 def verdict(plan: Plan, acknowledged: set[str], *, thorough: bool) -> list[str]:
-    """Return the faults that another process finds."""
+    """Return the faults that another process finds in the warehouse after the kill."""
     examiner = forked(lambda say: say(json.dumps(survivors(plan, acknowledged, thorough=thorough))))
     heard = examiner.rest()
     return heard if heard[0].startswith("broken ") else json.loads(heard[0])

@@ -1,4 +1,4 @@
-"""The commands that write into a data folder, and what each must have written at its end."""
+"""The commands that write into a data folder, and what each must have written when it ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.warehouse.sample_rows import NOON, assessment, exchange
 from warehouse.journal.rows import AssessmentRow, ResultRow
 
 WAITING_RESULTS: Final = 10
-"""The number of results in the journal that are not loaded yet."""
+"""The number of results in the journal that are not loaded into the warehouse yet."""
 ENVIRONMENT: Final = os.environ | fork_server.WARM | {"LOOKOUT_AGE_KEY": "0123456789abcdef" * 2}
 _DAYS: Final = (
     "--since",
@@ -30,7 +30,10 @@ _DAYS: Final = (
 
 
 class WritingCommand(NamedTuple):
-    """A command, and a query whose rows are the same with or without an interruption and a repetition."""
+    """A command, and a query that proves what it wrote.
+
+    The rows of the query must be the same if the command was interrupted and repeated.
+    """
 
     words: tuple[str, ...]
     proof: str = "select fingerprint, state from incidents order by all"
@@ -54,7 +57,7 @@ COMMANDS: Final[dict[str, WritingCommand]] = {
 
 
 def parse_options(description: str | None) -> argparse.Namespace:
-    """Read the options of a soak: ``minutes``, ``seed`` and one ``command`` (``None`` for all)."""
+    """Read the command-line options of a soak: ``minutes``, ``seed`` and one ``command`` (``None`` for all)."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))
@@ -63,7 +66,7 @@ def parse_options(description: str | None) -> argparse.Namespace:
 
 
 def prepare_folder(folder: Path) -> None:
-    """Fill a folder with a suite and with a data folder whose results are not loaded yet."""
+    """Fill ``folder`` with a suite, and with a data folder whose results are not loaded into the warehouse yet."""
     data = folder / "data"
     data.mkdir(parents=True)
     fill(data)
@@ -77,18 +80,21 @@ def prepare_folder(folder: Path) -> None:
 
 
 def build_arguments(name: str) -> Sequence[str]:
-    """Build the whole command line of a command; the data folder is ``data``."""
+    """Return all arguments of the command ``name``. Its data folder is ``data``."""
     words = COMMANDS[name].words
     return words if words[0] == "gold" else (*words, "--data-folder", "data")
 
 
 def run_command(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
+    """Run the command ``name`` in ``folder`` until it ends."""
     return fork_server.run(*build_arguments(name), cwd=folder, env=ENVIRONMENT)
 
 
 def read_proof(name: str, folder: Path) -> object:
-    """Load everything, and return the rows that a command must have written, with the number of incidents."""
+    """Load everything into the warehouse, and return what the command ``name`` must have written.
+
+    This is the rows of its query, whether the number of incidents is right, and the names of its frozen files.
+    """
     store = open_store_in(folder / "data")
     store.load_pending(30)
     incidents = store.query("select count(*) from incidents").rows[0][0]

@@ -58,7 +58,7 @@ LINKS: Final = (Link(label="report", href="https://lookout.example/runs/2026-03-
 
 
 class Example(NamedTuple):
-    """A message with its name in documents and a sentence that states when it is sent."""
+    """An example message, with its name in documents and a sentence that states when Lookout sends it."""
 
     name: str
     when: str
@@ -66,7 +66,7 @@ class Example(NamedTuple):
 
 
 def examples() -> tuple[Example, ...]:
-    """Return all examples in the order in which an engineer is likely to receive them."""
+    """Return all example messages in the order in which an engineer is likely to receive them."""
     return (
         Example(
             "severity-3-failure",
@@ -162,7 +162,7 @@ def examples() -> tuple[Example, ...]:
 
 
 def digest_example() -> Digest:
-    """Return the digest of a quiet morning: open incidents and the figures of the night."""
+    """Return the digest message of a quiet morning: open incidents and the figures of the nightly run."""
     incidents, _ = _items((), (LEAK, GATE, DRIFT), NIGHT)
     return Digest(
         id="LK-NIGHT302",
@@ -501,7 +501,7 @@ def _build_alert(*observations: Observation, scored: bool = False) -> Alert:
 
 
 def _early(alert: Alert) -> Alert:
-    """Return the alert as it is sent during its run, when no report exists."""
+    """Return the alert in the form in which it is sent during its run, when no report exists yet."""
     evidence = (
         Link(label="Evidence", href=f"lookout alerts show {alert.id}"),
         Link(label="in", href="monitor-1:/srv/lookout/data"),
@@ -510,7 +510,7 @@ def _early(alert: Alert) -> Alert:
 
 
 def _gate_fail() -> Alert:
-    """Return a gate alert that links the separate alerts of two of its cases."""
+    """Return an alert of the gate. It links the separate alerts about two of its cases."""
     own = (("leak-07", _build_alert(LEAK).id), ("sub-limit-03", "LK-SQ4Y7N2A"))
     ids = tuple(CaseAlert(case_id=case, alert_id=alert_id) for case, alert_id in own)
     changed = (
@@ -528,7 +528,10 @@ def _drilled(observation: Observation) -> Alert:
 
 
 def _on_issues(*observations: Observation, dimensions: str | None = None) -> Alert:
-    """Return an alert about the agent; with ``dimensions``, the run is finished."""
+    """Return an alert about a triage agent.
+
+    If ``dimensions`` is given, the run is finished, and the alert has its figures.
+    """
     _, items = _items((), observations, NIGHT)
     scores: dict[str, Any] = {"flat": "0.833", "weighted": "0.833", "dimensions": dimensions} if dimensions else {}
     summary = RunSummary(commit=AT.commit, links=LINKS, **scores)
@@ -537,7 +540,7 @@ def _on_issues(*observations: Observation, dimensions: str | None = None) -> Ale
 
 
 def _acted_on() -> Alert:
-    """Return the grouped failures an hour later: all are acknowledged, and one is a false alarm."""
+    """Return the alert about grouped failures an hour later: all are acknowledged, and one is a false alarm."""
     alert = _build_alert(*_many(), scored=True)
     everything = tuple(item.incident.fingerprint for item in alert.items)
     fingerprints = tuple(
@@ -579,7 +582,10 @@ def _fixed() -> tuple[tuple[Incident, ...], tuple[AlertItem, ...]]:
 
 
 def _open_before() -> Alert:
-    """Return two failures of a gate in CI, sent by the first nightly run with a Slack connection."""
+    """Return the alert about two failures that a gate found in CI.
+
+    The first nightly run with a Slack connection sends it.
+    """
     incidents, first = _items((), (LEAK, GATE), NIGHT)
     previous = {incident.fingerprint: incident for incident in incidents}
     printed = group_items_into_alerts(first, target=TARGET, run_id="run-0301", now=NIGHT)
@@ -590,9 +596,9 @@ def _open_before() -> Alert:
 
 
 def _build_missed() -> Alert:
-    """Return the alert after Slack rejected messages for a day.
+    """Return the alert that is sent when Slack works again, after it rejected messages for a day.
 
-    A rate still drifts, and a leak had ended before Slack worked again.
+    A rate still drifts. A leak had ended before Slack worked again.
     """
     opened, first = _items((), (LEAK, DRIFT), NIGHT)
     refused = {
@@ -611,9 +617,9 @@ def _build_missed() -> Alert:
 
 
 def _build_silenced() -> Alert:
-    """Return the alert after a Sunday's release window.
+    """Return the alert that is sent after a release window on a Sunday, in which alerts were silenced.
 
-    Within the window a leak occurred and ended, and a rate began to drift.
+    In the window, a leak occurred and ended, and a rate began to drift.
     """
     opened, _ = _items((), (LEAK, DRIFT), NIGHT)
     over = [

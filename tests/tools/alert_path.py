@@ -1,8 +1,8 @@
 """List the product functions that run between a failed assessment and the request to Slack, for ``make shape``.
 
-A severe failure of a run is followed from the assessed answer to the request of `slack_sdk`, with a real warehouse
-and a local Slack. The first pass warms the store, the imports and the caches; in the second pass every entered
-function is recorded, on every thread.
+A severe failure in a run is followed from the assessed answer to the request of `slack_sdk`, with a real warehouse
+and a local Slack server. The first pass fills the store, the imports and the caches. In the second pass every
+function that is entered is recorded, on every thread.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.servers.slack import TOKEN, SlackServer
 from tests.tools.entered_functions import Function, name_function
 
 EXCLUDED: Final = ("monitors/alerts/redact.py", "monitors/facts/", "warehouse/", "monitors/storage.py")
-"""Modules that are not counted because they do not belong to the path: redaction, facts, warehouse, storage."""
+"""Modules whose functions are not counted: redaction, facts, warehouse, storage. They are not part of the path."""
 RENDERING: Final = (
     "monitors/alerts/message.py",
     "monitors/alerts/wording.py",
@@ -40,7 +40,7 @@ RENDERING: Final = (
 )
 
 MAX_FUNCTIONS, MAX_RENDERING = 95, 27
-"""The goals: the maximum number of functions without the excluded modules, and of these in rendering."""
+"""The goals: the maximum number of functions outside the excluded modules, and of those of them that render."""
 
 REQUEST: Final = "chat_postMessage"
 """The method of `slack_sdk` at which the path ends."""
@@ -54,7 +54,7 @@ class Recorder:
         self.is_over = False
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
-        """Record the called function; `sys.setprofile` calls this method."""
+        """Record the function that was called. `sys.setprofile` makes Python call this method."""
         if event != "call" or self.is_over:
             return
         if frame.f_code.co_name == REQUEST:
@@ -65,7 +65,11 @@ class Recorder:
 
 
 def record_alert_path() -> frozenset[Function]:
-    """Return the product functions that one alert enters after the failed assessment, with a warm store."""
+    """Return the product functions that are entered for one alert.
+
+    The path runs from the failed assessment to the request to Slack. The store is warm, because one alert was sent
+    before.
+    """
     credentials = patch.dict(os.environ, {"SLACK_BOT_TOKEN": TOKEN})
     with tempfile.TemporaryDirectory() as folder, SlackServer() as slack, credentials:
         return frozenset(asyncio.run(_send_two_alerts(Path(folder), slack)))
@@ -95,7 +99,10 @@ async def _send_two_alerts(folder: Path, slack: SlackServer) -> set[Function]:
 async def _send_alert(
     case_id: str, request: VerifyRequest, slack: SlackServer, recorder: Recorder | None = None
 ) -> None:
-    """Send the alert of one failed assessment as a run does; ``recorder`` records the entered functions."""
+    """Send the alert about one failed assessment as a run does.
+
+    ``recorder`` records the functions that are entered.
+    """
     run = LiveRun(build_run_context(request))
     failure = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)
     result = case_result(gold_case(case_id, severity=Severity.CRITICAL), failure)
@@ -114,7 +121,7 @@ async def _send_alert(
 
 
 def count_functions(functions: Iterable[Function]) -> tuple[int, int, int]:
-    """Return the number of functions, of those outside the excluded modules, and of these in rendering."""
+    """Return three counts: all functions, those outside the excluded modules, and those of these that render."""
     entered = list(functions)
     counted = [path for path, _ in entered if not path.startswith(EXCLUDED)]
     return len(entered), len(counted), sum(path in RENDERING for path in counted)

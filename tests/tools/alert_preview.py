@@ -75,7 +75,7 @@ def preview_page(messages: Sequence[SlackText], *, title: str = "Alerts") -> str
 
 
 def preview(message: SlackText) -> str:
-    """Return one post as HTML, with the text of its notification above it."""
+    """Return one Slack message as HTML. The text of its push notification is shown above it."""
     blocks = "\n".join(_block(block) for block in message.blocks)
     return (
         f'<article><p class="notice">{_plain(message.text)}</p>'
@@ -116,12 +116,12 @@ def _button(element: Block) -> str:
 
 
 def _plain(text: str) -> str:
-    """Escape a text for HTML; Slack's own three entities are shown as their characters."""
+    """Escape a text for HTML. The three entities that Slack uses in its texts are not escaped a second time."""
     return _emoji(_ENTITY.sub(r"&\1;", html.escape(text, quote=False)))
 
 
 def _emoji(shown: str) -> str:
-    """Draw Lookout's emoji as images, because not every machine has an emoji font."""
+    """Replace Lookout's emoji with images, because not every machine has an emoji font."""
     for mark, name in MARKS.items():
         shown = shown.replace(mark, f'<i class="mark {name}" title="{mark}"></i>')
     return shown
@@ -138,9 +138,9 @@ def _mrkdwn(text: str) -> str:
 
 
 def _inline(text: str) -> str:
-    """Convert Slack's markup within one line.
+    """Convert Slack's markup within one line to HTML.
 
-    Links are found before entities are resolved, so that only Lookout's own links are active.
+    Links are found before entities are resolved, so that only links that Lookout wrote become active.
     """
     shown = html.escape(text, quote=True)
     shown = _LINK.sub(r'<a href="\1">\2</a>', shown)

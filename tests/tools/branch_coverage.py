@@ -1,6 +1,6 @@
 """Measure the branch coverage of the product by folder: ``make coverage`` runs the tests and prints the table.
 
-The data stays in ``.cache/coverage``, with the tests that ran each line, for ``make mutants``.
+The coverage data stays in ``.cache/coverage``. It contains the tests that ran each line, for ``make mutants``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PRODUCT = ("monitors", "flows", "warehouse", "deployments")
 FOLDER = ROOT / ".cache" / "coverage"
 DATA, JUNIT, BRANCHES = FOLDER / "data", FOLDER / "junit.xml", FOLDER / "branches.json"
 NOTABLE_LOSS = 1.0
-"""The loss of a folder in percentage points above which `main` returns 1."""
+"""The decrease of a folder's coverage, in percentage points, above which `main` returns 1."""
 
 # No patch=subprocess: it would hand the context of the first test on to every process. COVERAGE_PROCESS_START has each
 # process read this file itself, with the test of its own start.
@@ -42,9 +42,9 @@ disable_warnings = no-data-collected, module-not-measured, module-not-imported, 
 
 
 def measure(arguments: Sequence[str], root: Path = ROOT, folder: Path = FOLDER) -> int:
-    """Run pytest and its child processes under coverage, and return pytest's exit code.
+    """Run pytest and its child processes with coverage measurement, and return pytest's exit code.
 
-    Data and durations are stored in ``folder``.
+    The coverage data and the durations of the tests are stored in ``folder``.
     """
     shutil.rmtree(folder, ignore_errors=True)
     parts = folder / "parts"
@@ -91,7 +91,7 @@ def branches_by_folder(data: Path, root: Path = ROOT) -> dict[str, tuple[int, in
 
 
 def percent(counts: Sequence[int]) -> float:
-    """Return the covered branches in percent; 100 if there are no branches."""
+    """Return the percentage of branches that are covered. It is 100 if there are no branches."""
     branches, covered = counts
     return 100 * covered / branches if branches else 100.0
 
@@ -114,14 +114,14 @@ def format_table(now: Mapping[str, Sequence[int]], before: Mapping[str, Sequence
 
 
 def losses(now: Mapping[str, Sequence[int]], before: Mapping[str, Sequence[int]]) -> list[str]:
-    """Return the folders that lost more than `NOTABLE_LOSS`."""
+    """Return the folders whose coverage fell by more than `NOTABLE_LOSS`."""
     return [key for key in now if key in before and percent(before[key]) - percent(now[key]) > NOTABLE_LOSS]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the tests unless ``--data`` names measured data, and print the table.
+    """Run the tests and print the table. If ``--data`` names measured data, no tests run.
 
-    Returns 1 if tests failed or a folder lost too much.
+    Returns 1 if tests failed or the coverage of a folder fell too much.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tree", type=Path, default=ROOT, help="the checkout that the data is about")

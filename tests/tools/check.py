@@ -19,7 +19,10 @@ NO_TESTS = 5
 
 
 def git(*arguments: str, root: Path = ROOT) -> list[str]:
-    """Return the output lines of git, or an empty list if git fails, for example for a missing branch."""
+    """Run git and return its output lines.
+
+    Return an empty list if git fails, for example if a branch is missing.
+    """
     done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
     return done.stdout.splitlines() if done.returncode == 0 else []
 
@@ -54,7 +57,7 @@ def folders_to_test(files: list[str], root: Path = ROOT) -> list[str]:
 
 
 def _mirrored(folder: Path, root: Path) -> str:
-    """Return the nearest folder under ``tests`` for a folder of the product."""
+    """Return the test folder that mirrors a product folder, or the nearest one above it."""
     while not (root / "tests" / folder).is_dir():
         folder = folder.parent
     return str(Path("tests") / folder)

@@ -1,4 +1,4 @@
-"""Generate the page of commands from the commands themselves: ``python -m tests.tools.command_reference``."""
+"""Generate the page of commands from the code of the commands: ``python -m tests.tools.command_reference``."""
 
 from __future__ import annotations
 
@@ -33,12 +33,15 @@ GROUP_LINES = {**GROUPS, "site": GROUP_OF_SITE, "site token": GROUP_OF_TOKENS, "
 
 
 def reference() -> str:
-    """Return the whole page."""
+    """Return the whole page as Markdown."""
     return "".join([INTRODUCTION, *_contents(), *_sections()])
 
 
 def paths_of(name: str) -> tuple[str, ...]:
-    """Return the commands of a name after ``lookout``: the command itself, or those of the group."""
+    """Return the commands below ``name``, the first word after ``lookout``.
+
+    This is the command itself or, if it is a group, its commands.
+    """
     return tuple(path for path in EXAMPLES if path.split()[0] == name)
 
 
@@ -74,7 +77,7 @@ def _command(path: str, command: Any) -> Iterator[str]:
 
 
 def _usage(path: str, command: Any) -> str:
-    """Return the command with its arguments; an optional argument is in brackets."""
+    """Return the command with its arguments. Optional arguments are in brackets."""
     words = [
         parameter.name.upper() if parameter.required else f"[{parameter.name.upper()}]"
         for parameter in command.params
@@ -89,13 +92,13 @@ def _usage(path: str, command: Any) -> str:
 
 
 def _paragraphs(command: Any) -> list[str]:
-    """Return the paragraphs of the help after its first line."""
+    """Return the paragraphs of the command's help, without its first line."""
     text: str = command.help or ""
     return text.replace("\\[", "[").split("\n\n")[1:]
 
 
 def _line(path: str) -> str:
-    """Return the line of a command, or of a group that can run without a subcommand."""
+    """Return the one-line description of a command, or of a group that can run without a subcommand."""
     group, _, name = path.rpartition(" ")
     if path in GROUP_LINES:
         return GROUP_LINES[path]
@@ -119,7 +122,7 @@ def option_names(parameter: Any) -> str:
 
 
 def accepted_values(parameter: Any, command: Any) -> str:
-    """Return the accepted values as the help names them, or an empty text for a switch."""
+    """Return the values that a parameter accepts, as the help names them. Return an empty text for a switch."""
     if getattr(parameter, "is_flag", False):
         return ""
     described = parameter.display_type(command.context_class(command)).strip("<>")
@@ -162,7 +165,7 @@ def default_text(parameter: Any) -> str:
 
 
 def _variables(parameter: Any) -> str:
-    """Return the environment variables from which an omitted parameter is read."""
+    """Return the environment variables that give the value of a parameter if it is omitted on the command line."""
     names: str | Sequence[str] = parameter.envvar or ()
     return ", ".join(f"`${name}`" for name in ([names] if isinstance(names, str) else names))
 

@@ -306,7 +306,7 @@ refusal must also decline: `must_say` alone is not enough. If a pattern is not v
 """
 
 QUESTION = FieldInfo(annotation=str, description="The user's message, if there is only one: short for `turns`.")
-"""A key that exists in a line of the file only: a loaded case has `turns`."""
+"""A key that exists only in a line of the file. A loaded case has `turns` in its place."""
 
 
 def suite_reference() -> str:
@@ -333,7 +333,7 @@ _LEFT_OUT: Final = {
     "language": "that of the question",
     **{key: f"`{json.dumps(value)}`" for key, value in DEFAULT_FIELDS.items()},
 }
-"""The default of a key that a line omits, if the record does not state it."""
+"""What the page shows as the default of a key that a line may omit, for keys whose record states no default."""
 
 
 def _keys(heading: str, place: str, fields: Mapping[str, FieldInfo]) -> Iterator[str]:
@@ -358,9 +358,9 @@ def reference() -> str:
 def _table(
     place: str, model: type[BaseModel], shown: set[tuple[str, type[BaseModel]]], note: str = ""
 ) -> Iterator[str]:
-    """Yield the tables of a settings class and its inner classes.
+    """Yield the tables of a settings class and of the classes inside it.
 
-    A class that several kinds share is shown once.
+    If several kinds share a class, its table is shown once.
     """
     if (place, model) in shown:
         return
@@ -386,17 +386,17 @@ def _table(
 
 
 def branch_of(model: type[BaseModel]) -> str:
-    """Return the key and value that distinguish this table from other tables in the same place."""
+    """Return the key and its value that distinguish this class from the other classes at the same place."""
     tags = ((name, field) for name, field in model.model_fields.items() if get_origin(field.annotation) is Literal)
     return next((f' with `{name} = "{get_args(field.annotation)[0]}"`' for name, field in tags), "")
 
 
 ONE, BY_NAME, IN_A_ROW = "{}", "{}.NAME", "[{}]"
-"""Headings of tables: by the key, by a name of the user's choice, or as an array of tables."""
+"""Headings of tables in TOML: by the key, by a name that the user chooses, or as an array of tables."""
 
 
 def inner_models(annotation: Any) -> tuple[tuple[type[BaseModel], ...], str]:
-    """Return the settings classes of a key, and the heading of their tables."""
+    """Return the settings classes that a key contains, and the heading of their tables."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return (annotation,), ONE
     if get_origin(annotation) is Annotated:

@@ -1,8 +1,8 @@
-"""A pytest plugin that stores which test ran each line, so that the tests of a line can be found.
+"""A pytest plugin that stores which tests ran each line, so that the tests of a line can be found.
 
-Load it with ``-p tests.tools.coverage_contexts``. A process that a test starts finds the test's name in
-COVERAGE_TEST, which is the static context in the configuration (`branch_coverage`); a process of the fork server
-calls `name_context`.
+Load it with ``-p tests.tools.coverage_contexts``. If a test starts a process, the process finds the name of the
+test in COVERAGE_TEST. The coverage configuration uses this variable as the static context (see `branch_coverage`).
+A process of the fork server calls `name_context`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PHASE = re.compile(r"(\|(run|setup|teardown)| \((call|setup|teardown)\))$")
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Measure the whole test, fixtures included, in the test's context."""
+    """Measure the whole test, including its fixtures, in the coverage context of the test."""
     name_context(item.nodeid)
     os.environ["COVERAGE_TEST"] = item.nodeid
     try:
@@ -31,14 +31,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def name_context(test: str) -> None:
-    """Set ``test`` as the context of all following lines of this process, if coverage is measured."""
+    """If coverage is measured, set ``test`` as the context of all lines that this process runs from now on."""
     measured = coverage.Coverage.current()
     if measured is not None:
         measured.switch_context(test)
 
 
 def named_test(context: str) -> str:
-    """Return the test id of a context, or an empty text outside of all tests."""
+    """Return the test id in a coverage context. Return an empty text if the line ran outside of all tests."""
     test = _PHASE.sub("", context)
     _, inner, rest = test.rpartition("|tests/")
     return f"tests/{rest}" if inner else test.rstrip("|")

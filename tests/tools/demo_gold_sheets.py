@@ -1,6 +1,6 @@
-"""Build the template part of the demo's suite from the demo's policies.
+"""Build those cases of the demo's suite that come from templates, from the demo's policies.
 
-``python -m tests.tools.demo_gold_sheets`` renews it in ``suraksha.jsonl``; a test compares the file with it.
+``python -m tests.tools.demo_gold_sheets`` renews them in ``suraksha.jsonl``. A test compares the file with them.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def _sheet(policy: Policy, insurer: str, schema: FactSchema) -> FactSheet:
 
 
 def _fact(fact: PolicyFact, field: FactField) -> GivenFact | None:
-    """Convert a fact of the demo's policies.
+    """Convert a fact from the demo's policies to the fact of a sheet.
 
-    Returns ``None`` for an amount in another unit than the field's, such as a percent limit among limits in rupees.
+    Return ``None`` if its amount has another unit than the field, such as a percent limit in a field for rupees.
     """
     wanted = _UNITS.get(field.kind)
     if fact.amount is not None and wanted is not None and fact.unit != wanted:
@@ -70,14 +70,17 @@ def _fact(fact: PolicyFact, field: FactField) -> GivenFact | None:
 
 
 def _amount(fact: PolicyFact) -> str | None:
-    """Return the amount of a fact, "0" for an excluded item (no co-payment is a co-payment of zero), else ``None``."""
+    """Return the amount of a fact as text. If it has none, return "0" for an excluded item, else ``None``.
+
+    No co-payment is a co-payment of zero.
+    """
     if fact.amount is not None:
         return str(fact.amount)
     return "0" if fact.covered is False else None
 
 
 def main() -> None:
-    """Renew the template part of the demo's suite."""
+    """Renew those cases of the demo's suite that come from templates."""
     renewed = replace_template_cases(SUITE, template_cases(load_policies()))
     write_text(f"{SUITE.name}: {renewed}\n")
 

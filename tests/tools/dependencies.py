@@ -43,7 +43,10 @@ _PARENT = re.compile(r"^    #\s+(?:via )?([a-z0-9][a-z0-9._-]*)(?:\s|$)")
 
 @dataclass
 class Package:
-    """One package of the lock; ``parents`` are the packages that need it, ``direct`` means a direct dependency."""
+    """One package in the lock file.
+
+    ``parents`` are the packages that need it. ``direct`` means that Lookout depends on it directly.
+    """
 
     name: str
     version: str
@@ -74,7 +77,7 @@ class Package:
 
 
 def locked(text: str) -> dict[str, Package]:
-    """Return the packages of a lock, by name."""
+    """Return the packages in the text of a lock file, by name."""
     packages: dict[str, Package] = {}
     current: Package | None = None
     for line in text.splitlines():
@@ -89,7 +92,7 @@ def locked(text: str) -> dict[str, Package]:
 
 
 def reached(packages: dict[str, Package], roots: Iterable[str]) -> set[str]:
-    """Return the packages that the roots need, directly or indirectly."""
+    """Return the packages that the packages ``roots`` need, directly or indirectly."""
     names: set[str] = set()
     waiting = list(roots)
     while waiting:
@@ -157,7 +160,7 @@ def _component(package: Package) -> dict[str, Any]:
 
 
 def page(packages: dict[str, Package]) -> str:
-    """Format `docs/dependencies.md`: the number of packages, and each with its licence and purpose."""
+    """Return the text of `docs/dependencies.md`: the number of packages, and each with its licence and purpose."""
     ours, prefects = shares(packages)
     direct = ", ".join(
         f"`{package.name}`" for package in packages.values() if package.direct and package.name not in FOR_PREFECT

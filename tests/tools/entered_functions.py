@@ -1,6 +1,6 @@
-"""Name the product functions in a profile, and start a census worker that records the functions that it calls.
+"""Names the product functions in a profile, and records the functions that a worker of the census calls.
 
-The module imports almost nothing, as the worker does.
+A census is the nightly check of all conversations by rule. Like the worker, this module imports almost nothing.
 """
 
 from __future__ import annotations
@@ -19,16 +19,19 @@ COMPREHENSIONS: Final = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<ge
 
 WORKER: Final = "tests.tools.entered_functions"
 RECORD_VARIABLE: Final = "LOOKOUT_TEST_ENTERED_FUNCTIONS"
-"""The variable with the file to which a worker appends each entered function, because the worker is killed."""
+"""The environment variable with the file to which a worker appends each function when it is entered.
+
+The worker is killed at the end, so it cannot write them later.
+"""
 
 Function = tuple[str, str]
-"""A module's path relative to the root, and the qualified name of a function in it."""
+"""The path of a module relative to the root, and the qualified name of a function in it."""
 
 
 def name_function(code: CodeType) -> Function | None:
-    """Return the module path and qualified name of a product function; ``None`` for other code.
+    """Return the module path and the qualified name of a product function. Return ``None`` for other code.
 
-    Comprehensions and generator expressions are part of the function that contains them.
+    Comprehensions and generator expressions count as parts of the function that contains them.
     """
     path = code.co_filename.removeprefix(f"{ROOT}/")
     is_product = path.partition("/")[0] in PACKAGES and code.co_name not in COMPREHENSIONS

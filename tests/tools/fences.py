@@ -1,4 +1,4 @@
-"""Return the part of a judge's prompt outside its fences, which must contain no word of a graded text."""
+"""Returns the part of a judge's prompt outside its fences. This part must contain no word of a graded text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _FENCE_LINE = re.compile(r"<<<(?P<edge>BEGIN|END) (?P<part>[A-Z ]+) (?P<nonce>[0
 
 
 def unfenced(prompt: str, nonce: str) -> str:
-    """Return the parts of a prompt outside all fences of this nonce.
+    """Return the parts of a prompt that are outside all fences with this nonce.
 
     Raises `ValueError` if a fence is not closed or out of order.
     """

@@ -1,6 +1,6 @@
-"""A pytest plugin for `mutants`: run the named tests in order until the time is over, and report each result.
+"""A pytest plugin for `mutants`. It runs the named tests in order until the time is over, and reports each result.
 
-It is copied into the tree under test, so it imports nothing from the project.
+The plugin is copied into the tree under test, so it imports nothing from the project.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ BEGUN: list[float] = []
 
 
 def record(event: str, test: str) -> None:
-    """Append an event to the report, which can be read even if this process is killed."""
+    """Append an event to the report file. The file can be read even if this process is killed."""
     with REPORT.open("a", encoding="utf-8") as report:
         report.write(json.dumps({"event": event, "test": test}) + "\n")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select and order the tests after all other plugins."""
+    """Select the named tests and put them into order, after all other plugins did their work."""
     wanted = [item for item in items if item.nodeid in ORDER]
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in ORDER])
     items[:] = sorted(wanted, key=lambda item: ORDER[item.nodeid])

@@ -1,9 +1,9 @@
 """Test the tests: make a small fault (a mutant) in product code, and check that a test fails.
 
-``make mutants`` selects mutants with a fixed seed and runs each in a copy of the tree against the tests that cover
-its line, fastest first, for at most a minute. It prints which mutants were caught. It needs the data of ``make
-coverage``. The list is written to a file; with ``--mutants FILE`` the same mutants are found in a later tree by
-file, function and source text.
+``make mutants`` selects mutants with a fixed seed. Each one runs in a copy of the tree. The tests that cover its
+line run against it, fastest first, for at most a minute. The program prints which mutants were caught. It needs the
+data of ``make coverage``. The list of mutants is written to a file. With ``--mutants FILE`` the same mutants are
+found in a later tree by file, function and source text.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ DEFAULT_SEED = 39
 DEFAULT_SECONDS = 60.0
 AT_ONCE = 2
 MAX_FILES = 20
-"""The maximum number of test files for one mutant: importing more takes longer than a minute."""
+"""The maximum number of test files for one mutant. Importing more files takes longer than a minute."""
 START_S = 120.0
-"""The additional time in seconds for pytest to start, collect and end."""
+"""The time in seconds that pytest needs in addition to the tests, to start, collect and end."""
 UNKNOWN_S = 1.0
-"""The duration in seconds of a test that is not in the junit file."""
+"""The assumed duration in seconds of a test that is not in the JUnit file."""
 PLUGIN = Path(__file__).with_name("mutant_plugin.py")
 
 COMPARISONS: Mapping[type[ast.cmpop], tuple[tuple[str, str], ...]] = {
@@ -68,8 +68,9 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 class Mutant:
     """A change of one place in a function.
 
-    ``lines`` are the source lines of the change without their indentation; ``nth`` counts repetitions of these
-    lines in the function. ``start`` and ``end`` are an index into ``lines`` and a column.
+    ``lines`` are the source lines of the place, without their indentation. If these lines occur several times in
+    the function, ``nth`` states which occurrence is meant. ``start`` and ``end`` are each an index into ``lines``
+    and a column.
     """
 
     file: str
@@ -83,7 +84,7 @@ class Mutant:
 
     @property
     def description(self) -> str:
-        """Return the old and the new code and their line."""
+        """Return the line of the mutant, with the old and the new code."""
         first, last = self.lines[self.start[0]], self.lines[self.end[0]]
         old = (
             first[self.start[1] : self.end[1]]
@@ -95,7 +96,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a mutant in a tree: the file and its first line in the file, counted from 0."""
+    """The place of a mutant in a tree: the file, and the first changed line in it, counted from 0."""
 
     file: str
     line: int
@@ -103,10 +104,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a mutant; ``caught_by`` is a test id.
+    """The result of a mutant. ``caught_by`` is the id of the test that caught it.
 
     ``status`` is ``caught``, ``timeout`` (a test did not end, which counts as caught), ``survived``, or ``not
-    found`` if the tree no longer contains that source.
+    found`` if the tree no longer contains the source of the mutant.
     """
 
     mutant: Mutant
@@ -118,12 +119,12 @@ class Outcome:
 
     @property
     def is_caught(self) -> bool:
-        """Return whether a test failed or did not end."""
+        """Return whether a test failed or did not end because of the mutant."""
         return self.status in {"caught", "timeout"}
 
 
 def mutants_of(file: str, source: str) -> Iterator[Mutant]:
-    """Yield every mutant of a file's functions."""
+    """Yield every possible mutant of the functions in a file."""
     lines = source.splitlines()
     for name, function in _functions(ast.parse(source)):
         body = function.body[1:] if ast.get_docstring(function) is not None else function.body
@@ -134,7 +135,7 @@ def mutants_of(file: str, source: str) -> Iterator[Mutant]:
 
 
 def _functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
-    """Yield the functions with their qualified name; an inner function is a separate function."""
+    """Yield the functions of a module with their qualified names. An inner function is yielded separately."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield f"{prefix}{node.name}", node
@@ -164,7 +165,7 @@ Position = tuple[int, int]
 
 
 def _changes(node: ast.AST, source: str, lines: Sequence[str]) -> Iterator[tuple[str, Position, Position, str]]:
-    """Yield the operator, the replaced range, and its replacement."""
+    """Yield the possible changes of a node: the mutation operator, the range to replace, and the replacement."""
     match node:
         case ast.Compare(ops=[operator], left=left, comparators=[right]):
             span = _between(left, right, lines)
@@ -194,7 +195,10 @@ def _span(node: ast.AST, lines: Sequence[str]) -> tuple[Position, Position]:
 
 
 def _between(left: ast.expr, right: ast.expr, lines: Sequence[str]) -> tuple[Position, Position]:
-    """Return the range of the operator, without brackets that close the left side or open the right side."""
+    """Return the range of the operator between two operands.
+
+    Brackets that close the left operand or open the right operand are not part of it.
+    """
     start, end = _span(left, lines)[1], _span(right, lines)[0]
     if start[0] == end[0]:
         text = lines[start[0]][start[1] : end[1]]
@@ -206,7 +210,7 @@ def _between(left: ast.expr, right: ast.expr, lines: Sequence[str]) -> tuple[Pos
 
 
 def _position(line: int, offset: int, lines: Sequence[str]) -> Position:
-    """Convert a position of ``ast``, whose columns count UTF-8 bytes, to characters."""
+    """Convert a position of ``ast``, whose columns count UTF-8 bytes, to a position in characters."""
     return line - 1, len(lines[line - 1].encode()[:offset].decode())
 
 
@@ -232,7 +236,7 @@ def _indent(line: str) -> int:
 
 
 def _occurrences(text: Sequence[str], lines: Sequence[str], function: Function) -> list[int]:
-    """Return the occurrences of these lines in the function, as line numbers counted from 0."""
+    """Return where these lines occur in the function, as line numbers counted from 0."""
     last = (function.end_lineno or function.lineno) - len(text)
     return [
         at
@@ -242,10 +246,10 @@ def _occurrences(text: Sequence[str], lines: Sequence[str], function: Function) 
 
 
 def draw(tree: Path, count: int, seed: int, only: str = "*", exclude: Sequence[str] = ()) -> list[Mutant]:
-    """Return ``count`` mutants of the product's code, the same for a seed.
+    """Return ``count`` mutants of the product's code. The same seed gives the same mutants.
 
-    At most one mutant is in a function, and no operator has more than a fifth of the mutants. The files match the
-    pattern ``only`` and none of ``exclude``.
+    A function has at most one mutant, and an operator has at most a fifth of the mutants. The files match the
+    pattern ``only`` and none of the patterns in ``exclude``.
     """
     every = [
         mutant
@@ -270,10 +274,10 @@ def draw(tree: Path, count: int, seed: int, only: str = "*", exclude: Sequence[s
 
 
 def find(mutant: Mutant, tree: Path) -> Place | None:
-    """Return the place of the mutant's source in a tree, or ``None`` if it no longer exists.
+    """Return the place of a mutant's source in a tree, or ``None`` if the source no longer exists.
 
     The search order is: the mutant's own file and function, a function of that name in any file, the mutant's own
-    file, and the whole product if these lines occur only once.
+    file. Last, the whole product is searched; there the lines count only if they occur once.
     """
     path = tree / mutant.file
     product = [each for name in PRODUCT for each in sorted((tree / name).rglob("*.py"))]
@@ -321,7 +325,7 @@ def apply(mutant: Mutant, place: Place, source: str) -> str:
 
 @dataclass
 class CoveringTests:
-    """The tests that run each line, and their durations."""
+    """The tests that run each line of the product, and the durations of these tests."""
 
     tree: Path
     data: coverage.CoverageData
@@ -330,14 +334,17 @@ class CoveringTests:
 
     @classmethod
     def read(cls, tree: Path, data: Path, junit: Path) -> CoveringTests:
-        """Read coverage's data, with a context for each test, and pytest's junit file."""
+        """Read the coverage data, which has a context for each test, and the JUnit file of pytest."""
         measured = coverage.CoverageData(str(data))
         measured.read()
         durations = {_key(case): float(case.get("time", 0)) for case in ET.parse(junit).iter("testcase")}
         return cls(tree, measured, durations)
 
     def covering(self, place: Place, lines: int) -> list[str]:
-        """Return the tests that ran one of ``lines`` lines from a place, else those of the enclosing statement."""
+        """Return the tests that ran one of the ``lines`` lines from ``place`` on.
+
+        If there are none, return the tests that ran the enclosing statement.
+        """
         paths = [path for path in self.data.measured_files() if Path(path).as_posix().endswith(f"/{place.file}")]
         tests = set[str]()
         for path in paths:
@@ -351,7 +358,10 @@ class CoveringTests:
         return self.fastest([test for test in tests if (self.tree / test.partition("::")[0]).is_file()])
 
     def beside(self, file: str) -> list[str]:
-        """Return the tests in the mirrored folder under ``tests``, or in the nearest folder above it."""
+        """Return the tests in the folder under ``tests`` that mirrors the file's folder.
+
+        If it does not exist, use the nearest folder above it.
+        """
         folder = Path(file).parent
         while not (self.tree / "tests" / folder).is_dir():
             folder = folder.parent
@@ -359,11 +369,14 @@ class CoveringTests:
         return self.fastest([test for key, test in self._ids().items() if key.startswith(own)])
 
     def fastest(self, tests: Iterable[str]) -> list[str]:
-        """Return the tests, shortest first."""
+        """Return the tests in the order of their durations, shortest first."""
         return sorted(tests, key=lambda test: (self.duration(test), test))
 
     def duration(self, test: str) -> float:
-        """Return how long a test took in seconds; for an unknown row, the duration of other rows of its function."""
+        """Return how long a test took in seconds.
+
+        If a row of a parametrised test is unknown, return the duration of other rows of the same test function.
+        """
         duration = self.durations.get(_key_of_id(test))
         if duration is not None:
             return duration
@@ -375,7 +388,7 @@ class CoveringTests:
         return self._families.get(_key_of_id(test).partition("[")[0], UNKNOWN_S)
 
     def _ids(self) -> dict[str, str]:
-        """Return the ids of the tests in the junit file."""
+        """Return the ids of the tests in the JUnit file."""
         return {key: identifier for key in self.durations if (identifier := self._id_of(key)) is not None}
 
     def _id_of(self, key: str) -> str | None:
@@ -402,7 +415,10 @@ def _key(case: ET.Element) -> str:
 
 
 def _key_of_id(test: str) -> str:
-    """Return the name of a test in the junit file: tests/a/test_b.py::test_c[1] is tests.a.test_b.test_c[1]."""
+    """Convert a pytest node id to the name of the test in the JUnit file.
+
+    For example, tests/a/test_b.py::test_c[1] becomes tests.a.test_b.test_c[1].
+    """
     path, _, rest = test.partition("::")
     head, bracket, row = rest.partition("[")
     return f"{path.removesuffix('.py').replace('/', '.')}.{head.replace('::', '.')}{bracket}{row}"
@@ -433,13 +449,13 @@ class Copies:
         return self._free.get()
 
     def give(self, copy: Path) -> None:
-        """Return a restored copy to the free copies."""
+        """Restore a copy and return it to the free copies."""
         self._free.put(copy)
 
 
 @dataclass
 class Runner:
-    """A runner of mutants in copies of a tree."""
+    """Runs mutants in copies of a tree."""
 
     tree: Path
     tests: CoveringTests
@@ -447,10 +463,10 @@ class Runner:
     python: str
     seconds: float = DEFAULT_SECONDS
     failing: set[str] = field(default_factory=set)
-    """Tests that fail without a mutant in a copy on this machine; they cannot catch a mutant."""
+    """Tests that fail in a copy on this machine even without a mutant. They cannot catch a mutant."""
 
     def outcome(self, mutant: Mutant) -> Outcome:
-        """Run a mutant against its tests."""
+        """Run the tests of a mutant with the mutant applied, and return the outcome."""
         place = find(mutant, self.tree)
         if place is None:
             return Outcome(mutant, "not found", is_covered=False)
@@ -484,7 +500,10 @@ class Runner:
             return Outcome(mutant, status, caught_by, count, is_covered=is_covered, seconds=took)
 
     def _chosen(self, tests: Sequence[str]) -> list[str]:
-        """Return the fastest tests that fit into the time and into `MAX_FILES` files; always the first test."""
+        """Return the fastest tests that fit into the time and into `MAX_FILES` files.
+
+        The first test is always included.
+        """
         chosen: list[str] = []
         files = set[str]()
         spent = 0.0
@@ -502,9 +521,9 @@ class Runner:
         return self._run(copy, [test])[0] in {"caught", "timeout"}
 
     def _run(self, copy: Path, tests: Sequence[str]) -> tuple[str, str, int]:
-        """Run the tests in a copy, and return a status, a test and a count.
+        """Run the tests in a copy of the tree, and return a status, a test and a count.
 
-        The status is ``caught``, ``timeout`` or ``survived``; the test is the one that failed or did not end; the
+        The status is ``caught``, ``timeout`` or ``survived``. The test is the one that failed or did not end. The
         count is the number of tests that ran.
         """
         with tempfile.TemporaryDirectory() as folder:
@@ -550,14 +569,17 @@ class Runner:
 
 
 def _end_session(process: subprocess.Popen[bytes]) -> None:
-    """End the processes that the tests left running."""
+    """End the processes that the tests of this pytest process left running."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """Return each mutant that was not caught, then counts by folder and by operator, then the score."""
+    """Return the lines of the table.
+
+    They are each mutant that was not caught, then counts by folder and by operator, then the score.
+    """
     lines = ["Not caught:"]
     lines += [
         f"  {each.mutant.file} {each.mutant.function}: {each.mutant.description}"
@@ -585,14 +607,14 @@ def table(outcomes: Sequence[Outcome]) -> str:
 
 
 def write(outcomes: Sequence[Outcome | Mutant], path: Path) -> None:
-    """Write the mutants, one JSON object a line, with their results if they were run."""
+    """Write the mutants to ``path``, one JSON object a line. If they were run, the object has the result."""
     text = "".join(json.dumps(asdict(each), ensure_ascii=False) + "\n" for each in outcomes)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
 
 def read(path: Path) -> list[Mutant]:
-    """Return the mutants of a file that `write` wrote."""
+    """Return the mutants in a file that `write` has written."""
     mutants = []
     for line in path.read_text(encoding="utf-8").splitlines():
         fields = json.loads(line)

@@ -1,9 +1,10 @@
 """List the product functions that run between an item of live traffic and its stored grade, for ``make shape``.
 
-A night reads conversations from a file, checks all of them by rule in this process and in workers, samples them,
-grades them by rule, has a local provider judge them by their passages, and stores the grades. The first night warms
-the store, the imports and the caches. In the second night every entered function is recorded, on every thread and
-in every worker, from the first line that is read until the judge's grades are in the journal.
+A nightly run reads conversations from a file and checks all of them by rule, in this process and in workers. Then
+it samples them, grades the sample by rule, has a local provider judge the sample by the retrieved passages, and
+stores the grades. The first nightly run warms the store, the imports and the caches. In the second, every function
+that is entered is recorded, on every thread and in every worker. The record starts with the first line that is read
+and ends when the judge's grades are in the journal.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from tests.tools.entered_functions import RECORD_VARIABLE, ROOT, WORKER, Functio
 from warehouse.journal.rows import AssessmentRow
 
 EXCLUDED: Final = ("monitors/graders/", "monitors/facts/", "monitors/judge/")
-"""Modules that grade a reply and do not belong to the path: graders, facts, judge."""
+"""Modules that grade a reply: graders, facts, judge. They are not part of the path."""
 
 MAX_FUNCTIONS: Final = 249
-"""The maximum number of functions without the excluded modules.
+"""The maximum number of functions outside the excluded modules.
 
 It was 302 before the path was shortened, and 200 after. Reading the formats of many loggers added 48 functions, and
 detecting languages added one.
@@ -53,7 +54,7 @@ REPLY: Final = "You have thirty days to renew the policy."
 
 
 class Recorder:
-    """A recorder of each distinct product function between the first item and the last stored grade."""
+    """A recorder of each distinct product function that is entered from the first item to the last stored grade."""
 
     def __init__(self) -> None:
         self.stored: frozenset[Function] = frozenset()
@@ -61,7 +62,7 @@ class Recorder:
         self._is_on = False
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
-        """Record the called function; `sys.setprofile` calls this method."""
+        """Record the function that was called. `sys.setprofile` makes Python call this method."""
         if event not in ("call", "return"):
             return
         function = name_function(frame.f_code)
@@ -76,7 +77,10 @@ class Recorder:
 
 
 def record_nightly_path() -> frozenset[Function]:
-    """Return the product functions that a night enters from its first item to the stored grades, with a warm store."""
+    """Return the product functions that a nightly run enters, from its first item to the stored grades.
+
+    The store is warm, because one nightly run took place before.
+    """
     with tempfile.TemporaryDirectory() as folder, AnthropicServer() as provider:
         worker_functions = Path(folder) / "worker_functions"
         worker_functions.touch()
@@ -126,7 +130,10 @@ async def _grade_two_nights(folder: Path, provider: AnthropicServer) -> frozense
 
 
 async def _grade_night(config: Config, ended: datetime, log: Path, recorder: Recorder | None = None) -> None:
-    """Grade the conversations of one night, which are added to ``log``; ``recorder`` records the entered functions."""
+    """Add the conversations of one night to ``log`` and grade them.
+
+    ``recorder`` records the functions that are entered.
+    """
     with log.open("a", encoding="utf-8") as lines:
         lines.writelines(_build_line(ended, number) for number in range(CONVERSATIONS))
     run = NightlyRun(build_nightly_context(config, "demo", ended + timedelta(minutes=5), due_at=ended))
@@ -149,7 +156,7 @@ def _build_line(ended: datetime, number: int) -> str:
 
 
 def count_functions(functions: Iterable[Function]) -> tuple[int, int]:
-    """Return the number of functions, and the number without the excluded modules."""
+    """Return the number of all functions, and the number of those outside the excluded modules."""
     entered = list(functions)
     return len(entered), sum(not path.startswith(EXCLUDED) for path, _ in entered)
 

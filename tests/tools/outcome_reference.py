@@ -1,7 +1,7 @@
 """Generate the page of exit codes, failure kinds and reasons: ``python -m tests.tools.outcome_reference``.
 
-The names, texts, severities and the blame of each come from the code. The meaning and the action of each are in
-this module; a kind without its row is an error.
+The names, texts, severities and the blame come from the code. This module adds the meaning of each and what to do.
+If it has no row for a kind, this is an error.
 """
 
 from __future__ import annotations
@@ -159,9 +159,9 @@ BLAMED: Final = {
 
 
 def reference() -> str:
-    """Return the whole page.
+    """Return the whole page as Markdown.
 
-    Raises `KeyError` for a kind without a description.
+    Raises `KeyError` if a kind has no description.
     """
     return "".join([INTRODUCTION, *_of_a_run(), *_of_a_case(), *_of_an_alert()])
 
@@ -235,13 +235,13 @@ def _code(value: str) -> str:
 
 
 def _least(kind: FailureKind) -> str:
-    """Return the severity floor of the kind with its reason, or "the case's" if it has no floor."""
+    """Return the minimum severity of a failure kind with its reason, or "the case's" if it has none."""
     row = next((row for row in FLOORS if row.kind is kind), None)
     return f"{get_severity_floor(kind).value}: {format_policy_row(row.id)}" if row else "the case's"
 
 
 def _blamed(reason: NoAnswerReason) -> str:
-    """Return the blame of the errors with this reason."""
+    """Return whom Lookout blames for errors with this reason."""
     blames = {error.blame for error in _errors(ProbeError) if error.reason is reason}
     return " or ".join(sorted(BLAME_WORDS[blame] for blame in blames)) or "that of the answers before it"
 

@@ -3,8 +3,8 @@
     python -m tests.tools.pool_templates   rewrites deployments/prefect/pools/docker.json and kubernetes.json
 
 A run needs the configuration, the data folder, space in ``/dev/shm`` for Chromium's pages, and the secrets. The
-templates name the secrets but do not contain them: for Docker in Prefect's Secret blocks, for Kubernetes in a
-Secret of the cluster.
+templates name the secrets but do not contain them. Docker reads them from Prefect's Secret blocks, Kubernetes from
+a Secret of the cluster.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ IMAGE: Final = "lookout"
 CONFIG_FOLDER: Final = "/etc/lookout"
 DATA_FOLDER: Final = "/var/lib/lookout"
 SECRETS: Final = ("SLACK_BOT_TOKEN", "ANTHROPIC_API_KEY", "HF_TOKEN", "LOOKOUT_HEARTBEAT_URL")
-"""Variables that runs read; remove variables without a block from the template, and add others that you use."""
+"""The variables with secrets that a run reads.
+
+If a variable has no Secret block, remove it from the template. If you use other variables, add them.
+"""
 PACKAGES: Final = {"docker": "prefect-docker", "kubernetes": "prefect-kubernetes"}
 
 Template = dict[str, Any]
 
 
 def shipped(kind: str) -> Template:
-    """Return the template of the installed Prefect for ``kind``: docker or kubernetes."""
+    """Return the job template of the installed Prefect for ``kind``: docker or kubernetes."""
     views = resources.files("prefect.server.api") / "collections_data" / "views"
     metadata = json.loads((views / "aggregate-worker-metadata.json").read_text(encoding="utf-8"))
     template: Template = metadata[PACKAGES[kind]][kind]["default_base_job_configuration"]
@@ -38,9 +41,9 @@ def shipped(kind: str) -> Template:
 
 
 def docker_template(default: Template) -> Template:
-    """Return the template for containers of one Docker host.
+    """Return the job template for containers on one Docker host.
 
-    The containers share its data volume, its ``/dev/shm`` and its configuration.
+    The containers share the host's data volume, its ``/dev/shm`` and its configuration.
     """
     made = copy.deepcopy(default)
     variables = made["variables"]["properties"]
@@ -56,7 +59,10 @@ def docker_template(default: Template) -> Template:
 
 
 def kubernetes_template(default: Template) -> Template:
-    """Return the template for jobs of a cluster: a data claim, a config map, and a secret with the variables."""
+    """Return the job template for a Kubernetes cluster.
+
+    It has a data claim, a config map, and a secret with the variables.
+    """
     made = copy.deepcopy(default)
     variables = made["variables"]["properties"]
     variables["image"]["default"] = IMAGE
@@ -77,7 +83,7 @@ def kubernetes_template(default: Template) -> Template:
 
 
 def block_of(variable: str) -> str:
-    """Return the name of the Secret block for a variable: lower case, with ``-`` for ``_``."""
+    """Return the name of the Secret block for a variable: the name in lower case, with ``-`` for ``_``."""
     return variable.lower().replace("_", "-")
 
 
@@ -85,7 +91,7 @@ MAKERS: Final = {"docker": docker_template, "kubernetes": kubernetes_template}
 
 
 def text_of(kind: str) -> str:
-    """Return the text of a template file."""
+    """Return the text of the template file for ``kind``: docker or kubernetes."""
     return json.dumps(MAKERS[kind](shipped(kind)), indent=2, ensure_ascii=False) + "\n"
 
 

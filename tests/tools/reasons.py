@@ -1,6 +1,6 @@
-"""Find exceptions to a rule that have no reason in a comment.
+"""Find exceptions to a code rule that have no reason in a comment.
 
-An exception is a broad ``except``, a ``suppress``, a ``sleep``, a ``noqa`` or a type-ignore. Its reason is a
+Such an exception is a broad ``except``, a ``suppress``, a ``sleep``, a ``noqa`` or a type-ignore. Its reason is a
 comment on its line, or directly above the statement.
 """
 
@@ -16,15 +16,15 @@ from dataclasses import dataclass
 MARK = re.compile(
     r"#\s*(?:noqa(?::\s*[A-Z]+\d+(?:[,\s]+[A-Z]+\d+)*)?|type:\s*ignore(?:\[[^\]]*\])?|pyright:\s*ignore(?:\[[^\]]*\])?)"
 )
-"""A comment that suppresses a check of a tool."""
+"""The pattern of a comment that suppresses a check, such as ``noqa`` or a type-ignore."""
 
 NO_REASON = re.compile(r"#\s*(?:fmt:|ruff:|pragma:).*")
-"""A comment that only a tool reads."""
+"""The pattern of a comment that only a tool reads, so that it is not a reason."""
 
 
 @dataclass(frozen=True)
 class Unexplained:
-    """An exception without a reason, with its location."""
+    """An exception to a code rule without a reason, with its location."""
 
     path: str
     line: int
@@ -35,7 +35,7 @@ class Unexplained:
 
 
 def find_unexplained(path: str, source: str) -> list[Unexplained]:
-    """Return every exception of one file without a reason, in line order."""
+    """Return every exception to a code rule in one file that has no reason, in line order."""
     comments = {
         token.start[0]: token
         for token in tokenize.generate_tokens(io.StringIO(source).readline)
@@ -71,7 +71,10 @@ def _read_reason(comment: str) -> str:
 
 
 def _statement_starts(tree: ast.Module) -> dict[int, int]:
-    """Return the first line of the innermost statement for each line; a compound statement ends with its header."""
+    """Map each line to the first line of the innermost statement on it.
+
+    A compound statement ends with its header.
+    """
     starts: dict[int, int] = {}
     for node in ast.walk(tree):
         if not isinstance(node, ast.stmt | ast.ExceptHandler):

@@ -1,7 +1,7 @@
 """Run the tests that failed in the last run once more, one by one, as `.ci/run` does before it fails.
 
-A fault of the change also fails alone. A test that only fails beside others is printed as flaky and must be fixed;
-`docs/decisions/two-test-tiers.md` says why it does not block an unrelated change.
+If a change has a fault, its test also fails alone. A test that fails only beside others is printed as flaky and
+must be fixed. `docs/decisions/two-test-tiers.md` says why it does not block an unrelated change.
 
     python -m tests.tools.repeat_failures
 """
@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import Final
 
 MAX_REPEATED: Final = 10
-"""The maximum number of repeated tests; load alone does not make more tests fail."""
+"""The maximum number of tests that are repeated. A busy machine alone does not make more tests fail."""
 
 
 def read_failed(cache: Path) -> list[str]:
-    """Return the node ids of the failed tests of the last run from pytest's cache; empty before the first run."""
+    """Return the node ids of the tests that failed in the last run, from pytest's cache.
+
+    Return an empty list before the first run.
+    """
     try:
         failed = json.loads((cache / "v" / "cache" / "lastfailed").read_text(encoding="utf-8"))
     except FileNotFoundError:

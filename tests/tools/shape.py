@@ -20,18 +20,20 @@ from tests.tools.plain_names import PRODUCT, TESTS, count_names, count_texts
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("flows", "monitors", "warehouse", "deployments")
 FILES, LINES, FOLDER, SMALL_MODULES, MEDIAN = 420, 57_000, 20, 60, 8
-"""The goals: the maximum number of files, lines, files in one folder, small modules, and lines of the median
-function.
+"""The goals, as maximum numbers: files, lines, files in one folder, small modules, lines of the median function.
 
-The longest function has no goal, because a function is as long as its story.
+The longest function has no goal, because some functions must describe a long process in one place.
 """
 SMALL = 60
-"""A module with fewer physical lines is small."""
+"""The number of physical lines below which a module counts as small."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The counts. Lines are physical; ``functions`` maps ``path::name`` to the number of lines of a function."""
+    """The counts of the product. Lines are physical lines.
+
+    ``functions`` maps ``path::name`` to the number of lines of a function.
+    """
 
     files: int
     lines: int
@@ -93,7 +95,7 @@ def _functions(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def rows(shape: Shape) -> Iterator[tuple[str, str, str, bool]]:
-    """Return the printed rows: figure, value, goal, and whether the goal is met."""
+    """Yield the rows to print: the figure, its value, its goal, and whether the goal is met."""
     middle = median_high(shape.functions.values())
     yield "product files", f"{shape.files:,}", f"{FILES:,}", shape.files <= FILES
     yield "lines of Python", f"{shape.lines:,}", f"{LINES:,}", shape.lines <= LINES
@@ -105,7 +107,10 @@ def rows(shape: Shape) -> Iterator[tuple[str, str, str, bool]]:
 
 
 def path_rows() -> Iterator[tuple[str, str, str, bool]]:
-    """Return the rows for two paths: from a failed assessment to the Slack request, and from an item to its grade."""
+    """Yield the rows for two code paths.
+
+    One runs from a failed assessment to the request to Slack, the other from an item of live traffic to its grade.
+    """
     total, counted, rendering = alert_path.count_functions(alert_path.record_alert_path())
     path = "functions from a failed assessment to Slack"
     yield f"{path}, all", f"{total}", "", True
@@ -122,7 +127,7 @@ def _goal(count: int, goal: int) -> tuple[str, bool]:
 
 
 def main() -> None:
-    """Print the figures, and the details of those that miss their goal."""
+    """Print the figures, and details of the figures that miss their goal."""
     shape = measure()
     for name, value, goal, met in [*rows(shape), *path_rows()]:
         print(f"{value:>8}  at most {goal:>6}  {'met   ' if met else 'missed'}  {name}")

@@ -1,4 +1,4 @@
-"""The cost benchmark equals sums of tokens and prices that were computed by hand."""
+"""Test that the cost benchmark equals sums of tokens and prices that were computed by hand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.bench.bench_cost import (
 
 HAIKU, SONNET, OPUS, OTHER = PROVIDERS
 ROUNDING = Decimal("0.000000001")
-"""Each call's price is rounded up to a billionth of a dollar."""
+"""The unit to which the price of each call is rounded up: a billionth of a dollar."""
 
 
 def spent(model: str, work: str, cost_usd: str, uncached_usd: str) -> Spent:
@@ -38,9 +38,9 @@ def spent(model: str, work: str, cost_usd: str, uncached_usd: str) -> Spent:
 
 
 def test_a_row_has_a_cell_for_each_piece_of_work_with_money_baseline_and_share(snapshot):
-    """Each row has its work, cost, baseline and share.
+    """Each row of the table has the kind of work, its cost, the baseline and the share of the cost in the baseline.
 
-    0.0432 of 0.0666 is 64.9 %; 7.35 of 13.40 is 54.9 %; 3.94 of 2.49 is 158.2 %.
+    0.0432 of 0.0666 is 64.9 %, 7.35 of 13.40 is 54.9 %, and 3.94 of 2.49 is 158.2 %.
     """
     table = build_money_table(
         [
@@ -69,9 +69,10 @@ def test_replies_that_come_again_cost_what_they_cost_before():
 
 @pytest.mark.whole_only
 def test_a_night_of_ten_by_batches_costs_half_of_its_tokens_price():
-    """A night of ten answers in batches costs half of the price of its tokens.
+    """A night of ten answers that is judged in batches costs half of the price of its tokens.
 
-    Haiku: 0.10 in, 0.50 out, half in a batch; nothing is cached because the prefix is too short; two known answers.
+    Haiku costs 0.10 for input and 0.50 for output, and half of this in a batch. Nothing is cached, because the
+    prefix is too short. Two known answers are added.
     """
     said = asyncio.run(measure_night(HAIKU, 10))
     assert (said.judged, said.calls, said.cached_tokens) == (10, 12, 0)
@@ -80,9 +81,9 @@ def test_a_night_of_ten_by_batches_costs_half_of_its_tokens_price():
 
 
 def test_a_night_of_ten_at_another_makers_endpoint_costs_the_full_price_less_what_was_cached():
-    """At another provider's endpoint, a night of ten costs the full price, except for cached tokens.
+    """At another provider's endpoint, judging ten answers costs the full price, except for cached tokens.
 
-    2 in, 0.20 from the cache, 10 out, and no batches.
+    The prices are 2 for input, 0.20 for input from the cache, and 10 for output. There are no batches.
     """
     said = asyncio.run(measure_night(OTHER, 10))
     assert (said.judged, said.calls) == (10, 12)
@@ -93,7 +94,7 @@ def test_a_night_of_ten_at_another_makers_endpoint_costs_the_full_price_less_wha
 def test_the_baseline_pays_the_full_price_for_every_token():
     """The baseline pays the full price for every token, even if the prefix is long enough to be cached.
 
-    Sonnet: 2 in, 10 out.
+    Sonnet costs 2 for input and 10 for output.
     """
     cases = bench_cost.build_cases(bench_cost.build_conversations(3))
     for one in asyncio.run(bench_cost.compute_uncached_cost(SONNET, cases)):

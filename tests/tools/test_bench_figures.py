@@ -1,4 +1,4 @@
-"""A benchmark's figure is compared with its goal correctly."""
+"""Test that the figure of a benchmark is compared correctly with its goal."""
 
 from __future__ import annotations
 

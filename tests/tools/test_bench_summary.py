@@ -1,4 +1,7 @@
-"""Each figure has a row in the table of `make bench`, also if it is missing, in the order of the requirements."""
+"""Test that each figure has a row in the table of `make bench`, even if the figure is missing.
+
+The rows are in the order of the requirements.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def ran(name: str = "bench_grading", *figures: Figure, **changed: object) -> Ben
 
 
 def rows(*runs: BenchRun) -> list[dict[str, str]]:
-    """Return the parsed table: for each row, the cell under each heading."""
+    """Build the table for ``runs`` and parse it. Return one dictionary for each row: the heading → the cell."""
     lines = [line for line in build_summary(runs, budget_min=40) if line.startswith("|")]
     cells = [[cell.strip() for cell in line.strip("|").replace("\\|", "/").split("|")] for line in lines]
     assert cells[0] == list(HEAD)
@@ -128,7 +131,7 @@ def test_a_bar_in_a_text_does_not_end_its_cell():
 
 @pytest.fixture
 def planted(tmp_path, monkeypatch):
-    """Return a function that runs a benchmark from its source, as a separate module."""
+    """Return a function that runs the given source as a benchmark, in a separate module."""
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setitem(BENCHES, "planted", ("P3",))
 

@@ -1,4 +1,4 @@
-"""Mutants are found again in a later version of the code, and failing tests catch them."""
+"""Test that mutants are found again in a later version of the code, and that failing tests catch them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_too_little():
 
 
 def tree_with(folder: Path, **sources: str) -> Path:
-    """Return a checkout with these files below ``monitors``."""
+    """Write a checkout to ``folder``, with the given files below ``monitors``, and return it."""
     for name, source in sources.items():
         path = folder / "monitors" / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -162,9 +162,10 @@ def test_a_folder_that_loses_more_than_a_point_is_named():
 
 @pytest.mark.whole_only
 def test_tests_of_a_small_tree_catch_a_mutant_and_miss_another(tmp_path, monkeypatch):
-    """The tests of a small tree catch one mutant and miss another.
+    """The tests of a small tree catch one mutant and do not catch another.
 
-    Coverage is measured with a context for each test, also in a process that a test starts; then mutants are run.
+    Coverage is measured with a context for each test, also in a process that a test starts. Then the mutants are
+    run.
     """
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     passes = "def passes(score):\n    return score >= 2\n"

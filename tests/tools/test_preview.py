@@ -1,4 +1,4 @@
-"""The HTML preview of a message escapes the text of an answer."""
+"""Test that the HTML preview of a message escapes the text of an answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.tools.alert_preview import preview_page
 
 
 class Seen(HTMLParser):
-    """The tags and links of a page."""
+    """The tags and the links in an HTML page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""``docs/warehouse.md`` equals the page that is generated from the database.
+"""Test that ``docs/warehouse.md`` equals the page that is generated from the database.
 
 To renew it: ``python -m tests.tools.test_warehouse_reference``.
 """

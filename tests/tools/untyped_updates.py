@@ -1,7 +1,7 @@
-"""Find updates of records by a dictionary, which the type checker does not check.
+"""Find updates of records by a dictionary, because the type checker does not check them.
 
 These are ``model_copy(update=…)``, ``model_construct`` and ``**record.model_dump()``. The type of the copied record
-is inferred from annotations: of parameters, fields, properties, functions and methods of the product.
+is inferred from annotations of parameters, fields, properties, functions and methods of the product.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class UntypedUpdate:
     line: int
     kind: str
     record: str | None
-    """The class of the record; ``None`` if it is unknown."""
+    """The class of the updated record, or ``None`` if it is unknown."""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.kind} of {self.record or 'an unknown type'}: use a named method"
@@ -30,7 +30,7 @@ class UntypedUpdate:
 
 @dataclass
 class TypeIndex:
-    """The annotations of a product, by class and attribute and by function name."""
+    """The type annotations of the product: those of attributes by class, and those of functions by name."""
 
     attributes: dict[str, dict[str, str]] = field(default_factory=dict)
     bases: dict[str, list[str]] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class TypeIndex:
     methods: dict[str, set[str]] = field(default_factory=dict)
 
     def add(self, tree: ast.Module) -> None:
-        """Add a module's classes and functions."""
+        """Add the classes and functions in the syntax tree of a module."""
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 self._add_class(node)
@@ -62,7 +62,7 @@ class TypeIndex:
                 self.methods.setdefault(key, set()).add(name)
 
     def attribute_of(self, owner: str, name: str) -> str | None:
-        """Return the class of an attribute that a class defines or inherits."""
+        """Return the class of the attribute ``name`` that the class ``owner`` defines or inherits."""
         if name in self.attributes.get(owner, {}):
             return self.attributes[owner][name]
         types = (self.attribute_of(base, name) for base in self.bases.get(owner, ()))
@@ -70,7 +70,10 @@ class TypeIndex:
 
 
 def _attributes_set_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Mapping[str, str]:
-    """Return the attributes that a method sets on ``self``, by annotation or from an unchanged parameter."""
+    """Return the attributes that a method sets on ``self``, with their types.
+
+    The type comes from an annotation, or from a parameter that is assigned unchanged.
+    """
     parameters = _parameters(function)
     attributes: dict[str, str] = {}
     for node in ast.walk(function):
@@ -94,7 +97,10 @@ def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, s
 
 
 def class_of(annotation: ast.expr | None) -> str | None:
-    """Return the class in an annotation: for a sequence the class of its items, for ``X | None`` the class ``X``."""
+    """Return the class in an annotation.
+
+    For a sequence, this is the class of its items. For ``X | None``, it is the class ``X``.
+    """
     match annotation:
         case ast.Name(id=name):
             return name
@@ -127,7 +133,7 @@ def find_untyped_updates(path: str, source: str, index: TypeIndex) -> list[Untyp
 
 
 class _Scope(ast.NodeVisitor):
-    """A visitor that walks a file with the types of its names."""
+    """A visitor that walks through a file and knows the types of the names in each scope."""
 
     def __init__(self, index: TypeIndex, path: str, updates: list[UntypedUpdate]) -> None:
         self._index, self._path, self._found = index, path, updates
@@ -241,7 +247,7 @@ class _Scope(ast.NodeVisitor):
 
 
 def _in_order(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AST]:
-    """Yield the nodes that bind names in line order, and comprehensions last, because they shadow nothing."""
+    """Yield the nodes that bind names, in line order. Comprehensions come last, because they shadow nothing."""
     nodes = [node for node in ast.walk(function) if isinstance(node, ast.stmt | ast.NamedExpr)]
     yield from sorted(nodes, key=lambda node: (node.lineno, node.col_offset))
     yield from (node for node in ast.walk(function) if isinstance(node, ast.comprehension))

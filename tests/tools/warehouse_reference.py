@@ -20,7 +20,10 @@ where table_name = ? and not internal order by column_index
 
 
 def describe(connection: duckdb.DuckDBPyConnection) -> str:
-    """Return Markdown: first the views, which people query, then the tables with a description of every column."""
+    """Return the page as Markdown: first the views, which people query, then the tables.
+
+    Every column has a description.
+    """
     table_rows = connection.execute(_TABLES).fetchall()
     views = [_view(connection, str(name), str(comment)) for name, comment, kind in table_rows if kind == "view"]
     tables = [_table(connection, str(name), str(comment)) for name, comment, kind in table_rows if kind == "table"]

@@ -1,8 +1,8 @@
 """Many processes use one warehouse: writers, deciders, readers, a loader, and a process that only locks the file.
 
 Each is a separate process: ``python -m tests.warehouse.contention ROLE FOLDER NAME AMOUNT``. The last line of a
-role's output is its result as JSON. Writers, deciders and loaders end by themselves, after a number of rounds or
-(``write_for``, ``load_for``) seconds; readers and holders end when their input ends.
+process's output is its result as JSON. Writers, deciders and loaders end by themselves, after a number of rounds or
+(``write_for``, ``load_for``) seconds. Readers and holders end when their standard input is closed.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from warehouse.queries.outbox import claim_alerts, record_receipt
 
 @dataclass(frozen=True)
 class Role:
-    """The role of one process."""
+    """The role of one process: its name, its amount (rounds or seconds), and the store that it uses."""
 
     name: str
     amount: int
     store: Store
 
     def over(self) -> bool:
-        """Return whether the parent has closed the input."""
+        """Return whether the parent process has closed the standard input of this process."""
         return bool(select.select([sys.stdin], [], [], 0)[0])
 
 
 def write(role: Role) -> dict[str, object]:
-    """Append ``amount`` times, and return how long the appends took."""
+    """Append rows ``amount`` times, and return how long the appends took."""
     return _written([_append(role, number) for number in range(role.amount)])
 
 
 def write_for(role: Role) -> dict[str, object]:
-    """Append for ``amount`` seconds without a pause."""
+    """Append rows for ``amount`` seconds without a pause."""
     end = time.monotonic() + role.amount
     waits: list[float] = []
     while time.monotonic() < end:
@@ -71,14 +71,14 @@ def _written(waits: list[float]) -> dict[str, object]:
 
 
 def make_decisions(role: Role) -> dict[str, object]:
-    """Increase the count of one incident, in competition with all other deciders."""
+    """Increase the count of one incident again and again, while all other deciders do the same."""
     for _ in range(role.amount):
         decide(role.store, role.store.journal, "helpdesk", lambda known: once_more(known, "leak"), wait_s=60)
     return {"decided": role.amount}
 
 
 def send(role: Role) -> dict[str, object]:
-    """Claim and "send" messages until none is left, and return them."""
+    """Claim and "send" messages until no message is left, and return the messages."""
     from tests.warehouse.sample_rows import receipt
 
     sent: list[str] = []
@@ -93,7 +93,10 @@ def send(role: Role) -> dict[str, object]:
 
 
 def load(role: Role) -> dict[str, object]:
-    """Load repeatedly; a lock of another process is not a failure."""
+    """Load new rows ``amount`` times.
+
+    If another process has locked the file, this is counted, and is not a failure.
+    """
     busy = 0
     for _ in range(role.amount):
         try:
@@ -104,7 +107,7 @@ def load(role: Role) -> dict[str, object]:
 
 
 def load_for(role: Role) -> dict[str, object]:
-    """Load for ``amount`` seconds, then once more at the end."""
+    """Load new rows for ``amount`` seconds, then once more at the end."""
     end = time.monotonic() + role.amount
     loads = busy = 0
     while time.monotonic() < end:
@@ -118,7 +121,7 @@ def load_for(role: Role) -> dict[str, object]:
 
 
 def read(role: Role) -> dict[str, object]:
-    """Query until the parent closes the input."""
+    """Query the warehouse until the parent process closes the standard input."""
     asked = 0
     longest_ms = 0.0
     while not role.over():
@@ -130,7 +133,7 @@ def read(role: Role) -> dict[str, object]:
 
 
 def hold(role: Role) -> dict[str, object]:
-    """Keep the file open for reading half of the time, as a person with a database browser does."""
+    """Keep the file open for reading about half of the time, as a person with a database browser does."""
     held = 0
     while not role.over():
         try:
@@ -156,9 +159,9 @@ ROLES: dict[str, Callable[[Role], dict[str, object]]] = {
 
 
 def run_together(folder: Path, parts: Sequence[tuple[str, int]]) -> list[tuple[str, dict[str, object]]]:
-    """Start all parts, wait for those that end, end the others, and return the result of each.
+    """Start a process for each part, wait for those that end by themselves, and end the others. Return all results.
 
-    Raises an error if one fails.
+    Raises an error if a process fails.
     """
     started = [
         (

@@ -1,7 +1,7 @@
 """A process that uses a warehouse until it is killed, and a check of what remains.
 
-Everything acknowledged is reported through a pipe after it is durable. `survivors` then proves that all of it
-exists, once.
+The process reports through a pipe everything that it acknowledged, after it is durable. `survivors` then proves
+that all of it exists exactly once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,11 @@ WAIT_S = 30.0
 
 @dataclass(frozen=True)
 class Plan:
-    """The folder and the parameters of a worker; with ``extra_migrations``, it finds a file of an older schema."""
+    """The folder and the parameters of a worker.
+
+    With ``extra_migrations``, the worker knows more migrations than the file has, so that the file has an older
+    schema.
+    """
 
     folder: Path
     seed: int
@@ -53,7 +57,7 @@ def open_store(plan: Plan) -> Store:
 
 
 def longer_schema(extra: int) -> Schema:
-    """Return the bundled schema with further migrations, each large enough for a kill during it."""
+    """Return the bundled schema with ``extra`` further migrations. Each is large enough to be killed during it."""
     schema = load_bundled_schema()
     further = [
         Migration(
@@ -68,13 +72,13 @@ def longer_schema(extra: int) -> Schema:
 
 
 _TO_BEGIN_WITH = ("append", "append", "append", "finish")
-"""The first steps: rows to load, and a finished run, without which nothing is compacted."""
+"""The first steps of a worker: it appends rows to load, and a finished run. Without one, nothing is compacted."""
 
 
 def work(plan: Plan, say: Callable[[str], None], *, first: str) -> None:
-    """Run a few steps in random order, then ``first``, then more, until killed.
+    """Run a few steps in random order, then the step ``first``, then more steps, until the process is killed.
 
-    The start and the end of each step are reported.
+    ``say`` reports the start and the end of each step.
     """
     store = open_store(plan)
     rng = random.Random(plan.seed)
@@ -91,7 +95,7 @@ def work(plan: Plan, say: Callable[[str], None], *, first: str) -> None:
 
 @dataclass(frozen=True)
 class Turn:
-    """The input of a step."""
+    """The input of a step: the store and its seed, among others."""
 
     store: Store
     seed: int
@@ -113,7 +117,10 @@ def _decide(turn: Turn) -> str:
 
 
 def _checkpoint(turn: Turn) -> None:
-    """Load what is pending, and checkpoint the log into the file twice: explicitly and by closing."""
+    """Load what is pending, and checkpoint the log into the file twice.
+
+    The first checkpoint is explicit. The second one happens when the file is closed.
+    """
     store = turn.store
     _append(turn)
     with store.database.open_for_writing(WAIT_S) as connection:
@@ -151,11 +158,14 @@ STEPS: Mapping[str, Callable[[Turn], str | None]] = {
         lambda store: remove_personal_data(store, before=store.clock(), key=b"sixteen byte key", wait_s=WAIT_S)
     ),
 }
-"""The steps of a worker; a step that acknowledges something returns it as text."""
+"""The steps of a worker, by name. A step that acknowledges something returns it as text."""
 
 
 def once_more(known: Mapping[str, Incident], name: str) -> OutboxDecision:
-    """Count one more occurrence, with a message that contains the count."""
+    """Return the decision that counts one more occurrence of the incident ``name``.
+
+    It has an alert whose id contains the new count.
+    """
     fresh = incident(name)
     before = known[fresh.fingerprint].occurrences if fresh.fingerprint in known else 0
     changed = fresh.model_copy(update={"occurrences": before + 1})
@@ -163,9 +173,10 @@ def once_more(known: Mapping[str, Incident], name: str) -> OutboxDecision:
 
 
 def survivors(plan: Plan, acknowledged: set[str], *, thorough: bool = True) -> list[str]:
-    """Return the faults after a kill, as text; empty if everything acknowledged exists once.
+    """Return the faults after a kill, as texts. The list is empty if everything acknowledged exists once.
 
-    If ``thorough``, the check must find no fault before and after loading, and a second load must change nothing.
+    If ``thorough`` is true, the check must find no fault before and after loading, and a second load must change
+    nothing.
     """
     store = open_store(plan)
     before = check_database(store, wait_s=WAIT_S).problems if thorough else ()

@@ -1,4 +1,4 @@
-"""Decisions in one call, for tests of the code around them."""
+"""Records decisions about incidents in one call, for tests of the code around them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warehouse.queries.outbox import open_incident_transaction
 
 
 class OutboxDecision(NamedTuple):
-    """The changed incidents and the sent messages; both may be empty."""
+    """The changed incidents and the messages to send. Both can be empty."""
 
     incidents: tuple[Incident, ...] = ()
     alerts: tuple[Alert, ...] = ()
@@ -26,7 +26,7 @@ def decide(
     *,
     wait_s: float,
 ) -> OutboxDecision:
-    """Record what ``decision`` makes of the target's incidents, and return it once it is durable."""
+    """Call ``decision`` with the target's incidents, record the result, and return it once it is durable."""
     with open_incident_transaction(store, journal, target, wait_s=wait_s) as book:
         decided = decision(book.incidents)
         book.record(decided.incidents, decided.alerts)

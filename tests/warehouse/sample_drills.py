@@ -1,4 +1,4 @@
-"""Fire drills for tests."""
+"""Builds fire drills for tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BEGAN = datetime(2026, 11, 23, 3, 12, tzinfo=UTC)
 def station(
     name: DrillStation, state: StationState = StationState.PASSED, found: str = "it works", to_do: str = ""
 ) -> StationResult:
-    """Return the result of one station."""
+    """Return the result of one station of a drill."""
     return StationResult(station=name, state=state, took_s=0.5, found=redact(found), to_do=to_do)
 
 

@@ -1,4 +1,4 @@
-"""Records of a night of live traffic, to fill a warehouse."""
+"""Records about a night of live traffic, with which tests fill a warehouse."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from warehouse.queries.traffic import list_recent_nightly_reports
 def seen(
     name: str = "talk-1", run_id: str = "night-1", *, sampled_in: str | None = None, minutes: float = 0
 ) -> SeenConversation:
-    """Return a conversation that a night counted; ``sampled_in`` is the text in each of its text fields."""
+    """Return a conversation that a nightly run counted.
+
+    If it was sampled, ``sampled_in`` is in each of its text fields.
+    """
     moment = NOON + timedelta(minutes=minutes)
     sampled = None
     if sampled_in is not None:
@@ -81,7 +84,7 @@ def drift_reading(before: float, after: float, *, drifted: bool) -> DriftReading
 
 
 def night_report(run_id: str = "night-1", *, nights: int = 0, late_s: float = 0) -> NightlyReport:
-    """The report of the night that began ``nights`` days after `NOON`."""
+    """Return the report of the night that began ``nights`` days after `NOON`."""
     begun = NOON + timedelta(days=nights)
     return NightlyReport(
         run_id=run_id,
@@ -107,7 +110,7 @@ def night_report(run_id: str = "night-1", *, nights: int = 0, late_s: float = 0)
 
 
 def list_sampled_conversations(store: Store, run_id: str) -> tuple[SeenConversation, ...]:
-    """List the stored conversations that a nightly run sampled, in the order of completion."""
+    """Return the stored conversations that a nightly run sampled, in the order of their completion."""
     table = store.query(
         "select target, source, run_id, id, completed_at, stratum, record, inclusion_probability from conversations"
         " where run_id = ? and record is not null order by completed_at, source, id",
@@ -137,5 +140,5 @@ def _build_conversation(row: tuple[object, ...]) -> SeenConversation:
 
 
 def find_newest_report(store: Store, target: str = "helpdesk") -> NightlyReport | None:
-    """Find a target's newest nightly report; ``None`` without one."""
+    """Return a target's newest nightly report, or ``None`` if it has none."""
     return next(iter(list_recent_nightly_reports(store, target, 1)), None)

@@ -1,4 +1,4 @@
-"""A session in which cases were asked twice and one case flipped."""
+"""A repeatability session in which cases were asked twice and one case flipped."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def session(run_id: str = "session-1", *, hours: float = 0, case_id: str = "case
 
 
 def some_figures() -> Repeatability:
-    """Return figures of forty pairs, one of which flipped."""
+    """Return the figures of a session with forty pairs, of which one flipped."""
     rate = FlipRate(
         name="right or wrong", flips=1, pairs=40, cases=40, low=0.004, high=0.129, shown=1, again=0, enough=True
     )

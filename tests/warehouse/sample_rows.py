@@ -1,4 +1,4 @@
-"""Records to fill a warehouse: small and valid, and different in the fields that matter."""
+"""Records with which tests fill a warehouse. They are small and valid, and differ in the fields that matter."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def assessment(
 
 
 def run_report(run_id: str = "run-1", *, hours: float = 0, interrupted: bool = False) -> RunReport:
-    """Return the report of the known run: 481 of 512 flat, 744 of 904 weighted."""
+    """Return the report of a run with known scores: 481 of 512 flat, 744 of 904 weighted."""
     return RunReport(
         run_id=run_id,
         target=Target(name="helpdesk", url="http://127.0.0.1:7860"),
@@ -209,7 +209,10 @@ def receipt(
 
 
 def list_unsent_alerts(store: Store) -> tuple[Alert, ...]:
-    """List the alerts without a final receipt (sent, printed, rejected), most severe first, including leased ones."""
+    """Return the alerts without a final receipt (sent, printed, rejected), most severe first.
+
+    Alerts that another process has leased are included.
+    """
     table = store.query(
         "select record from alerts semi join (from unsent_alerts where state = 'waiting') using (id)"
         " order by severity desc, created_at, id"

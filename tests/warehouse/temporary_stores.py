@@ -1,4 +1,4 @@
-"""A warehouse in a folder, with a clock that only the test advances, and real waiting."""
+"""Opens a warehouse in a folder. Only the test advances its clock, but its waits are real."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ def seeded_entropy(seed: int):
 
 @cache
 def empty_warehouse() -> bytes:
-    """Return the content of a new file, made once because it would take most of the test time."""
+    """Return the content of a new warehouse file.
+
+    It is created only once, because creating it would take most of the test time.
+    """
     with tempfile.TemporaryDirectory() as folder:
         store = bare_store_in(Path(folder))
         store.load_pending(1)
@@ -47,7 +50,7 @@ def empty_warehouse() -> bytes:
 def store_in(
     folder: Path, *, seed: int = 1, clock: SteppingClock | None = None, schema: Schema | None = None
 ) -> Store:
-    """Return a store on the existing file, or on a copy of an empty file."""
+    """Return a store in ``folder``. If the folder has no warehouse file, the store gets a copy of an empty file."""
     file = folder / "warehouse.duckdb"
     if schema is None and not file.exists() and not (folder / "journal").exists():
         file.write_bytes(empty_warehouse())
@@ -58,7 +61,7 @@ def store_in(
 def bare_store_in(
     folder: Path, *, seed: int = 1, clock: SteppingClock | None = None, schema: Schema | None = None
 ) -> Store:
-    """Return a store on the folder as it is, also without a file."""
+    """Return a store in ``folder``. If the folder has no warehouse file, none is created."""
     return Store(
         folder,
         clock=clock or SteppingClock(),

@@ -1,4 +1,7 @@
-"""A backup contains one moment of a data folder, also during writes; only a complete plain backup is restored."""
+"""Test that a backup contains one moment of a data folder, even if it is made during writes.
+
+Only a complete, plain backup is restored.
+"""
 
 from __future__ import annotations
 
@@ -106,10 +109,10 @@ def test_a_restored_folder_has_the_same_records_files_and_keys(tmp_path, store):
 def test_a_backup_during_writes_has_everything_acknowledged_before_and_no_effect_without_its_cause(
     tmp_path, writers
 ):
-    """A backup during writes contains everything acknowledged before it, and no effect without its cause.
+    """A backup that is made during writes contains everything that was acknowledged before.
 
-    Processes append, decide, compact, delete old data and rebuild; `survivors` compares incidents, alerts and
-    tables.
+    It contains no effect without its cause. Processes append, decide, compact, delete old data and rebuild.
+    `survivors` compares incidents, alerts and tables.
     """
     folder = tmp_path / "data"
     folder.mkdir()
@@ -133,7 +136,7 @@ def test_a_backup_during_writes_has_everything_acknowledged_before_and_no_effect
 
 
 def read_acknowledged(worker, steps: int) -> set[str]:
-    """Return what a worker acknowledges within ``steps`` steps."""
+    """Return everything that a worker acknowledges in its first ``steps`` steps."""
     lines: list[str] = []
     while sum(line.startswith("done ") for line in lines) < steps:
         line = worker.line(60)
@@ -144,7 +147,10 @@ def read_acknowledged(worker, steps: int) -> set[str]:
 
 
 def test_rows_that_only_the_warehouse_file_has_are_in_the_backup(tmp_path, store):
-    """A backup contains the rows of a lost segment and a damaged archive, which only the warehouse file has."""
+    """If a segment is lost and an archive is damaged, only the warehouse file has their rows.
+
+    A backup contains these rows.
+    """
     store.load_pending(1)
     before = read_tables(store)
     journal = store.database.file.parent / "journal"
@@ -177,7 +183,10 @@ def test_a_backup_overwrites_nothing_and_is_not_in_the_data_folder(tmp_path, sto
 @given(data=st.data())
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_damaged_backup_is_refused_or_has_the_same_files(tmp_path, store, data):
-    """A truncated backup is rejected; so is a changed byte, unless a restore does not read its field."""
+    """A truncated backup is rejected. A backup with a changed byte is rejected or gives the same files.
+
+    A restore does not read every field of the backup file.
+    """
     file, damaged = tmp_path / "backup.tar.gz", tmp_path / "damaged.tar.gz"
     manifest = read_verified_manifest(file, version=VERSION) if file.exists() else back_up(store, file)
     content = bytearray(file.read_bytes())
@@ -205,7 +214,10 @@ def read_member(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 def rewrite(
     source: Path, goal: Path, change: Callable[[dict[str, object]], None] = lambda _: None, **extra
 ) -> Path:
-    """Write the backup again with a changed manifest and one more member, which the manifest lists."""
+    """Write the backup ``source`` to ``goal``, with a changed manifest and one more member.
+
+    The manifest lists the new member.
+    """
     with tarfile.open(source) as old, tarfile.open(goal, "w:gz") as new:
         for member in old:
             content = read_member(old, member)

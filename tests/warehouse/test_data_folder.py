@@ -1,4 +1,7 @@
-"""Only the owner can access the data folder, its files follow the umask, and no link in it is followed."""
+"""Test the permissions of the data folder: only the owner can access it, and its files follow the umask.
+
+No link in it is followed.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ SECRET = "the data of another user"
 
 @pytest.fixture(params=[0o022, 0o077, 0o002], ids=oct)
 def umask(request) -> Iterator[int]:
-    """Set the umask of a user."""
+    """Set the umask of the test process, as different users have it."""
     before = os.umask(request.param)
     yield request.param
     os.umask(before)
@@ -40,7 +43,7 @@ def mode(path: Path) -> int:
 
 
 def a_run(data: Path) -> None:
-    """Write the files of a run."""
+    """Write the files of one run to the data folder."""
     store = open_store_in(data)
     case = gold_case("case-1", severity=Severity.MAJOR)
     store.journal.append((ResultRow(row=exchange(case)), AssessmentRow(row=assessment(case))), run_id="run-1")
@@ -123,7 +126,7 @@ def test_folders_are_made_once_and_twice_is_once(tmp_path):
 
 
 class Swapper(threading.Thread):
-    """A thread that repeatedly replaces a folder by a link to ``outside`` and restores it."""
+    """A thread that repeatedly replaces a folder with a link to ``outside`` and then restores it."""
 
     def __init__(self, place: Path, outside: Path, swaps: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A renamed data folder keeps its identity, and a copy is detected however it was made."""
+"""Test that a renamed data folder keeps its identity, and that a copy is detected however it was made."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pack_and_unpack(source, destination):
 
 
 def write_birth(folder, born_ns):
-    """Write another creation time into the identity file, in place."""
+    """Change the creation time in the identity file, without replacing the file."""
     with (folder / IDENTITY_FILE).open("r+") as file:
         stored = json.load(file) | {"born_ns": born_ns}
         file.seek(0)
@@ -65,7 +65,10 @@ def test_a_copy_is_refused_until_a_person_says_what_it_is(folder, tmp_path, copy
 
 
 def test_a_copy_back_in_the_place_of_the_original_is_a_copy(folder, tmp_path):
-    """A copy at the original's path, as after a restored backup, is a copy."""
+    """If a copy replaces the folder at the original's path, it is detected as a copy.
+
+    This happens, for example, if a backup is restored.
+    """
     copy_all(folder, tmp_path / "backup")
     folder.rename(tmp_path / "away")
     copy_all(tmp_path / "backup", folder)
@@ -90,7 +93,7 @@ def test_a_separated_copy_has_an_identity_of_its_own(folder, tmp_path):
 
 
 def test_the_creation_time_tells_a_copy_that_got_the_same_inode(folder):
-    """The creation time shows that a folder is a copy if it has the original's inode number."""
+    """If a copy has the inode number of the original, its creation time shows that it is a copy."""
     born_ns = read_identity(folder).born_ns
     if born_ns is None:
         pytest.skip("this file system has no creation times")

@@ -1,8 +1,9 @@
 """Ask every application of the zoo 20 questions without any configuration: `make zoo`.
 
-Words as arguments select the applications whose name contains one of them; `--questions` and `--seed` change the
-questions. Prints a Markdown table, and below it every question that was not read correctly; `--write docs/zoo.md`
-writes the rows into the table of that page.
+The zoo contains chat applications and pages for tests. Words as arguments select the applications whose name
+contains one of the words. `--questions` and `--seed` change the questions. The program prints a Markdown table, and
+below it every question that was not read correctly. `--write docs/zoo.md` writes the rows into the table of that
+page.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ TABLE = re.compile(r"^\| application \|.*\n(?:\|.*\n)+", re.MULTILINE)
 
 @dataclass
 class Tally:
-    """The results of one application's questions."""
+    """The results of the questions that one application was asked."""
 
     name: str
     readings: list[Reading] = field(default_factory=list)
@@ -64,14 +65,14 @@ class Tally:
         return self.readings.count(Reading.RIGHT) == self.asked
 
     def row(self) -> str:
-        """Return the row of the table."""
+        """Return the row of the application in the Markdown table."""
         right = self.readings.count(Reading.RIGHT)
         counts = (self.asked, right, len(self.readings) - right, self.unanswered, self.exact)
         medians = (median_of(self.seconds), median_of(self.own_seconds))
         return f"| {' | '.join([self.name, *map(str, counts), *medians])} |"
 
     def note(self, question: str, seen: str, reply: Callable[[str], str]) -> None:
-        """Record the reading of one answer."""
+        """Record how the answer to one question was read."""
         reading = read(question, seen, reply)
         self.readings.append(reading)
         self.exact += is_exact(question, seen, reply)
@@ -79,9 +80,9 @@ class Tally:
             self.remarks.append(f"{question}: {reading}: {seen!r}")
 
     def note_time(self, turns: int, seconds: float, timings: Timings) -> None:
-        """Record the duration of a conversation.
+        """Record how long a conversation took.
 
-        The time of Lookout is opening the page, once, and waiting for the end of each turn.
+        The part of Lookout is the time for opening the page, once, and for waiting for the end of each turn.
         """
         own_s = ((timings.opening_ms or 0.0) / turns + (timings.settling_ms or 0.0)) / 1000
         self.seconds += [seconds / turns] * turns
@@ -89,7 +90,7 @@ class Tally:
 
 
 def median_of(seconds: list[float]) -> str:
-    """Return the median as the table shows it."""
+    """Return the median of ``seconds`` as the table shows it."""
     return f"{statistics.median(seconds):.1f}" if seconds else "–"
 
 
@@ -97,7 +98,7 @@ SETTINGS = ProbeSettings(browser_path=os.environ.get("CHROMIUM_PATH"))
 
 
 def use_doctor(address: str) -> ProbeSettings:
-    """Return the settings that `lookout doctor` proposes for a page after its three questions."""
+    """Return the settings that `lookout doctor` proposes for a page after it asked its three questions."""
     with tempfile.TemporaryDirectory() as folder:
         look = asyncio.run(inspect_page(address, SETTINGS, picture=Path(folder) / "look.png"))
     look = ask_questions_and_add_answers(look, address, SETTINGS, None, None)
@@ -113,7 +114,7 @@ async def drive(
     asked: list[tuple[str, ...]],
     settings: ProbeSettings = SETTINGS,
 ) -> Tally:
-    """Ask all conversations, on a few pages at once as a run does."""
+    """Ask all conversations of one application, on a few pages at once, as a run does."""
     tally = Tally(name)
     free = asyncio.Semaphore(compute_concurrency(settings, os.cpu_count() or 1))
     with tempfile.TemporaryDirectory() as folder:
@@ -150,7 +151,7 @@ def _print_tally(tally: Tally) -> Tally:
 
 
 def run(wanted: list[str], seed: int, count: int) -> list[Tally]:
-    """Ask every application whose name contains one of the wanted words, or all without words."""
+    """Ask every application whose name contains one of the words in ``wanted``. If there are no words, ask all."""
 
     def is_wanted(name: str) -> bool:
         return not wanted or any(word in name for word in wanted)
@@ -179,7 +180,7 @@ def run(wanted: list[str], seed: int, count: int) -> list[Tally]:
 
 
 def write(page: Path, tallies: list[Tally]) -> None:
-    """Write the rows into the page's table in the order of the zoo; other rows stay."""
+    """Write the rows into the table on the page, in the order of the zoo. Rows of other applications stay."""
     text = page.read_text(encoding="utf-8")
     table = TABLE.search(text)
     assert table is not None, page
@@ -191,7 +192,7 @@ def write(page: Path, tallies: list[Tally]) -> None:
 
 
 def main() -> int:
-    """Run the zoo; return 1 if an answer was not read correctly."""
+    """Ask the applications. Return 1 if an answer was not read correctly, else 0."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("names", nargs="*")
     options.add_argument("--seed", type=int, default=20)

@@ -1,4 +1,4 @@
-"""The applications of the zoo: how each is started, and its answers."""
+"""The applications of the zoo, with which Lookout is tested: how each is started, and what it answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ QUIET = {
 
 @dataclass(frozen=True)
 class Application:
-    """A real framework. `environment` is its folder under `ENVIRONMENTS`; ``None`` is the environment of the tests."""
+    """An application that uses a real framework.
+
+    `environment` is the framework's folder under `ENVIRONMENTS`. ``None`` means the environment of the tests.
+    """
 
     name: str
     command: tuple[str, ...]
@@ -43,12 +46,12 @@ class Application:
 
     @property
     def installed(self) -> bool:
-        """Return whether the framework is installed; `make zoo` creates the environments."""
+        """Return whether the framework is installed. `make zoo` creates its environment."""
         return self.python.exists()
 
     @contextmanager
     def serving(self) -> Iterator[str]:
-        """Yield the address of the application when it is ready."""
+        """Start the application, and yield its address when it is ready."""
         port = str(_free_port())
         command = [str(self.python), "-m", *(port if word == "PORT" else word for word in self.command)]
         # Its own output is of no interest, and a pipe that nobody reads would stop it.
@@ -62,7 +65,7 @@ class Application:
 
 
 def _surroundings() -> dict[str, str]:
-    """Return the environment without pytest's variables, because NiceGUI changes its behaviour under pytest."""
+    """Return the environment variables without those of pytest. NiceGUI behaves differently under pytest."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")} | dict(QUIET)
 
 
@@ -103,17 +106,20 @@ APPLICATIONS = (
 
 @dataclass(frozen=True)
 class Page:
-    """A page of `tests.zoo.server`, of `tests/zoo/html` or a front end; `reply` is the text that a person reads."""
+    """A page of `tests.zoo.server`, of `tests/zoo/html` or of a front end.
+
+    `reply` returns the text that a person reads as the answer to a question.
+    """
 
     name: str
     reply: Callable[[str], str] = server.reply
     build_conversations: Callable[[int, int], list[tuple[str, ...]]] = conversations
     uses_doctor: bool = False
-    """Whether the application is asked with the settings that `lookout doctor` proposes."""
+    """Whether the application is asked with the settings that `lookout doctor` proposes for it."""
 
     @property
     def title(self) -> str:
-        """Return the name in the table."""
+        """Return the name of the page in the results table."""
         return f"{self.name}, by doctor" if self.uses_doctor else self.name
 
     @property
@@ -137,7 +143,10 @@ def _quoted_twice(question: str) -> str:
 
 
 def _cited(question: str) -> str:
-    """Return the reply without its sources; the page shows the cited policies below as a separate part."""
+    """Return the reply without its sources.
+
+    The page shows the cited policies below the reply, as a separate part.
+    """
     return re.sub(r"\s*\[Source:[^\]]*\]", "", server.reply(question))
 
 
@@ -146,18 +155,21 @@ def _show_table(question: str) -> str:
 
 
 def _show_grid(question: str) -> str:
-    """Return the reply with the page's table between the text and the source."""
+    """Return the reply with the table of the page between the text and the source."""
     text, bracket, source = server.reply(question).partition(" [")
     return f"{text}\n{_show_table(question)}\n{bracket.strip()}{source}"
 
 
 def _show_stream(question: str) -> str:
-    """Return the reply with the table but without the bars between its cells."""
+    """Return the reply with the table, but without the bars between the cells."""
     return streams.reply(question).replace("|", "")
 
 
 def _speak_of_surgery(question: str) -> str:
-    """Return the reply about surgery, or the page's one answer to all other questions."""
+    """Return the reply to a question about surgery.
+
+    To all other questions, the page has one answer, which is returned.
+    """
     return server.reply(question) if "surgery" in question else "I can only speak about surgery."
 
 
@@ -170,19 +182,19 @@ def _mention_surgery(seed: int, count: int) -> list[tuple[str, ...]]:
 
 
 def _coded(question: str) -> str:
-    """Return the reply with code on separate lines, without its markup or a comma after it."""
+    """Return the reply with its code on separate lines, without markup and without a comma after the code."""
     return "\n".join(
         re.sub(r"^(\*\*|,)", "", part) for part in re.split("(24 months)", server.reply(question), maxsplit=1)
     )
 
 
 def _linked(question: str) -> str:
-    """Return the reply with sources as links without brackets."""
+    """Return the reply with its sources as links, which have no brackets."""
     return re.sub(r"\[([^\]]*)\]", r"\1", server.reply(question))
 
 
 def _typeset(question: str) -> str:
-    """Return the reply with the quotation marks that Markdown's typographer makes."""
+    """Return the reply with the typographic quotation marks that Markdown's typographer makes."""
     return re.sub("'([^']*)'", r"‘\1’", re.sub('"([^"]*)"', r"“\1”", bot.reply(question)))
 
 
@@ -265,7 +277,7 @@ VARIANTS = (
     Page("panes.html", uses_doctor=True),
     Page("fallback.html", _speak_of_surgery, _mention_surgery, uses_doctor=True),
 )
-"""Pages in other modes, which `make zoo` asks; each mode has its own test."""
+"""Variants of pages that `make zoo` also asks. Each variant has its own test."""
 
 FRONTENDS = (
     Page("frontends/deep_chat", bot.reply),

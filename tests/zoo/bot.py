@@ -1,8 +1,8 @@
-"""The bot of every page of the zoo, with the standard library only; words in the question control its answers.
+"""The bot behind every page of the zoo, which uses only the standard library.
 
-`slow 2` waits before the answer, `pause 8` pauses in its middle, `instant` comes in one piece, `long list` is
-several paragraphs with a list, `short` is one word, `repeat` repeats the question first, `boom` fails in the
-middle.
+Words in a question control its answer. `slow 2` waits two seconds before the answer, `pause 8` pauses for eight
+seconds in its middle. `instant` sends it in one piece, `long list` makes several paragraphs with a list, `short`
+makes one word, `repeat` repeats the question first, and `boom` fails in the middle.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ class ProviderLost(RuntimeError):
 
 
 def seconds(word: str, question: str) -> float:
-    """Return the seconds after `word` in the question; 0 if the question does not contain the word."""
+    """Return the number of seconds after `word` in the question, or 0 if the question does not contain the word."""
     found = re.search(rf"\b{word} (\d+(?:\.\d+)?)", question)
     return float(found.group(1)) if found else 0.0
 
 
 def reply(question: str) -> str:
-    """Return the whole answer in Markdown, with the key of its question, so that a mix-up is visible."""
+    """Return the whole answer in Markdown.
+
+    It contains the key of its question, so that mixed-up answers are visible.
+    """
     if "long list" in question:
         return "Here is the list:\n\n" + "".join(f"- item {n} of **{question}**\n" for n in range(40)) + "\nEND"
     if "short" in question:
@@ -38,9 +41,9 @@ def reply(question: str) -> str:
 
 
 def tokens(question: str) -> Iterator[str]:
-    """Yield the answer as a model sends it, piece by piece.
+    """Yield the answer piece by piece, as a model sends it.
 
-    Raises `ProviderLost` if the question contains `boom`.
+    Raises `ProviderLost` in the middle if the question contains `boom`.
     """
     time.sleep(seconds("slow", question))
     whole = reply(question)
@@ -55,7 +58,7 @@ def tokens(question: str) -> Iterator[str]:
 
 
 def growing(question: str) -> Iterator[str]:
-    """Yield the partial answer after each piece."""
+    """Yield the answer so far after each piece."""
     said = ""
     for piece in tokens(question):
         said += piece

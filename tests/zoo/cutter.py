@@ -1,4 +1,7 @@
-"""A TCP proxy that can be cut, to simulate a restarting app, a dead load balancer or a lost network."""
+"""A TCP proxy that can be cut.
+
+It simulates a restarting app, a load balancer that does not respond, or a lost network.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ import threading
 
 
 class Cutter:
-    """A proxy to a port of the loopback interface; `cut` resets all connections and refuses new ones."""
+    """A proxy to a port on the loopback interface.
+
+    `cut` resets all connections, and from then on it refuses new ones.
+    """
 
     def __init__(self, port: int) -> None:
         self._to = port

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 BUILT: Final = Path(__file__).parents[2] / ".cache" / "zoo" / "frontends" / "built"
 TYPES: Final = {".css": "text/css", ".js": "text/javascript"}
 PLACE: Final = "/frontends/"
-"""The path of the pages, their scripts and their API."""
+"""The path below which the pages, their scripts and their API are served."""
 SUGGESTED: Final = {
     "suggestedActions": {
         "actions": [{"type": "imBack", "title": title, "value": title} for title in ("Plans", "Claims in 30 days")]
@@ -33,7 +33,7 @@ SUGGESTED: Final = {
 
 
 def answer_get(handler: Handler, path: str) -> None:
-    """Serve a page, its script and style sheet, or the activities of a conversation of Direct Line."""
+    """Answer a GET request: a page, its script or style sheet, or the activities of a Direct Line conversation."""
     match path.removeprefix(PLACE).split("/"):
         case ["directline", "socket", conversation]:
             _send_activities(handler, handler.subscribers[conversation])
@@ -51,7 +51,7 @@ def answer_get(handler: Handler, path: str) -> None:
 
 
 def answer_post(handler: Handler, path: str, _query: str, body: str) -> None:
-    """Answer in the protocol of the front end."""
+    """Answer a POST request in the protocol of the front end."""
     payload = json.loads(body or "{}")
     match path.removeprefix(PLACE).split("/"):
         case ["assistant_ui"]:
@@ -86,12 +86,12 @@ def answer_post(handler: Handler, path: str, _query: str, body: str) -> None:
 
 
 def _wait(question: str) -> str:
-    """Return the whole answer at the time of its last piece."""
+    """Return the whole answer, but only after the time that its pieces take."""
     return "".join(bot.tokens(question))
 
 
 def _list_chunks(question: str) -> Iterator[str]:
-    """Return the lines that a workflow with a streaming response writes."""
+    """Return the lines of a streaming response, in the format of an n8n workflow."""
     node = {"nodeId": "1", "nodeName": "AI Agent", "runIndex": 0, "itemIndex": 0}
     items = ({"type": "item", "content": piece} for piece in bot.tokens(question))
     for chunk in itertools.chain([{"type": "begin"}], items, [{"type": "end"}]):
@@ -99,7 +99,7 @@ def _list_chunks(question: str) -> Iterator[str]:
 
 
 def _answer_activity(inbox: queue.Queue[str], asked: dict[str, Any]) -> None:
-    """Repeat the user's activity with its id, as Direct Line does, and send the growing answer after it."""
+    """Send the user's activity back with its id, as Direct Line does. Then send the growing answer."""
     inbox.put(json.dumps(asked))
     if asked["type"] != "message":
         return
@@ -115,7 +115,7 @@ def _answer_activity(inbox: queue.Queue[str], asked: dict[str, Any]) -> None:
 
 
 def _say(inbox: queue.Queue[str], activity: dict[str, Any]) -> None:
-    """Put an activity of the bot into its conversation."""
+    """Add an activity of the bot to its conversation."""
     sender = {"from": {"id": "bot", "name": "Suraj", "role": "bot"}, "channelId": "directline"}
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     inbox.put(json.dumps({"id": uuid.uuid4().hex, "timestamp": now} | sender | activity))
@@ -126,7 +126,7 @@ def _group(activities: Iterable[str]) -> str:
 
 
 def _send_activities(handler: Handler, inbox: queue.Queue[str]) -> None:
-    """Send a conversation's activities over a web socket until the browser disconnects."""
+    """Send the activities of a conversation over a web socket until the browser disconnects."""
     socket = Socket(handler)
     try:
         while True:

@@ -1,8 +1,9 @@
 """A small Gradio chat whose replies follow words in the question. Run it with a port; it prints when it listens.
 
-`slow 3` waits before its first token, `pause 8` pauses in mid-answer, `boom` raises after half an answer, `steps`
-shows tool calls first, `long` streams a list (see `tests.zoo.bot`). `--blocks` builds the page from Blocks, with a
-box that stays enabled; `--interface` is a form with two text boxes. It runs on the major versions 4, 5 and 6.
+`slow 3` waits three seconds before its first token, `pause 8` pauses for eight seconds in the middle, `boom` raises
+an error after half of the answer, `steps` shows tool calls first, and `long` streams a list (see `tests.zoo.bot`).
+`--blocks` builds the page from Blocks, with a box that stays enabled. `--interface` builds a form with two text
+boxes. The chat runs on the major versions 4, 5 and 6 of Gradio.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ OLD = {} if gr.__version__ >= "6" else {"type": "messages"}  # what majors 4 and
 
 
 def stream(message: str) -> Iterator[str]:
-    """Yield the partial answer; `boom` becomes the error that Gradio shows in a toast."""
+    """Yield the answer so far after each piece. For `boom`, raise the error that Gradio shows in a toast."""
     try:
         yield from growing(message)
     except ProviderLost as error:
@@ -27,7 +28,7 @@ def stream(message: str) -> Iterator[str]:
 
 
 def chat(message: str, _history: list[object]) -> Iterator[object]:
-    """Yield the answer for ChatInterface."""
+    """Yield the answer so far after each piece, for Gradio's ``ChatInterface``."""
     if "steps" in message:
         step = gr.ChatMessage(content="found 3 clauses", metadata={"title": "Searching the policy"})
         yield [step]
@@ -39,7 +40,7 @@ def chat(message: str, _history: list[object]) -> Iterator[object]:
 
 
 def blocks() -> gr.Blocks:
-    """Build a page of Blocks with the same bot."""
+    """Build a Gradio ``Blocks`` page that uses the bot of this module."""
     with gr.Blocks(title="Echo blocks") as app:
         gr.Markdown("# Echo in blocks")
         chatbot = gr.Chatbot(value=[{"role": "assistant", "content": "Welcome. Ask me about your policy."}], **OLD)

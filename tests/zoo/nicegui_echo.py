@@ -12,7 +12,7 @@ from tests.zoo.bot import growing
 
 @ui.page("/")
 def chat() -> None:
-    """Show one conversation, redrawn at each piece."""
+    """Show one conversation. It is rendered again at each piece of an answer."""
 
     async def send() -> None:
         question, text.value = text.value, ""

@@ -12,14 +12,14 @@ from tests.zoo.bot import growing
 
 
 async def answer(question: str, _user: str, _chat: pn.chat.ChatInterface) -> AsyncIterator[str]:
-    """Yield the partial answer after each piece."""
+    """Yield the answer so far after each piece."""
     pieces = growing(question)
     while (so_far := await asyncio.to_thread(next, pieces, None)) is not None:
         yield so_far
 
 
 def page() -> pn.chat.ChatInterface:
-    """Return one conversation for each visitor."""
+    """Build the page. Each visitor gets a separate conversation."""
     chat = pn.chat.ChatInterface(callback=answer, callback_user="Suraj")
     chat.send("Welcome. Ask me about your policy.", user="Suraj", respond=False)
     return chat

@@ -1,4 +1,7 @@
-"""The zoo's questions: seeded conversations with a unique key in every question, and the comparison of replies."""
+"""The questions of the zoo, and a comparison of replies.
+
+The questions are seeded conversations. Every question has a unique key.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ KEY = re.compile(r"\bplan\d{4}\b", re.IGNORECASE)
 
 
 def conversations(seed: int, count: int = 20) -> list[tuple[str, ...]]:
-    """Return `count` questions as conversations of one or two turns (a quarter of the questions open such a pair)."""
+    """Return `count` questions as conversations of one or two turns. A quarter of the questions begin a pair."""
     chance = random.Random(seed)
     templates = [TEMPLATES[at % len(TEMPLATES)] for at in range(count)]
     chance.shuffle(templates)
@@ -44,35 +47,35 @@ def conversations(seed: int, count: int = 20) -> list[tuple[str, ...]]:
 
 
 class Reading(StrEnum):
-    """The result of comparing the text that was read with the reply."""
+    """How the text that Lookout read differs from the reply."""
 
     RIGHT = "right"
     CUT = "cut"
-    """A part of the answer, and nothing else."""
+    """The text is a part of the answer, and nothing else."""
     MIXED = "mixed up"
     """The text contains the key of another question."""
     OTHER = "other"
-    """More than the answer, or other text."""
+    """The text contains more than the answer, or another text."""
 
 
 def words(text: str) -> list[str]:
-    """Return the text without Markdown, allowed tags, spaces and line breaks."""
+    """Return the text without Markdown, without the allowed tags, and without spaces and line breaks."""
     return re.findall(r"[\w₹%]+", re.sub(r"(?i)</?b>|\*", "", text))
 
 
 def letters(text: str) -> str:
-    """Return the text as it is shown, character by character, with Markdown and allowed tags rendered."""
+    """Return the characters of the text as a page shows them, with Markdown and the allowed tags rendered."""
     marked = re.sub(r"(?i)</?b>|\*\*", "", text)
     return re.sub(r"(^| )[-•] ", r"\1", " ".join(marked.split()))
 
 
 def is_exact(question: str, seen: str, reply: Callable[[str], str]) -> bool:
-    """Return whether all characters were read exactly, apart from line breaks."""
+    """Return whether all characters of the reply were read exactly, apart from line breaks."""
     return letters(seen) == letters(reply(question))
 
 
 def read(question: str, seen: str, reply: Callable[[str], str]) -> Reading:
-    """Compare the text in `seen` with the reply to the question."""
+    """Compare the text `seen`, which Lookout read, with the reply to the question."""
     own, said = words(reply(question)), words(seen)
     if own == said:
         return Reading.RIGHT
@@ -83,7 +86,7 @@ def read(question: str, seen: str, reply: Callable[[str], str]) -> Reading:
 
 
 def _is_part(part: list[str], whole: list[str]) -> bool:
-    """Return whether the words of ``part`` are in ``whole`` in the same order; the last word may be cut."""
+    """Return whether the words of ``part`` occur in ``whole`` in the same order. The last word may be cut."""
     rest = iter(whole)
     return all(word in rest for word in part[:-1]) and all(
         any(word.startswith(last) for word in rest) for last in part[-1:]

@@ -1,6 +1,6 @@
-"""Lookout reads answers in seeded Markdown that real libraries render in messages of many forms.
+"""Let Lookout read answers in seeded Markdown, which real libraries render in messages of many forms.
 
-`make renderers` builds the bundle of renderers from `renderers/package-lock.json`; it needs npm.
+`make renderers` builds the bundle of renderers from `renderers/package-lock.json`. It needs npm.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ async ([first, count, by, shapes]) => {
 
 
 class Reading(NamedTuple):
-    """The results of many answers. ``unsure``: left ungraded.
+    """How many answers were read, and how. ``unsure`` counts answers that are left ungraded.
 
-    ``nothing``: an answer that is one word, a speaker's name ("bot"), rendered like a name. No page distinguishes
-    the two, and a message with only a name has no answer yet.
+    ``nothing`` counts answers that consist of one word, the name of a speaker ("bot"), which is rendered like a
+    name. No page distinguishes such an answer from a message with only a name, which has no answer yet.
     """
 
     wrong: list[Misread]
@@ -101,7 +101,7 @@ class Misread(NamedTuple):
 async def read_many(
     page: Page, first: int, count: int, *, by: list[str] | None = None, shapes: list[str] | None = None
 ) -> Reading:
-    """Show and read ``count`` answers from seed ``first`` on."""
+    """Show ``count`` answers, from the seed ``first`` on, and read each. Return the counts."""
     found = await page.evaluate(READ_MANY, [first, count, by, shapes])
     wrong = [
         Misread(one["seed"], one["name"], one["shape"], one["markdown"], one["read"], one["seen"])
@@ -111,7 +111,7 @@ async def read_many(
 
 
 async def open_page(page: Page) -> None:
-    """Open a page with the renderers and the reader."""
+    """Load the renderers and Lookout's page script into a page."""
     await page.add_init_script(load_page_script())
     await page.goto("about:blank")
     await page.add_style_tag(path=BUNDLE.with_suffix(".css"))

@@ -1,7 +1,7 @@
-"""A chat backend with the standard library and hand-written pages in `html/`, each hostile in a different way.
+"""A chat backend that uses only the standard library, and hand-written pages in `html/`.
 
-Words in the question control the reply as in `tests.zoo.bot`; `die` breaks the stream in its middle, `fail` answers
-HTTP 500.
+Each page is difficult to read in its own way. Words in the question control the reply as in `tests.zoo.bot`. In
+addition, `die` breaks the stream in its middle, and `fail` answers HTTP 500.
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=u
 
 
 def reply(question: str) -> str:
-    """Return the whole answer, which contains its question to reveal mix-ups and ends with a unique word."""
+    """Return the whole answer.
+
+    It contains the question, to reveal mixed-up answers, and ends with a unique word.
+    """
     if any(word in question for word in ("long list", "short", "repeat")):
         return bot.reply(question)
     return f"For {question.upper()} the waiting period is 24 months, and the limit is ₹15,000. [Source: P-100]"
 
 
 def tokens(question: str) -> Iterator[str]:
-    """Yield the reply as a model sends it."""
+    """Yield the reply piece by piece, as a model sends it."""
     time.sleep(bot.seconds("slow", question))
     whole = reply(question)
     words = (
@@ -51,7 +54,10 @@ def tokens(question: str) -> Iterator[str]:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """The handler of pages, a JSON reply, a token stream, a push channel, a plain form, and paths that fail."""
+    """The request handler.
+
+    It serves pages, a JSON reply, a token stream, a push channel, a plain form, and faults.
+    """
 
     protocol_version = "HTTP/1.1"
     subscribers: dict[str, queue.Queue[str]]
@@ -114,7 +120,10 @@ class Handler(BaseHTTPRequestHandler):
             self.send(404, "text/plain", "not found")
 
     def send(self, status: int, kind: str, text: str) -> None:
-        """Send a whole response."""
+        """Send a whole response with the HTTP status ``status``, the content type ``kind`` and the body ``text``.
+
+        The response states its length.
+        """
         data = text.encode()
         self.send_response(status)
         self.send_header("Content-Type", kind)
@@ -146,19 +155,19 @@ class Handler(BaseHTTPRequestHandler):
             self.connection.close()
 
     def begin_chunks(self, kind: str) -> None:
-        """Begin a response of unknown length."""
+        """Begin a chunked response of the content type ``kind``, whose length is not known yet."""
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
 
     def send_chunk(self, data: bytes) -> None:
-        """Send a piece of the response; an empty piece ends it."""
+        """Send one chunk of the response. An empty chunk ends it."""
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         self.wfile.flush()
 
     def _push(self, name: str) -> None:
-        """Send server-sent events on a connection that stays open."""
+        """Send the server-sent events of the channel ``name`` on a connection that stays open."""
         inbox = self.subscribers[name] = queue.Queue()
         self.begin_chunks("text/event-stream")
         try:
@@ -168,7 +177,7 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def begin(self, pieces: Iterator[str]) -> str:
-        """Start an answer that is fetched piece by piece, and return its name."""
+        """Start an answer that the page fetches piece by piece, and return the name under which it is fetched."""
         name = str(len(self.answers))
         self.answers[name] = {"text": "", "done": False}
 
@@ -188,7 +197,10 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def socket_chat(handler: Handler) -> None:
-    """Answer questions over a web socket, with a heartbeat; `die` closes it in mid-answer."""
+    """Answer questions over a web socket, with a heartbeat.
+
+    `die` closes the web socket in the middle of the answer.
+    """
     socket = Socket(handler)
     threading.Thread(target=socket.beat, daemon=True).start()
     try:
@@ -217,7 +229,7 @@ def _form(question: str) -> str:
 
 
 class Zoo(ThreadingHTTPServer):
-    """A server of the pages on a free port of the loopback interface."""
+    """A server of the zoo's pages on a free port of the loopback interface."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -233,7 +245,7 @@ class Zoo(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore errors of a browser that disconnects."""
+        """Ignore the errors that a browser causes when it disconnects."""
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Random streams of answers: how the text arrives, where it pauses and how long, and what the page shows meanwhile.
 
-Each question states where its answer pauses, and the server follows it. The address of the page contains the
-transport of the text (`html/streams.html`) and the behaviour of the button. A plan has a signal if the network or a
-control distinguishes a pause from an end.
+Each question states where its answer pauses, and the server follows it. The address of the page contains two
+things: the transport of the text (`html/streams.html`), and what the button does. A plan has a signal if the
+network or a control on the page distinguishes a pause from the end.
 """
 
 from __future__ import annotations
@@ -29,9 +29,12 @@ if TYPE_CHECKING:
 TOKEN_S = 0.02
 MAX_PAUSE_S = 20.0
 MAX_ZOO_PAUSE_S = 10.0
-"""A pause below the default patience: on a page without a signal, a longer pause is like the end."""
+"""The maximum pause in seconds. It is below the default patience.
+
+On a page without a signal, a longer pause cannot be distinguished from the end.
+"""
 ENDED_AT: dict[str, float] = {}
-"""The time at which the last piece of the answer to a question was sent, by `time.monotonic`."""
+"""The time, by `time.monotonic`, at which the last piece of the answer was sent, for each question."""
 
 
 class Transport(StrEnum):
@@ -40,7 +43,7 @@ class Transport(StrEnum):
     FETCH = "fetch"
     """The body of the response to the question."""
     EVENTS = "events"
-    """An event stream that is opened for the question and closed at its end."""
+    """An event stream that is opened for the question and closed at the end of the answer."""
     PUSHED = "pushed"
     """An event stream that was opened with the page."""
     SOCKET = "socket"
@@ -50,7 +53,7 @@ class Transport(StrEnum):
 
 
 class Control(StrEnum):
-    """What the page shows during the answer."""
+    """What the page shows while the answer arrives."""
 
     NONE = "none"
     STOP = "stop"
@@ -74,12 +77,12 @@ PLACES = {
     Place.TABLE: "| Room | ₹4,000 |\n",
     Place.SOURCES: "a day.\n",
 }
-"""The end of the text before the pause, by place."""
+"""The end of the text before the pause, for each place of a pause."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One stream."""
+    """The plan of one stream: transport, control, place and length of the pause, and number of turns."""
 
     transport: Transport
     control: Control
@@ -90,25 +93,25 @@ class Plan:
 
     @property
     def address(self) -> str:
-        """Return the address of the page."""
+        """Return the path of the page that streams answers as planned."""
         late = f"&poll_s={self.poll_s}" if self.poll_s else ""
         return f"streams.html?transport={self.transport}&control={self.control}{late}"
 
     def build_questions(self, key: str) -> tuple[str, ...]:
-        """Return the turns; each has its own key, which begins with ``key``."""
+        """Return the questions of the plan. Each has its own key, which begins with ``key``."""
         return tuple(
             f"what about {key}{turn}? pause {self.pause_s} at {self.place}" for turn in range(1, self.turns + 1)
         )
 
     @property
     def has_signal(self) -> bool:
-        """Return whether a signal distinguishes a pause from an end."""
+        """Return whether the network or a control on the page distinguishes a pause from the end."""
         is_open_before = self.transport in (Transport.PUSHED, Transport.SOCKET)
         return self.control is Control.STOP or not is_open_before
 
 
 def build_plans(seed: int, count: int, *, max_pause_s: float = MAX_PAUSE_S) -> list[Plan]:
-    """Return ``count`` plans; each transport, control and place is equally frequent, in random combinations."""
+    """Return ``count`` plans. Each transport, control and place is equally frequent, in random combinations."""
     chance = random.Random(seed)
     return [
         Plan(
@@ -123,7 +126,10 @@ def build_plans(seed: int, count: int, *, max_pause_s: float = MAX_PAUSE_S) -> l
 
 
 def build_conversations(seed: int, count: int) -> list[tuple[str, ...]]:
-    """Return the zoo's conversations; a question without a pause gets one, at each kind of place in turn."""
+    """Return the conversations of the zoo with a pause in each question.
+
+    A question that has no pause gets one, at each kind of place in turn.
+    """
     chance, places = random.Random(seed), itertools.cycle(Place)
     return [
         tuple(f"{text} pause {chance.uniform(0, MAX_ZOO_PAUSE_S):.1f} at {next(places)}" for text in turns)
@@ -141,7 +147,7 @@ def reply(question: str) -> str:
 
 
 def stream(body: str) -> Iterator[str]:
-    """Yield the pieces of the answer, with the pauses that the question in the body states."""
+    """Yield the pieces of the answer. Make the pauses that the question in the request body states."""
     question = json.loads(body)["question"]
     pause_s, place = next(iter(re.findall(r"pause ([\d.]+)(?: at (\w+))?", question)), ("0", ""))
     before, mark, after = reply(question).partition(PLACES[Place(place or Place.SENTENCE)])
@@ -158,7 +164,7 @@ def _tokens(text: str) -> Iterator[str]:
 
 
 def answer_post(handler: Handler, path: str, query: str, body: str) -> None:
-    """Answer a question that was posted to a path of the streams."""
+    """Answer a question that the page sent by POST to a path of the streams."""
     match path.rsplit("/", 1)[1]:
         case "fetch":
             answer_on_stream(handler, body)
@@ -170,7 +176,7 @@ def answer_post(handler: Handler, path: str, query: str, body: str) -> None:
 
 
 def answer_get(handler: Handler, path: str, query: str) -> None:
-    """Serve an event stream or a web socket."""
+    """Answer a GET request with an event stream or a web socket."""
     if path == "/streams/socket":
         answer_on_socket(handler)
     else:
@@ -178,7 +184,7 @@ def answer_get(handler: Handler, path: str, query: str) -> None:
 
 
 def answer_on_stream(handler: Handler, body: str) -> None:
-    """Answer a question in the body of its response."""
+    """Send the answer as the body of the response to the question."""
     handler.begin_chunks("text/plain; charset=utf-8")
     for token in stream(body):
         handler.send_chunk(token.encode())
@@ -186,7 +192,7 @@ def answer_on_stream(handler: Handler, body: str) -> None:
 
 
 def send_events(handler: Handler, query: str) -> None:
-    """Answer a question with a separate event stream, which ends with the event ``end``."""
+    """Send the answer as a separate event stream, which ends with the event ``end``."""
     handler.begin_chunks("text/event-stream")
     for token in stream(json.dumps(dict(urllib.parse.parse_qsl(query)))):
         handler.send_chunk(f"data: {json.dumps({'token': token})}\n\n".encode())
@@ -195,7 +201,7 @@ def send_events(handler: Handler, query: str) -> None:
 
 
 def push(inbox: queue.Queue[str], body: str) -> None:
-    """Put the pieces into an open event stream; an empty piece marks the end of the answer."""
+    """Put the pieces of the answer into an event stream that is already open. An empty piece marks the end."""
 
     def work() -> None:
         for token in itertools.chain(stream(body), [""]):

@@ -1,4 +1,4 @@
-"""The zoo classifies answers correctly as right, cut or mixed up."""
+"""Test that the zoo classifies answers correctly as right, cut or mixed up."""
 
 from __future__ import annotations
 

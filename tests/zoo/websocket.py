@@ -1,4 +1,4 @@
-"""The server side of a web socket (RFC 6455), as far as a chat needs it: short text frames."""
+"""The server side of a web socket (RFC 6455), as far as a chat needs it: only short text frames."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BEAT_S = 2.0
 
 
 class Socket:
-    """A connection that has just requested an upgrade to a web socket."""
+    """A web socket connection, created when the client has requested the upgrade."""
 
     def __init__(self, handler: BaseHTTPRequestHandler) -> None:
         self._handler = handler
@@ -27,7 +27,7 @@ class Socket:
         handler.end_headers()
 
     def receive(self) -> str | None:
-        """Return the next text, or ``None`` if the client closed the connection."""
+        """Return the next text from the client, or ``None`` if the client closed the connection."""
         while True:
             head = self._handler.rfile.read(2)
             if len(head) < 2:
@@ -50,7 +50,7 @@ class Socket:
             self._handler.wfile.write(bytes([128 | TEXT]) + size + data)
 
     def beat(self) -> None:
-        """Send a heartbeat until the connection ends."""
+        """Send heartbeats until the connection ends."""
         while not self._closed.wait(BEAT_S):
             try:
                 self.send('{"beat": true}')

@@ -47,7 +47,7 @@ REBUILD_HINT = "run `lookout warehouse rebuild` (it saves the old file and resto
 
 @dataclass(frozen=True, slots=True)
 class WaitPolicy:
-    """The clock and the pause function for waiting, both in seconds."""
+    """The two functions that are used for waiting: a clock, and a function that pauses. Both use seconds."""
 
     monotonic: Callable[[], float]
     sleep: Callable[[float], None]
@@ -65,7 +65,7 @@ class Deadline:
         self._pause_s = _MIN_PAUSE_S
 
     def limit_to(self, seconds: float) -> Deadline:
-        """Return a deadline ``seconds`` from now, or this deadline if this deadline is earlier."""
+        """Return a deadline ``seconds`` from now, or this deadline if it is earlier."""
         left_s = self._end - self._patience.monotonic()
         return Deadline(self._patience, max(0.0, min(seconds, left_s)))
 

@@ -80,7 +80,7 @@ def load_bundled_schema() -> Schema:
 def create_database(file: Path, deadline: Deadline, schema: Schema, clock: Clock) -> None:
     """Create a new warehouse at ``file``. An existing file is never replaced.
 
-    The caller holds the lock. Raises `WarehouseUnwritable`.
+    The caller must hold the lock. Raises `WarehouseUnwritable`.
     """
     try:
         with build_database(file, deadline, schema, clock) as (_, beside):

@@ -262,7 +262,8 @@ def _load_one_by_one_or_set_aside(
 ) -> Sequence[NamedSegment]:
     """Load the segments of a failed batch again one by one, and return the loaded segments.
 
-    If the batch contains only one segment, the segment is set aside as damaged.
+    If the batch contains only one segment, the segment is set aside as damaged and added to ``left``. ``error``
+    is the reason for the failure.
     """
     if len(batch) > 1:
         return [done for named in batch for done in _load_batch(connection, journal, [named], left)]

@@ -142,9 +142,9 @@ def _write_days(connection: duckdb.DuckDBPyConnection, table: str, beside: Path,
 
 
 def _replace_days(beside: Path, goal: Path, since: date, until: date) -> int:
-    """Replace the old day folders with the new folders, and remove days without rows.
+    """Replace day folders in ``goal`` with the new day folders in ``beside``. Return the number of new files.
 
-    Return the number of files.
+    Every old day folder from ``since`` to ``until`` is removed, even if no rows were exported for that day.
     """
     goal.mkdir(exist_ok=True)
     fresh = {day.name: day for day in beside.glob("day=*")}

@@ -122,7 +122,10 @@ def _copy_from_old_file(reader: duckdb.DuckDBPyConnection, database: Database, h
 
 
 def _copy_segments(reader: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> None:
-    """Copy the entries and the rows of these segments, and the rows of tables that depend on them."""
+    """Copy the segments ``ids`` from the old file: their entries, their rows and the rows that depend on them.
+
+    `DEPENDENT_TABLES` lists the tables whose rows depend on rows of another table.
+    """
     reader.execute(
         "create table salvaged.segments as select * from old.segments where id in (select unnest(?))", [ids]
     )
@@ -196,7 +199,7 @@ def _restore_table(connection: duckdb.DuckDBPyConnection, table: str) -> None:
 
 
 def _list_segment_tables(connection: duckdb.DuckDBPyConnection, database: str) -> Sequence[str]:
-    """Return the tables that have a column with the segment id."""
+    """Return the names of the tables in ``database`` that have a column with the segment id."""
     result = connection.execute(
         "select c.table_name from duckdb_columns() c join duckdb_tables() t using (table_oid, database_name)"
         " where c.database_name = ? and c.column_name = 'segment_id' and not t.temporary order by all",

@@ -44,7 +44,7 @@ from warehouse.journal.journal import SUITES, Journal
 from warehouse.journal.segments import SegmentLine, build_lower_bound_id, format_line, parse_segment_id
 
 MAX_ARCHIVE_ROWS = 200_000
-"""Maximum number of rows in an archive. Such an archive has some tens of megabytes."""
+"""Maximum number of rows in an archive. An archive with this number of rows has a few tens of megabytes."""
 
 
 class CompactReport(Record):
@@ -284,7 +284,7 @@ def remove_conversation(
 
 
 _NAMES_ID: Final = """regexp_matches(row_json::varchar, '"' || getvariable('ids') || '"')"""
-"""A SQL condition that is true if a staged line contains one of the ids."""
+"""A SQL condition that is true if a quoted value in a staged line matches the regular expression ``ids``."""
 
 
 def _has_personal_data(name: str, manifest: ArchiveManifest) -> bool:

@@ -40,7 +40,10 @@ _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
 
 @dataclass
 class _OpenCopy:
-    """An open copy. If there is a newer copy, an older copy is closed after its last reader has finished."""
+    """An open copy of the warehouse.
+
+    Once a newer copy is open, this copy is closed after its last reader has finished.
+    """
 
     file: Path
     connection: duckdb.DuckDBPyConnection
@@ -164,7 +167,10 @@ class Snapshot:
 
 @contextmanager
 def _lock_folder(folder: Path) -> Generator[None]:
-    """Acquire the lock for making a copy. Raises `WarehouseBusy` while another process holds the lock."""
+    """Hold the lock for making a copy during the ``with`` block.
+
+    Raises `WarehouseBusy` if another process holds the lock.
+    """
     with open_lock_handle(folder / _LOCK) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Queries about drills."""
+"""Queries about drills, which test the alert path with a planted failure."""
 
 from __future__ import annotations
 

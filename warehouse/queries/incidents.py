@@ -245,7 +245,7 @@ having not coalesce(bool_or(e.sent), false)
   and bool_or(e.printed) and not bool_or(t.reason in ('open_before', 'missed'))
 """
 )
-"""Selects the newest message about each open incident whose messages were all printed and never sent."""
+"""Selects the newest message about each open incident, if all its messages were printed and none was sent."""
 
 _REFUSED = (
     _ABOUT_INCIDENTS  # noqa: S608 - a constant
@@ -319,9 +319,9 @@ def find_last_run_with_alert(store: Store, target: str, kind: IncidentKind) -> F
 
 
 def find_alerts_only_printed(store: Store, target: str) -> Mapping[str, Alert]:
-    """Find the last message about each open incident of ``target`` whose messages were all printed and never sent.
+    """Find the open incidents of ``target`` whose messages were all printed and never sent.
 
-    The result maps fingerprints to alerts.
+    The result maps the fingerprint of each such incident to its last alert.
     """
     table = store.query(_PRINTED, {"target": target})
     return {str(key): Alert.model_validate_json(str(record)) for key, record in table.rows}
@@ -408,10 +408,10 @@ def list_removed_targets(store: Store, configured: Iterable[str], since: datetim
 
 
 def has_waiting_alert(store: Store, not_tried_since: datetime, now: datetime) -> bool:
-    """Return whether a message waits to be sent and was not tried after ``not_tried_since``.
+    """Return whether a message waits to be sent, and no attempt to send it was made after ``not_tried_since``.
 
-    A message waits if its run was killed. Attempts later than ``now`` are ignored, because they were made before
-    the clock was set back.
+    A message waits if its run was killed. Attempts later than ``now`` are ignored, because they were made
+    before the clock was set back.
     """
     table = store.query(
         "select 1 from unsent_alerts u where state = 'waiting'"

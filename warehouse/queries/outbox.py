@@ -39,16 +39,19 @@ class SendLease(Record):
 
 
 class IncidentTransaction:
-    """A target's incidents while the caller decides, and the result of the decision."""
+    """The transaction in which a caller decides about the incidents of one target, and the decision's result."""
 
     def __init__(self, incidents: Mapping[str, Incident]) -> None:
         self.incidents = incidents
-        """The incidents at the beginning of the transaction, by fingerprint."""
+        """The incidents at the beginning of the transaction, keyed by fingerprint."""
         self.changed: list[Incident] = []
         self.alerts: list[Alert] = []
 
     def record(self, incidents: Iterable[Incident], alerts: Iterable[Alert] = ()) -> None:
-        """Add changed incidents, and alerts to send. The transaction stores them when it ends."""
+        """Add changed incidents and unsent alerts to this transaction.
+
+        They are stored when the ``with`` block ends.
+        """
         self.changed += incidents
         self.alerts += alerts
 
@@ -134,7 +137,10 @@ def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: 
 
 
 def _end_leases(connection: duckdb.DuckDBPyConnection, now: datetime, is_gone: Callable[[str], bool]) -> None:
-    """End the leases of workers that no longer run."""
+    """End the leases of workers that no longer run.
+
+    ``is_gone`` returns whether the worker with the given name no longer runs.
+    """
     owners = connection.execute("select distinct owner from leases where expires_at > ?", [now]).fetchall()
     for (owner,) in owners:
         if is_gone(str(owner)):

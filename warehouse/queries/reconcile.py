@@ -40,13 +40,17 @@ class TrafficPeriod(NamedTuple):
 
     @property
     def values(self) -> dict[str, Parameter]:
-        """Return the values of the query's placeholders. Run ids do not contain spaces."""
+        """Return the values of the placeholders in this module's queries, keyed by placeholder name.
+
+        The ids of the runs become one text with spaces between them. This is safe, because run ids do not contain
+        spaces.
+        """
         since, until = self.since.isoformat(), self.until.isoformat()
         return {"target": self.target, "since": since, "until": until, "runs": " ".join(self.runs)}
 
 
 class SampledReply(NamedTuple):
-    """A stored sampled reply, and the grade of its facts: yes, no or ungraded."""
+    """A stored reply of a sampled conversation. ``facts`` is the grade of its facts: yes, no or ungraded."""
 
     stratum: StratumKey
     conversation: tuple[str, str]
@@ -117,11 +121,17 @@ def count_conversations_by_stratum(
 
 
 MATCH_WINDOW: Final = timedelta(minutes=2)
-"""Maximum time between a log entry and the end of its conversation, which is usually the blocked reply."""
+"""Maximum time between a log entry and the end of its conversation.
+
+A conversation usually ends with the blocked reply.
+"""
 
 
 class GuardEntry(NamedTuple):
-    """An entry of the hallucination log. ``verdict`` is right, wrong or ungraded."""
+    """An entry of the hallucination log, which the guard wrote when it blocked a reply.
+
+    ``verdict`` is people's verdict on the guard's decision: right, wrong or ungraded.
+    """
 
     log: str
     id: str
@@ -171,11 +181,12 @@ def list_notified_guard_entries(
 def match_entries_to_questions(
     entries: Sequence[GuardEntry], questions: Sequence[tuple[datetime, str]]
 ) -> Sequence[tuple[GuardEntry, int]]:
-    """Match log entries to sampled questions. Each result contains an entry and the position of its question.
+    """Match log entries to sampled questions.
 
-    An entry and a question match if they have the same text and are at most two minutes apart. Case and the amount
-    of white space are ignored. Each entry matches at most one question, and each question at most one entry. The
-    pairs that are nearest in time are matched first. An entry without a text matches no question.
+    Each result contains an entry, and the position of its question in ``questions``. An entry and a question
+    match if they have the same text and are at most two minutes apart. Case and the amount of white space are
+    ignored. Each entry matches at most one question, and each question at most one entry. The pairs that are
+    nearest in time are matched first. An entry without a text matches no question.
     """
     places_by_text: dict[str, list[int]] = defaultdict(list)
     for place, (_, text) in enumerate(questions):
@@ -296,10 +307,11 @@ def _count_nightly(
 def _count_overlap(
     matched_count: int, sampled: Sequence[SampledReply], same: Mapping[int, GuardEntry]
 ) -> OverlapCounts:
-    """Count the matches, and list the replies that the nightly runs found wrong.
+    """Return the numbers of matches, and the replies that the nightly runs found wrong.
 
-    ``same`` contains the positions in ``sampled`` of the replies that the guard blocked. A blocked reply is not
-    listed if people labelled it as a false alarm.
+    ``matched_count`` is the number of log entries that match a sampled question. ``same`` contains the
+    positions in ``sampled`` of the replies that the guard blocked. A blocked reply is not listed if people
+    labelled it as a false alarm.
     """
     wrong_replies = (
         FoundReply(held_back=place in same, inclusion_probability=reply.inclusion_probability)

@@ -1,4 +1,7 @@
-"""Stored repeats of cases, from sessions that asked each case twice and from runs on the same commit."""
+"""Queries for stored repeats of cases.
+
+The repeats come from sessions that asked each case twice, and from runs on the same commit.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,10 @@ def hash_graders_and_settings(graders: Mapping[str, str], settings: Mapping[str,
 
 
 class RepeatScope(NamedTuple):
-    """The repeats to count: repeats of this target since this time, of the cases that are in this suite now.
+    """Selects the repeats to count: those of one target since a given time.
 
-    ``graded_by`` is the hash of the graders and settings that must have graded the repeats.
+    The repeats must be of cases that are in the suite ``suite_sha256``. ``graded_by`` is the hash of the
+    graders and settings that must have graded the repeats.
     """
 
     target: str
@@ -75,7 +79,7 @@ def load_recorded_repeats(
 def find_newest_session(
     store: Store, target: str, *, except_run: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> RepeatabilityRun | None:
-    """Find a target's newest session of repeated questions. The session ``except_run`` is skipped.
+    """Find the newest session that asked each case of a target twice. The session ``except_run`` is skipped.
 
     Returns ``None`` if there is no session. Raises `WarehouseDamaged` if the session has another format.
     """
@@ -118,7 +122,10 @@ def _parse_session(row: Sequence[object]) -> RepeatabilityRun:
 
 
 def _list_same_cases(store: Store, scope: RepeatScope, wait_s: float) -> frozenset[tuple[str, str]]:
-    """List all stored cases that are identical in the scope's suite, as pairs of suite hash and case id."""
+    """List the stored cases that are identical to a case of the scope's suite.
+
+    Each case is a pair of the hash of its suite and the id of the case.
+    """
     table = store.query(
         "select c.suite_sha256, c.case_id from cases c"
         " join cases now on now.case_id = c.case_id and now.record = c.record"

@@ -271,7 +271,7 @@ def _open_session_and_apply_actions(config: Path, data_folder: Path | None) -> I
 
 
 def _require_author(by: str) -> str:
-    """Return the person's name. Raises `ConfigError` when it is empty."""
+    """Return ``by``, the name of the person who acts. Raises `ConfigError` if the name is empty."""
     if not by.strip():
         raise ConfigError(
             "Lookout stores your name with the decision. Set your name with --as NAME or LOOKOUT_USER"

@@ -86,7 +86,7 @@ class IncidentSession:
 def describe_unreadable_records(session: IncidentSession) -> Sequence[str]:
     """Load new results, and return a sentence for each stored record that cannot be read.
 
-    Returns nothing if the warehouse is busy.
+    The result is empty if the warehouse is busy.
     """
     try:
         return session.store.load_and_list_losses(WAIT_S)
@@ -241,7 +241,7 @@ def print_incident_story(
     *,
     shown: Alert | None,
 ) -> None:
-    """Print the message ``shown``, then the history of the incident, then the paths of its evidence."""
+    """Print the message ``shown`` if it is given, then the incident's history and the paths of its evidence."""
     incident, now = story.incident, session.actions.now()
     runs = session.store.database.file.parent / RUNS_FOLDER
     if shown is not None:

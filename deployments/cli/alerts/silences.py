@@ -68,7 +68,10 @@ class SilenceTimes(Record):
 
 
 def parse_silence_times(**options: str | None) -> SilenceTimes:
-    """Parse the options that state times. Raises a `ConfigError` that names the invalid option."""
+    """Parse the command-line options that set the times of a silence.
+
+    Raises a `ConfigError` that names the invalid option.
+    """
     try:
         times = SilenceTimes.model_validate(options)
     except ValidationError as error:
@@ -84,9 +87,10 @@ def parse_silence_times(**options: str | None) -> SilenceTimes:
 def store_silences_and_apply_actions(
     session: IncidentSession, matchers: SilenceMatchers, times: SilenceTimes
 ) -> tuple[Silence, ...]:
-    """Create and store a silence. For the id of a message, create one silence for each incident of the message.
+    """Create and store a silence. If the warehouse is free, also apply all pending actions.
 
-    Returns the silences. If the warehouse is free, also applies all pending actions. Raises `ConfigError`.
+    If ``matchers`` contains the id of a message, one silence is created for each incident of this message.
+    Returns the silences. Raises `ConfigError`.
     """
     now = session.actions.now()
     about = (
@@ -163,7 +167,11 @@ def _parse_silence_duration(lasting: str) -> timedelta:
 
 
 def _parse_silence_time(option: str, text: str, after: datetime, zone: str | None) -> datetime:
-    """Parse a time. A clock time such as ``08:00`` means the next such time after ``after`` in ``zone``."""
+    """Parse the time ``text`` of the option ``option``. Without ``zone``, the time is in UTC.
+
+    A clock time such as ``08:00`` means the next such time after ``after`` in ``zone``. Raises `ConfigError`
+    for an invalid time.
+    """
     tz = ZoneInfo(zone) if zone else UTC
     if clock := _CLOCK_TIME.fullmatch(text.strip()):
         today = after.astimezone(tz).replace(

@@ -105,7 +105,7 @@ def _grade_trial(trial: Trial, case: GoldCase, panel: tuple[Grader, ...]) -> Tri
 def _explain_wrong_trial_answer(
     trial: Trial, case: GoldCase, panel: tuple[Grader, ...], channel: Channel
 ) -> str | None:
-    """Return what is wrong with the answer.
+    """Return what is wrong with the answer to a test question, according to the graders in ``panel``.
 
     Returns an empty text if the answer is correct, and ``None`` if the graders cannot decide.
     """

@@ -42,7 +42,10 @@ class TrafficSample:
     error: str | None = None
 
     def add(self, record: Conversation | SourceWarning) -> None:
-        """Count a record. Store the record if it is among the first."""
+        """Count a record: a conversation, or a warning about an unusable item.
+
+        Only the first conversations, and the first unusable item for each reason, are stored.
+        """
         if isinstance(record, SourceWarning):
             self.unusable[record.reason] += 1
             self.examples.setdefault(record.reason, record)
@@ -79,7 +82,7 @@ async def _read_traffic_sample(
 
 
 def format_traffic(samples: Sequence[TrafficSample], account_patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield rows, each with a name and a line of text. The texts are redacted and shortened."""
+    """Yield rows that show the samples, each with a name and a line of text. Texts are redacted and shortened."""
     for sample in samples:
         more = " in the first items" if sample.read + sample.unusable.total() >= MAX_READ else ""
         yield "traffic", f"source {sample.source}: {plural(sample.read, 'conversation')}{more}"

@@ -331,9 +331,10 @@ def bisect_command(
 
 
 def _require_commit(commit: str | None, recorded: str | None, option: str, verdict: str) -> str:
-    """Return the commit given with the option, or else the stored commit.
+    """Return ``commit``, which the user gave with the option, or else ``recorded``, the commit of a stored run.
 
-    Raises `ConfigError` if both are missing.
+    Raises `ConfigError` if both are missing. The error names ``option``, and the ``verdict`` of the stored run
+    that was searched for.
     """
     if commit is None and recorded is None:
         raise ConfigError(

@@ -61,7 +61,7 @@ _MAX_IDS = 6
 def print_comparison_drops_and_flaky_cases(
     console: Console, report: RunReport, cases: Sequence[CaseResult]
 ) -> None:
-    """Print the comparison with the baseline, and a table of the smallest drop that the suite can detect."""
+    """Print the comparison with the baseline, the smallest drops that a suite can detect, and flaky cases."""
     print_named_lines(console, "Baseline", _iterate_comparison_lines(report, cases))
     if report.sights:
         console.print(_build_detectable_drop_table(report))
@@ -244,7 +244,10 @@ def _iterate_steps_to_a_verdict(report: RunReport) -> Iterator[str]:
 
 
 def _find_refused_header_variables(cases: Sequence[CaseResult]) -> str:
-    """Find the variables of headers that are missing or that an API rejected. For a page, the result is empty."""
+    """Find the environment variables of request headers that are missing or that an API rejected.
+
+    For a page, the result is empty.
+    """
     for case in cases:
         result = case.result
         if isinstance(result, NoAnswer) and result.reason is NoAnswerReason.ACCESS_DENIED:

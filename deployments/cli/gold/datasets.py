@@ -358,9 +358,9 @@ async def _confirm_and_pull_changes(
 def _write_pulled_changes(
     request: DatasetRequest, cases: Sequence[GoldCase], plan: PullPlan, drafts: Sequence[CaseDraft], store: Store
 ) -> None:
-    """Write the suite, then the drafts.
+    """Write the changes in ``plan`` to the suite, then store the drafts.
 
-    If the process is killed before the drafts are written, the next pull creates them.
+    If the process is killed before the drafts are stored, the next pull creates them.
     """
     if plan.size:
         edit = SuiteEdit(changed=plan.changed, added=plan.added, removed=plan.removed)

@@ -288,7 +288,10 @@ def add_draft_case_to_suite(
 def store_draft_decision(
     store: Store, suite: Path, candidate: DraftCandidate, *, joined: bool, by: str, at: datetime, note: str = ""
 ) -> None:
-    """Store the decision on a draft and its duplicates. Raises `WarehouseUnwritable`."""
+    """Store the decision on a draft and its duplicates. Raises `WarehouseUnwritable`.
+
+    ``joined`` is true if the draft's case was added to the suite, and false if the draft was rejected.
+    """
     make_outcome = partial(
         DraftOutcome,
         at=at,
@@ -379,6 +382,9 @@ class GrowReview:
         at: datetime | None = None,
         note: str = "",
     ) -> None:
-        """Store the decision on a draft and its duplicates. By default, ``by`` is this person and ``at`` is now."""
+        """Store the decision on a draft and its duplicates. By default, ``by`` is this person and ``at`` is now.
+
+        ``joined`` is true if the draft's case was added to the suite, and false if the draft was rejected.
+        """
         by, at = by or self.person, at or utc_now()
         store_draft_decision(self.store, self.suite, candidate, joined=joined, by=by, at=at, note=note)

@@ -85,7 +85,10 @@ def mutants_command(
 
 
 def has_enough_caught_severe_mutants(counts: MutationScores) -> bool:
-    """Whether the rules detect enough severity-3 mutants that contradict their gold, and pass none of them."""
+    """Return whether the rules detect enough severity-3 mutants and pass none of them.
+
+    Only mutants that contradict their gold are counted.
+    """
     severe = counts.severe_without_personal_data
     return severe.rate >= SEVERE_FLOOR and not severe.passed
 

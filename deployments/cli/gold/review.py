@@ -133,7 +133,10 @@ class DraftReview:
         return Decision.REJECTED
 
     def mark_accepted_if_in_suite(self, draft: GoldDraft) -> bool:
-        """Mark the draft as accepted and return true if its case is already in the suite, after an interruption."""
+        """If the draft's case is already in the suite, mark the draft as accepted. Return whether it was there.
+
+        This happens if an earlier session was interrupted after it had added the case to the suite.
+        """
         joined_case = next((case for case in read_suite_cases(self.suite) if case.id == draft.case.id), None)
         if (
             joined_case is None
@@ -167,7 +170,7 @@ def add_case_and_mark_draft_accepted(drafts: Path, suite: Path, draft: GoldDraft
 
 
 def iterate_case_rows(draft: GoldDraft) -> Iterator[tuple[str, str]]:
-    """Yield the labels and texts of the case."""
+    """Yield the labels and texts of the draft's case."""
     case = draft.case
     yield from (("before", turn) for turn in case.turns[:-1])
     yield "question", case.question

@@ -40,7 +40,7 @@ class Decision(Enum):
     REJECTED = auto()
     SKIPPED = auto()
     LEFT = auto()
-    """The person quit, so later items were not shown."""
+    """The person quit at this item. Later items were not shown."""
 
 
 class Keyboard:

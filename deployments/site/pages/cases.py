@@ -52,7 +52,8 @@ COURSE_LABELS: Final = {
 class CasesData(Record):
     """The data of a page of cases: their results in the newest ``runs`` of a target.
 
-    ``courses`` contains the number of cases of each course.
+    ``courses`` contains the number of cases for each `CaseCourse`, which describes how the results of a case
+    changed.
     """
 
     target: str | None
@@ -135,7 +136,7 @@ class CaseStrips:
         self.runs = runs
 
     def group_by_course(self, rows: tuple[GridRow, ...]) -> list[tuple[CaseCourse, list[GridRow]]]:
-        """Group the cases by course. The cases must already be sorted by course."""
+        """Group the cases by `CaseCourse`. The cases must already be sorted by course."""
         return [(course, list(same)) for course, same in groupby(rows, key=lambda row: row.course)]
 
     def build_cells(self, row: GridRow) -> list[StripCell]:

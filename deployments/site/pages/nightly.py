@@ -1,4 +1,4 @@
-"""The page of nightly runs on live traffic, which also shows one night with its rates and examples of failures."""
+"""The page of nightly runs on live traffic. It also shows one run with its rates and examples of failures."""
 
 from __future__ import annotations
 
@@ -96,9 +96,9 @@ def build_nightly_page(request: PageRequest) -> Page:
 
 
 def build_severe_rate_trend(newest: Sequence[NightlyRow]) -> tuple[TrendValue, ...]:
-    """Build the trend of severity-3 rates, oldest first.
+    """Build the trend of the rates of severity-3 failures, oldest first.
 
-    Only nights with the newest night's graders are included.
+    Only nightly runs that used the same graders as the newest nightly run are included.
     """
     alike = [row for row in reversed(newest) if row.graded_by == newest[0].graded_by]
     return tuple(map(_build_severe_rate_point, alike))

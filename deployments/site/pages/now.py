@@ -158,7 +158,11 @@ def _build_card(site: Site, name: str, now: datetime, stored: _StoredState) -> T
 def _choose_card_state(
     last: RunPoint | None, opened: Iterable[OpenIncidents], since: datetime
 ) -> tuple[CardState, str, str]:
-    """Return the state of a target, with its label and its reason."""
+    """Return the state of a target, with its label and its reason.
+
+    ``last`` is the target's newest run, and ``opened`` counts its open incidents. A run that finished before
+    ``since`` is too old.
+    """
     if last is None:
         return (
             CardState.NONE,

@@ -38,7 +38,7 @@ GROUP_LABELS: Final = {
 class SeverityPower(Record):
     """What the newest run can detect for one severity.
 
-    ``blind`` is true if it cannot detect a drop that matters.
+    ``blind`` is true if the run cannot detect a drop that is large enough to matter.
     """
 
     severity: Severity

@@ -164,7 +164,10 @@ def _build_plain_text(text: str) -> Block:
 HEADER_CHARACTERS: Final = 150
 SECTION_CHARACTERS: Final = 3_000
 CONTEXT_CHARACTERS: Final = 2_000
-"""Slack's limits on a header, a section's text and a context element (docs.slack.dev, reference/block-kit)."""
+"""Maximum length of a context element in Slack, in characters (docs.slack.dev, reference/block-kit).
+
+`HEADER_CHARACTERS` and `SECTION_CHARACTERS` are the maximum lengths of a header and of a section's text.
+"""
 PARTS_CHARACTERS: Final = 9_000
 """Maximum total length of all failures in characters.
 
@@ -267,7 +270,10 @@ def build_context(text: str) -> Block:
 
 
 def _format_part(part: MessageSection, number: str, room: int, case_ids: Sequence[str]) -> str:
-    """Format one failure in at most ``room`` characters. ``number`` is empty if there is only one failure."""
+    """Format one failure in at most ``room`` characters.
+
+    ``number`` is the failure's number in the message. It is empty if the message has only one failure.
+    """
     case = disable_slack_markup_except(part.case_id, ids=[part.case_id])
     case = f"`{case.strip('`')}`" if case else ""
     title = f"*Case* {case}" if case else ""

@@ -45,7 +45,10 @@ class Clause:
     is_question: bool = False
     is_cell: bool = False
     names: Words = frozenset()
-    """The figures in the other cells of the row, as words. A figure may identify the row: the flight "at 10:05"."""
+    """The figures in the other cells of the row, as words.
+
+    Such a figure may identify the row, for example the time of the flight "at 10:05".
+    """
     figures: list[Figure] = field(default_factory=list[Figure])
 
 
@@ -72,12 +75,15 @@ _ABBREVIATIONS: Final = split_into_word_keys(
     "mr mrs ms dr st no nr approx ca e g i a p m tel incl excl max min rs vs bzw inkl z b d h u str"
 )
 _QUOTATION: Final = re.compile(r'["“«][^"“”«»\n]{1,300}[.?!]["”»],')
-"""A quotation after which the sentence continues: The answer to "Is it free?", is yes."""
+"""A quotation inside a sentence that continues after it: The answer to "Is it free?", is yes."""
 _UNITS_TOO: Final = frozenset({"m", "h", "g", "min", "max"})
 """Abbreviations that can also end a sentence: "a clearance of 1.95 m. Vans …"."""
 _ANAPHORS: Final = split_into_word_keys("it it's its this that that's they these those yeh ye यह ये")
 _OTHERS: Final = frozenset({"other", "some", "many", "most", "andere", "autres", "otros"})
-"""A clause that begins with one of these words and a plural is about other things: "other clinics …"."""
+"""Words such as "other". A clause that begins with "other clinics" is about other things.
+
+The clause must begin with one of these words and a plural.
+"""
 _BULLET: Final = re.compile(r"([ \t]*)(?:[-*•‣·]|\d{1,2}[.)])[ \t]+")
 _HEADING: Final = re.compile(r"[ \t]*#{1,6}[ \t]+")
 _BOLD_LINE: Final = re.compile(r"[ \t]*\*\*[^*\n]{1,80}\*\*:?[ \t]*")
@@ -165,7 +171,7 @@ class _Line(NamedTuple):
 
 
 class _Builder:
-    """Split a text into clauses line by line, with the headings above each line."""
+    """Splits a text into clauses line by line, and records the headings above each line."""
 
     def __init__(self, scan: Scan, figures: list[Figure], marks: list[tuple[int, int, Mark]]) -> None:
         self.scan, self.figures, self.marks = scan, figures, marks

@@ -45,7 +45,10 @@ class Likeness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Leeway:
-    """How exactly a reply must repeat the figures of a gold, and the words that the question already contains."""
+    """How exactly a reply must repeat the figures of a gold.
+
+    ``tolerance`` is the permitted relative difference. ``currency`` is the currency of amounts without one.
+    """
 
     month_is_30_days: bool = False
     tolerance: Decimal = Decimal(0)
@@ -65,9 +68,12 @@ _MATCHES: Final = {
 _PER_YEAR: Final = {"year": 1, "quarter": 4, "month": 12, "week": 52}
 _PER_HOUR: Final = {"hour": 1, "minute": 60}
 _RATE_PERIODS: Final = frozenset({"month", "week", "day", "hour", "minute"})
-"""Periods that a reply must name if the gold has one. "€1,400" for a course is not "€1,400 a month"."""
+"""Periods that change the meaning of an amount if only the reply names them.
+
+For example, "€1,400" for a course is not "€1,400 a month".
+"""
 _BUNDLES: Final = frozenset({"set", "pack", "box", "bag", "pair", "dozen", "bundl", "roll", "group"})
-"""Stems of several things that have one price: "£2.20 a set" is not "£2.20 each"."""
+"""Stems of words for several things that have one price together: "£2.20 a set" is not "£2.20 each"."""
 _MIN_CODE: Final = 8
 """Minimum number of digits of a phone number that is compared without its country code."""
 
@@ -228,7 +234,7 @@ def _list_periods_per_year(figure: Figure) -> Iterable[int]:
 
 
 _ROUNDED: Final = Decimal("0.02")
-"""Maximum share by which a converted figure may differ, because it is rounded: 5 ft for 1.5 m."""
+"""Maximum relative difference of a converted figure, because it may be rounded: 5 ft for 1.5 m."""
 
 
 def _compare_bounded_values(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:

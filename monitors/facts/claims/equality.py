@@ -199,7 +199,7 @@ def _is_same_duration(
 
 
 _HAIR = Decimal("1e-12")
-"""Tolerance in days for hours and minutes, because Decimal cannot store these fractions of a day exactly."""
+"""Tolerance in days for durations in hours and minutes, because Decimal cannot store them exactly in days."""
 
 
 def _is_close_in_days(first: Decimal, second: Decimal, tolerance: Decimal) -> bool:

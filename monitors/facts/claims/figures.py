@@ -307,7 +307,10 @@ def _build_figures_and_ranges(reader: NumberReader, readings: Sequence[QuantityR
 
 
 def _states_no_value(reader: NumberReader, low: QuantityReading) -> bool:
-    """Return whether a number word states no value: ``the first``, ``one of``, or "a day" in "a day pass"."""
+    """Return whether a number word states no value.
+
+    Examples are ``the first``, ``one of``, and "a day" in "a day pass".
+    """
     if not low.worded or low.counts or (low.original_value or low.value) != 1:
         return False
     if low.kind is FactKind.DURATION:
@@ -536,7 +539,10 @@ def _find_rate_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind 
 
 
 def _is_price_of_period(reader: NumberReader, end: QuantityReading, at: int) -> bool:
-    """Return whether a period directly after an amount is the rate: ``₹200 mahina``, but not ``£5 day ticket``."""
+    """Return whether a period directly after an amount is the amount's rate.
+
+    Return True for ``₹200 mahina``, but not for ``£5 day ticket``.
+    """
     following = reader.token(at + 1)
     return end.kind is FactKind.MONEY and at == end.last + 1 and (following.kind != WORD or following.key in LIGHT)
 

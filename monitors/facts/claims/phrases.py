@@ -229,7 +229,10 @@ _AND_OR: Final = split_into_word_keys("and or & und oder et ou y o और या
 
 
 def _is_joined_to_unexpected_name(passage: Passage, first: int, after: int, expected_words: Words) -> bool:
-    """Whether "and" or "or" joins the phrase to a name that is not expected: Bo in ``between Ada and Bo``."""
+    """Return whether "and" or "or" joins the phrase to a name that is not expected.
+
+    ``expected_words`` are the words of the expected names. An example is Bo in ``between Ada and Bo``.
+    """
     tokens = passage.scan.reader.tokens
     if not tokens[first].text[0].isupper():
         return False
@@ -313,7 +316,10 @@ def _is_denied(tokens: Sequence[Token], start: int, first: int, after: int) -> b
 
 
 def _is_denied_by_later_words(tokens: Sequence[Token], after: int, end: int) -> bool:
-    """Whether a phrase is the subject of a denial: "a clock isn't in it", "desk par koi booking nahi hoti"."""
+    """Return whether a phrase is the subject of a denial that follows it.
+
+    Examples are "a clock isn't in it" and "desk par koi booking nahi hoti".
+    """
     behind = [remove_unread_mark(token.key) for token in tokens[after : min(end, after + _DENIAL_REACH)]]
     if not behind or "only" in behind or "just" in behind:
         return False
@@ -380,9 +386,10 @@ def _is_other_clause_closer_to_question(
 
 
 def _is_after_other_name(passage: Passage, clause: Clause, first: int, asked: Words) -> bool:
-    """Whether the phrase begins a sentence without words of the question, after a sentence with another name.
+    """Return whether another name in an earlier sentence may be the answer instead of the phrase.
 
-    The other name may then be the answer: "Lost property is with Danuta. Jolanta only looks after the machines".
+    This is possible if the phrase begins a sentence without words of the question: "Lost property is with Danuta.
+    Jolanta only looks after the machines".
     """
     tokens = passage.scan.reader.tokens
     if first != clause.first or not tokens[first].text[0].isupper() or (clause.words | clause.path) & asked:
@@ -448,7 +455,10 @@ def _extract_terms(passage: Passage, start: int, end: int) -> Words:
 
 
 def _may_be_name(token: Token) -> bool:
-    """Whether a content word starts with a capital letter or is not ASCII (some scripts have no capitals)."""
+    """Return whether a content word may be a name.
+
+    It may be a name if it starts with a capital letter, or is not ASCII, because some scripts have no capitals.
+    """
     return token.kind == WORD and token.key not in LIGHT and (not token.text.isascii() or token.text[0].isupper())
 
 

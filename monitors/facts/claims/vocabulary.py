@@ -70,7 +70,7 @@ def _to_keys(words: str) -> list[str]:
 
 
 def _load_phrases() -> dict[str, list[tuple[tuple[str, ...], Mark]]]:
-    """Load the marked phrases by their first word, the longest first."""
+    """Load the marked phrases, keyed by their first word. The longest phrase comes first."""
     phrases: dict[str, list[tuple[tuple[str, ...], Mark]]] = {}
     for (table, name), mark in _MARKS.items():
         for phrase in _TABLES[table][name].split():
@@ -83,12 +83,15 @@ def _load_phrases() -> dict[str, list[tuple[tuple[str, ...], Mark]]]:
 
 PHRASES: Final = _load_phrases()
 LIGHT: Final = frozenset(_to_keys(" ".join(_TABLES["light"].values())))
-"""Words that do not describe the subject of a figure."""
+"""Function words and other words that do not describe the subject of a figure, such as "the" and "many"."""
 PERIODS: Final = {key: name for name, words in _TABLES["periods"].items() for key in _to_keys(words)}
-"""The period that a word contains: ``year`` for "annual"."""
+"""The period that each word contains, keyed by the lookup key of the word: ``year`` for "annual"."""
 
 COUNTED: Final = frozenset(_TABLES["per"]["counted"].split())
-"""Stems of things that rates count: per person, per item. A thing that is not listed may have another name too."""
+"""Stems of things that a rate can count, such as "person" in "per person" and "item" in "per item".
+
+A figure per listed thing contradicts the same figure per another thing.
+"""
 
 _SUFFIXES: Final = ("'s", "ied", "ies", "ing", "ed", "es", "s", "ly", "e")
 _FOREIGN_SUFFIXES: Final = ("innen", "ern", "en", "er", "es", "em", "et", "e", "n", "s", "t")
@@ -98,7 +101,10 @@ _MAX_CACHE: Final = 50_000
 
 
 class _Stems(dict[str, str]):
-    """A cache with the stem of each key. A stem is computed on first use. A cache that is too large is cleared."""
+    """A cache that maps the lookup key of a word to its stem.
+
+    A stem is computed on first use. A cache that is too large is cleared.
+    """
 
     def __missing__(self, key: str) -> str:
         if len(self) > _MAX_CACHE:
@@ -133,7 +139,7 @@ for _group in _TABLES["same"]["groups"]:
     _SAME.update({word: _compute_stem(_first) for word in (_first, *_rest)})
 
 STEMS: Final[Mapping[str, str]] = _Stems()
-"""The stem of a word's key: the common part of "booked" and "booking"."""
+"""The stem of each word, by the lookup key of the word. "Booked" and "booking" have the same stem."""
 
 
 def _load_opposites() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
@@ -148,7 +154,7 @@ def _load_opposites() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[st
 
 
 OPPOSITES, SIDES = _load_opposites()
-"""The opposites of each stem ("after" for "before"), and the stems with the same meaning ("prior")."""
+"""For each stem, its opposites and its synonyms. For "before", these are "after" and "prior"."""
 
 
 def find_opposite(expected: Iterable[str], reply: frozenset[str]) -> tuple[str, str] | None:

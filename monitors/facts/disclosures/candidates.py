@@ -55,7 +55,7 @@ class DisclosureKind(StrEnum):
     POLICY_NUMBER = "policy_number"
     ACCOUNT_NUMBER = "account_number"
     PERSON = "person"
-    """A name after a greeting, a title, or words such as "belongs to". Other names are not found."""
+    """A name after a greeting or a title, or beside words such as "belongs to". Other names are not found."""
     STREET_ADDRESS = "street_address"
     BIRTH_DATE = "birth_date"
     SECRET = "secret"  # noqa: S105 - the name of a kind, not a secret
@@ -196,7 +196,7 @@ class Context(StrEnum):
 
     NONE = "none"
     ORDER = "order"
-    """The number of a thing, such as an order, an invoice, a parcel, a time stamp or a part."""
+    """The number of a thing. Examples of things are an order, an invoice, a parcel, a time stamp and a part."""
     MONEY = "money"
     PHONE = "phone"
     EUROPEAN_PHONE = "european_phone"
@@ -271,7 +271,7 @@ _WORD = re.compile(
     r"(?<![A-Za-z0-9\u00c0-\u024f])(?:[Aa]/[Cc]|[A-Za-z\u00c0-\u024f]+(?:\d{1,3}(?![\d.]))?)|[\u0900-\u097f]+|[₹$€£§]"
 )
 THINGS = frozenset({Context.ORDER, Context.MONEY, Context.VERSION})
-"""Contexts in which a number identifies a thing and not a person."""
+"""Contexts in which a number identifies a thing (such as an order) and not a person."""
 _BREAK = re.compile(r"[.!?।;]\s+[^\W\d]|[\])\n]")
 _LINK = re.compile(
     r"(?:[\s:#=.,\-(\"']|\b(?:numbers?|no|num|nos|id|ids|code|is|was|of|to|the|for|hai|ka|ki|under)\b|नंबर|है|संख्या){0,12}",
@@ -282,7 +282,10 @@ _MAX_LOCAL_READS = 40
 
 
 class ContextLexicon:
-    """A finder for the context words of a text around each number, or all at once in a text with many numbers."""
+    """A finder for the context words of a text.
+
+    It searches around each number, or the whole text at once if the text has many numbers.
+    """
 
     def __init__(self, text: str, islands: tuple[tuple[int, int], ...]) -> None:
         self._text = text
@@ -360,7 +363,10 @@ class ContextLexicon:
 
 
 def _is_end_of_previous_word(ends: list[int], contexts: list[Context], start: int) -> bool:
-    """Return whether a word belongs to the previous word: the "card" in "Aadhaar card" is not a payment card."""
+    """Return whether a word belongs to the context word before it.
+
+    For example, the "card" in "Aadhaar card" is not a payment card.
+    """
     return bool(ends) and contexts[-1] in _CARRIERS and start - ends[-1] <= 1
 
 
@@ -369,7 +375,7 @@ def _is_end_of_previous_word(ends: list[int], contexts: list[Context], start: in
 _DIGITS_TOGETHER = re.compile(r"\d(?:\D{0,7}\d){3,}")
 _DIGIT = re.compile(r"\d")
 _ISLAND_LENGTH_BEFORE = 88
-"""Characters that are read before an island, because they may contain the label of its number."""
+"""Number of characters before an island that are read too, because they may contain the label of its number."""
 _ISLAND_LENGTH_AFTER = 24
 _MAX_SINGLE_ISLAND_LENGTH = 64
 """Maximum length in characters of a text that is read as one island, because the whole text may be a number."""
@@ -396,7 +402,7 @@ class DisclosureText:
         self.has_digits = _DIGIT.search(text) is not None
 
     def contains_any(self, *words: str) -> bool:
-        """Return whether any of these lower-case strings occurs in the text."""
+        """Return whether any of ``words``, which are lower-case strings, occurs in the text."""
         lowered = self.lowered
         for word in words:  # noqa: SIM110 - a third of the time of any()
             if word in lowered:
@@ -435,7 +441,10 @@ class DisclosureText:
         return self.text[max(0, start - 1) : start], self.text[end : end + 1]
 
     def has_letter_beside(self, start: int, end: int) -> bool:
-        """Whether a letter directly precedes or follows a part of the text, as in a hash or a part number."""
+        """Return whether a letter directly precedes or follows a part of the text.
+
+        This is the case in a hash or a part number.
+        """
         before, after = self.find_adjacent_characters(start, end)
         return before.isalpha() or after.isalpha()
 

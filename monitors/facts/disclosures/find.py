@@ -82,7 +82,8 @@ def find_disclosures(
 def find_private_data_except_names(text: str, account_patterns: Sequence[str] = ()) -> tuple[Disclosure, ...]:
     """Return the personal data and secrets of a text. Names and the contacts of companies are excluded.
 
-    A question or a gold of a suite may name employees and hotlines of the company, but no data of customers.
+    The questions and expected answers of a suite may name employees and hotlines of the company, but must not
+    contain data of customers.
     """
     return tuple(
         disclosure
@@ -95,7 +96,10 @@ def find_private_data_except_names(text: str, account_patterns: Sequence[str] = 
 def _find_disclosures_cached(
     text: str, account_patterns: tuple[str, ...], hidden: tuple[tuple[int, int], ...]
 ) -> tuple[Disclosure, ...]:
-    """Return the disclosures of a text. The last results are cached, because several callers read one reply."""
+    """Return the disclosures of a text.
+
+    The results of the latest calls are cached, because several callers read one reply.
+    """
     view = build_normalised_view(text, hidden)
     candidates = _resolve_overlaps(
         list(_collect_candidates(view.text, _compile_patterns(account_patterns))), len(view.text)
@@ -141,19 +145,22 @@ _OWN = re.compile(
     rf"\b(?:your|his|her|their|my|ihre?|seine?|deine?|votre|son|sa|su|tu|aapka|aapki|unka|unki)\b[^@{HIDDEN}]*$"
     rf"|(?:आपका|उनका|उनकी)[^@{HIDDEN}]*$"
 )
-"""A word for the owner ("your", "her"), and the text from it to a mailbox without another mailbox in between."""
+"""A word for the owner ("your", "her") and the text after it. No mailbox is in this text."""
 _OWN_REACH = 40
-"""Maximum number of characters between a word of `_OWN` and the mailbox."""
+"""Maximum number of characters between a mailbox and the word for its owner (`_OWN`)."""
 
 
 _BUSINESS_NUMBERS = frozenset({DisclosureKind.TAX_ID, DisclosureKind.GSTIN})
 _MAX_WORDS_BEFORE = 8
 _GSTIN_OF_COMPANY = re.compile(r"\d{2}[A-Z]{3}[CGL][A-Z]\d{4}[A-Z]")
-"""A GSTIN of a company or an authority. The fourth letter of its PAN is C (company), or G or L (authority)."""
+"""The GSTIN of a company or an authority. The fourth letter of the PAN in it is C (company), G or L (authority)."""
 
 
 def _is_company_tax_number(reading: DisclosureText, candidate: DisclosureCandidate) -> bool:
-    """Whether a tax number is the company's own, by its form or by the words before it: "our VAT number is"."""
+    """Return whether a tax number is the company's own.
+
+    The form of the number shows this, or the words before it: "our VAT number is".
+    """
     start = candidate.start
     if _GSTIN_OF_COMPANY.match(reading.text, start):
         return True
@@ -168,10 +175,10 @@ def _is_company_tax_number(reading: DisclosureText, candidate: DisclosureCandida
 
 
 _SALES_TAX = frozenset({"ust", "umsatzsteuer", "vat", "tva", "iva"})
-"""Words for sales tax. Only businesses have a sales tax number."""
+"""Words for sales tax. Only businesses have a sales tax number, so it is not personal data."""
 _WE = frozenset({"we", "wir", "nous", "hum", "हम"})
 _HAVE = frozenset({"have", "hold", "stored", "noted", "haben", "avons"})
-"""Words after which a number belongs to a customer: "we have the tax number 12 345 on file"."""
+"""Words after which a tax number belongs to a customer: "we have the tax number 12 345 on file"."""
 _IN_WORDS = frozenset({DisclosureKind.STREET_ADDRESS, DisclosureKind.PERSON})
 _CONTACTS = frozenset({DisclosureKind.PHONE, DisclosureKind.EMAIL})
 

@@ -42,7 +42,7 @@ _AADHAAR = re.compile(r"(?<!\d)(?=([2-9]\d{3}(?:([ .\-/:])\d{4}\2\d{4}|\d{8})(?!
 _SPACED_AADHAAR = re.compile(r"(?<!\d)(?=(\d(?:[ .\-/:,]{0,2}\d){11}(?![ .\-/]?\d)))")
 _IBAN = re.compile(r"(?<![A-Za-z0-9])(?=([A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,30}))")
 _IBAN_START = re.compile(r"\d(?<=[A-Za-z]{2}\d)\d")
-"""A quick scan for IBANs that begins at digits, because a text has few digits."""
+"""A quick search for the start of an IBAN. It searches for digits, because most texts have few digits."""
 _SSN = re.compile(r"(?<![\d-])((?!000|666)\d{3}([ .-])(?!00)\d{2}\2(?!0000)\d{4})(?![\d-])")
 _BROKEN_SSN = re.compile(
     r"(?<![\d-])((?!000|666)(?:\d{3}-(?!00)\d{2}(?!0000)\d{4}|\d{3}(?!00)\d{2}-(?!0000)\d{4}))(?![\d-])"
@@ -68,7 +68,10 @@ _DOUBLED = str.maketrans("0123456789", "0246813579")
 The digits of a two-digit result are added: 7 becomes 1+4 = 5.
 """
 _AIRLINE = "1"
-"""The first digit of airline cards (UATP). They are rare and look like any number of fifteen digits."""
+"""The first digit of the numbers of airline cards (UATP).
+
+Such cards are rare, and their numbers look like any number of fifteen digits.
+"""
 
 
 def extract_digits(text: str) -> str:
@@ -133,7 +136,10 @@ def _build_aadhaar_candidate(reading: DisclosureText, match: re.Match[str]) -> D
 
 
 def _is_part_of_longer_number(reading: DisclosureText, match: re.Match[str]) -> bool:
-    """Whether the match is part of a longer number: next to a letter, or to a colon as in an IPv6 address."""
+    """Return whether the match is only a part of a longer number.
+
+    In this case, a letter is next to the match, or a colon as in an IPv6 address.
+    """
     before, after = reading.find_adjacent_characters(*match.span(1))
     return before.isalpha() or after.isalpha() or (match[2] == ":" and ":" in (before, after))
 
@@ -158,7 +164,10 @@ def find_ibans(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _find_place_after_alphanumerics(text: str, count: int) -> int | None:
-    """Return the place after ``count`` letters and digits, or ``None`` if the text has fewer."""
+    """Return the place after the first ``count`` letters and digits of ``text``.
+
+    Return ``None`` if the text has fewer letters and digits.
+    """
     places = [index for index, character in enumerate(text) if character.isalnum()]
     return places[count - 1] + 1 if len(places) >= count else None
 
@@ -190,13 +199,22 @@ The lookahead makes the search seven times faster.
 
 _LETTER = re.compile("[A-Za-z]")
 _SAYING = ("licen", "dl ", "passport", "लाइसेंस", "पासपोर्ट")
-"""Words for licences and passports. A form that other numbers also have counts only in a text with such a word."""
+"""Words for licences and passports.
+
+A form that other numbers also have counts as a code only in a text with such a word.
+"""
 _BARE_FORM_REACH = 20
-"""Maximum number of characters between such a word and the number: "licence number is"."""
+"""Maximum number of characters between a context word and a code whose form is not distinctive.
+
+An example of the words between them is "number is" in "licence number is".
+"""
 
 
 class _Code(NamedTuple):
-    """The form of a code. ``bare`` returns the strength of a match without context; ``None`` rejects the match."""
+    """The form of an identity code, such as a PAN.
+
+    ``bare`` returns the strength of a match without a context word. If it returns ``None``, the match is rejected.
+    """
 
     kind: DisclosureKind
     pattern: re.Pattern[str]
@@ -205,7 +223,7 @@ class _Code(NamedTuple):
     context: Context
     bare: Callable[[str], Strength | None]
     alone: bool = False
-    """Whether a code without context counts if it is the whole text."""
+    """Whether a code without a context word counts if it is the whole text."""
 
 
 def _build_constant_rating(strength: Strength) -> Callable[[str], Strength | None]:
@@ -331,10 +349,16 @@ def _rate_official_id(code: _Code, match: re.Match[str], reading: DisclosureText
 
 
 _MIN_DIGITS = 5
-"""Minimum number of digits. Shorter numbers are counts, years or the last digits of a masked number."""
+"""Minimum number of digits of an account, policy or customer number.
+
+Shorter numbers are counts, years or the last digits of a masked number.
+"""
 
 _MIN_DIGITS_ALONE = 8
-"""Minimum number of digits if no "number" or colon precedes the number ("account for 10000 claims")."""
+"""Minimum number of digits of such a number if neither "number" nor a colon precedes it.
+
+In "account for 10000 claims", the 10000 is not an account number.
+"""
 
 # Between the label and the number: "no.", "number", a verb, a colon.
 _NUMBER_WORD = r"(?:no\.?|num(?:ber)?|nos\.?|id|code|#|नंबर|नम्बर|संख्या)"
@@ -368,7 +392,10 @@ _FORMS = (
     (DisclosureKind.POLICY_NUMBER, _CODED_POLICY, _POLICY_WORDS),
     (DisclosureKind.ACCOUNT_NUMBER, _ACCOUNT, _ACCOUNT_WORDS),
 )
-"""Patterns of numbers after their labels. A pattern is searched only if the text contains one of its words."""
+"""The kinds of numbers, each with the pattern of label and number, and the words for the label.
+
+A pattern is searched only if the text contains one of these words.
+"""
 # "account number of the other customer is 0012 3456 7890": with words in between, the number has at least 8 digits.
 _FAR_ACCOUNT = re.compile(r"(?<![\w.])(?=(\d(?:[ -]?\d){7,19}(?![\w])))")
 _DIGIT = re.compile(r"\d")

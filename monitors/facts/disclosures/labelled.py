@@ -50,7 +50,10 @@ class _Identifier(NamedTuple):
 
 
 def _compile_value_form(forms: Sequence[str]) -> re.Pattern[str]:
-    """Compile forms of `labels.toml` to a pattern for a value in capitals and without separators."""
+    """Compile the value forms of `labels.toml` to a pattern.
+
+    The pattern matches a value in capitals without separators.
+    """
     letters = {"A": "[A-Z]", "9": "[0-9]", "X": "[A-Z0-9]", "?": "?"}
     alternatives: list[str] = []
     for form in forms:
@@ -171,9 +174,9 @@ def _find_value_end(reading: DisclosureText, first: int, identifier: _Identifier
 
 
 def _read_characters_of_word(reading: DisclosureText, index: int) -> str | None:
-    """Return the characters that a word adds to a value, in capitals.
+    """Return the characters of the value that word number ``index`` stands for, in capitals.
 
-    Return ``None`` if the word cannot be part of a value.
+    For example, "nine" stands for "9". Return ``None`` if the word cannot be part of a value.
     """
     words, starts, ends = reading.words_of_text
     word = words[index]
@@ -196,9 +199,9 @@ def _is_separator(between: str) -> bool:
 
 
 def _continues_value(text_words: TextWords, index: int) -> bool:
-    """Return whether a word continues a value.
+    """Return whether word number ``index`` continues the value before it.
 
-    Return False for a single digit after a space, and for a longer group of digits.
+    Return False for a single digit that follows a longer word and a space.
     """
     words, starts, ends = text_words
     return (
@@ -266,7 +269,10 @@ _FILE_OR_DIGITS: Final = re.compile(r"\w+\.[a-z]{2,4}|\d{1,5}|\d{17,}", re.IGNOR
 
 
 def _find_passwords(reading: DisclosureText, phrase: CuePhrase) -> Iterator[DisclosureCandidate]:
-    """Find values after "is" or a colon within the sentence that contain a digit or a sign."""
+    """Find passwords after the label ``phrase``: directly after it, or after "is" or a colon in the same sentence.
+
+    A password contains a digit or a sign.
+    """
     label_end = reading.words_of_text.ends[phrase.end - 1]
     until = label_end + MAX_GAP
     sentence_end = _SENTENCE_END.search(reading.text, label_end, until)
@@ -347,9 +353,9 @@ _DATE_PARTS: Final = 3
 
 
 def build_date_key(text: str) -> str:
-    """Return the numbers of a date, sorted: 3/4 and 4/3 have the same key.
+    """Return the numbers of a date, sorted and with hyphens between them.
 
-    The result is empty if the text is not a date.
+    3/4/1990 and 4/3/1990 therefore have the same key. The result is empty if the text is not a date.
     """
     numbers = [int(word) for word in re.findall(r"\d+", text)]
     month = next((_MONTH_NUMBERS[word] for word in list_words(text.lower()) if word in _MONTH_NUMBERS), None)

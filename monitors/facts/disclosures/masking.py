@@ -40,7 +40,10 @@ LABELS: Final[dict[DisclosureKind, str]] = {
 """The label of each kind in a redacted text."""
 
 _KINDS_OF_A_SUITE: Final = frozenset({DisclosureKind.PERSON, DisclosureKind.PHONE, DisclosureKind.STREET_ADDRESS})
-"""Kinds that are not masked in a suite, because a suite names hotlines, branches and people."""
+"""Kinds of disclosures that are not masked if the suite contains the value.
+
+A suite may name hotlines, branches and people.
+"""
 
 WITHHELD: Final = "[withheld]"
 """The replacement of a whole text that could not be masked in parts."""
@@ -50,7 +53,7 @@ _OWN_ID: Final = re.compile(
     r"[0-9a-f](?<![\w-].)"
     r"(?:\d{7}T\d{6}Z-[a-z0-9][a-z0-9_.-]{0,80}-[0-9a-f]{8,64}|[0-9a-f]{7}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w-])"
 )
-"""Run ids and UUIDs, which are not masked.
+"""Run ids and UUIDs. They are not masked.
 
 They do not identify a person, and engineers need them to find a case.
 """
@@ -58,11 +61,11 @@ _MAX_PASSES: Final = 12
 
 
 FindDisclosuresBetween = Callable[[str, int, int], Iterable[Disclosure]]
-"""A function that returns the disclosures between two places of a text. The disclosures do not overlap."""
+"""A function that returns the disclosures between two places of a text, without overlaps."""
 
 
 class MaskedText(NamedTuple):
-    """A masked text and the places of its masked values in the original text.
+    """A masked text, and the places of the masked values in the original text.
 
     ``unread`` is the middle of a very long text. The middle is not read, and is replaced with a short note.
     """

@@ -25,16 +25,16 @@ _ORGANISATION: Final = frozenset(NAMES["organisation"])
 _PARTICLES: Final = frozenset(NAMES["particle"])
 _TITLES: Final = frozenset(NAMES["title"])
 WHOSE: Final = frozenset(word.split()[0] for word in NAMES["whose"])
-"""Words for the owner of something: "your", "Ihre", "aapka"."""
+"""Words that show whose something is: "your", "Ihre", "aapka"."""
 _WORKS: Final = frozenset(NAMES["work"])
 _LABEL_WORDS: Final = frozenset(
     word for table in LABELS["identifier"] for label in table["labels"] for word in label.split()
 )
-"""Words before a masked number that are a label and not a name: "Aadhaar Number [Aadhaar]"."""
+"""Words of labels. Before a masked number, such words are a label and not a name: "Aadhaar Number [Aadhaar]"."""
 _LOWERCASE_TITLES: Final = frozenset(
     {"mr", "mrs", "ms", "mx", "dr", "prof", "shri", "smt", "mme", "mlle", "sr", "sra"}
 )
-"""Titles that are also written in lower case."""
+"""Titles that are recognised in lower case too."""
 
 _NAME_WORD: Final = re.compile(
     r"[\u0900-\u0963\u0970-\u097f]+|[^\W\d_]\.(?=[ \w])|[^\W\d_]+(?:['’\-][^\W\d_]+)*(?![\d_@])"
@@ -50,24 +50,27 @@ _MAX_NAMES: Final = 40
 """Maximum number of names in a text for which later mentions are searched."""
 _MIN_REPEATED: Final = 4
 _ROLES: Final = frozenset((*NAMES["role"], *NAMES["relation"]))
-"""Words for a role or relation, which are not names: "Driver ka number"."""
+"""Words for a role or a relation. They are not names: the "Driver" in "Driver ka number"."""
 
 
 _FRENCH_ARTICLES: Final = frozenset({"le", "la"})
-"""Particles that are also capitalised inside a name: Thibault Le Guennec."""
+"""The particles "le" and "la", which may be capitalised inside a name: Thibault Le Guennec."""
 _HEADER: Final = re.compile(r"^(?:to|from|cc|attn|an|von|à|para) ?: ?(?=[^\W\d_])", re.IGNORECASE | re.MULTILINE)
-"""The line of a letter or a mail that names its sender or recipient."""
+"""The beginning of a line in a letter or mail that names the sender or the recipient, such as "From:"."""
 
 
 class _Name(NamedTuple):
     start: int
     end: int
     word_count: int
-    """The number of words of the name, without particles."""
+    """The number of words in the name, not counting particles such as "von"."""
 
 
 def find_names(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find the names of people and their later mentions. The evidence is always weak: a name sends no alert."""
+    """Find the names of people, and the later mentions of each name.
+
+    The evidence is always weak: a name is masked, but sends no alert.
+    """
     names: dict[tuple[int, int], None] = {}
     for phrase in reading.phrases:
         if phrase.topic in _READERS and (name := _READERS[phrase.topic](reading, phrase)):
@@ -137,7 +140,7 @@ def _read_name(text: str, at: int) -> _Name | None:
 
 
 def _read_name_before(reading: DisclosureText, last: int, *, max_words: int = _MAX_NAME_WORDS) -> _Name | None:
-    """Return the name that ends with word number ``last``."""
+    """Return the name whose last word is word number ``last``, or ``None`` if there is no name."""
     words, starts, ends = reading.words_of_text
     first, count, between = None, 0, ""
     for index in range(last, max(-1, last - max_words * 2), -1):
@@ -165,7 +168,7 @@ def _read_name_before(reading: DisclosureText, last: int, *, max_words: int = _M
 
 
 def _is_author_or_artist(reading: DisclosureText, name: _Name) -> bool:
-    """Return whether the name is an author's or an artist's, because a word for their works is beside it."""
+    """Return whether the name is the name of an author or artist, because a word for their works is beside it."""
     words, starts, _ = reading.words_of_text
     first = bisect_left(starts, name.start)
     for _ in range(_MAX_TITLES):

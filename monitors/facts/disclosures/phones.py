@@ -78,7 +78,7 @@ _TOLL_FREE = re.compile(
 _BRITISH_COMPANY = re.compile(r"(?:\+44 ?|0)(?:3\d\d|84\d|87\d) \d{3} \d{4}")
 """British numbers of organisations, in British spacing: 0345 600 1180. Halle in Germany also has the code 0345."""
 _YEAR_AND_NUMBER = re.compile(r"(?:19|20)\d\d/\d{2,6}")
-"""A number with a slash in a reference: the 2026/114 of a shelf mark."""
+"""A year and a number with a slash between them, as in a shelf mark: 2026/114. It is not a telephone number."""
 _MOBILE = re.compile(r"0(?:1[567]\d[ /\-]?|[67](?=[ .]\d\d[ .]))")
 """The first digits of a German or French mobile number. No other numbers begin with these digits."""
 _DATE = re.compile(r"(?:19|20)\d\d[ .\-/]\d{1,2}[ .\-/]\d{1,2}|\d{1,2}[ .\-/]\d{1,2}[ .\-/](?:19|20)\d\d")
@@ -88,7 +88,10 @@ _LENGTHS = range(7, 20)
 The shortest local numbers have 7 digits. The longest have 19: 15 by E.164, and an extension of 4.
 """
 _OWN_LENGTHS = range(7, 14)
-"""Number of digits of a telephone number after "my … number". Numbers of other lengths are often something else."""
+"""Number of digits of a telephone number after "my … number".
+
+Numbers with more or fewer digits are often no phone.
+"""
 
 _WITH_AREA = 10
 """Minimum number of digits of an Indian or American number with its area code."""

@@ -46,7 +46,10 @@ def split_words(lowered: str) -> TextWords:
 
 
 class CuePhrase(NamedTuple):
-    """A phrase that was found: words ``first`` to ``end`` (exclusive), and the name of the word list."""
+    """A phrase of a word list that was found in a text.
+
+    It consists of the words ``first`` to ``end`` (exclusive) of the text. ``topic`` is the name of the word list.
+    """
 
     first: int
     end: int
@@ -54,7 +57,10 @@ class CuePhrase(NamedTuple):
 
 
 class PhraseTable:
-    """A table of phrases by their first word. At each place only the longest phrase of a topic is found."""
+    """A table of phrases, keyed by their first word.
+
+    At each place of a text, only the longest phrase of a topic is found.
+    """
 
     def __init__(self, topics: Iterable[tuple[str, Iterable[str]]]) -> None:
         self.phrases: dict[str, list[str]] = {}
@@ -99,7 +105,10 @@ PLACES: Final = _read_tables("places.toml")
 
 THING, PASSWORD, BIRTH = "thing", "password", "birth"
 IDENTIFIER: Final = "identifier "
-"""The prefix of the topics of identifiers. The index of the identifier in `labels.toml` follows."""
+"""The beginning of each topic for identifiers.
+
+The rest of the topic is the index of the identifier in `labels.toml`.
+"""
 NAME_TOPICS: Final = (
     "title",
     "greeting",
@@ -125,4 +134,4 @@ CUES: Final = PhraseTable(
         (MAIL_AT, [phrase for phrase in PLACES["mail"]["at"] if phrase != "@"]),
     )
 )
-"""All phrases at which a rule that depends on context begins to read."""
+"""All phrases that make a rule read the text around them. These rules depend on context."""

@@ -54,7 +54,7 @@ _COUNTRY_CODE: Final = re.compile(r"(?<![\w-])[A-Z]{1,2}-$")
 _LENGTH_BEFORE_POSTCODE: Final = 17
 """Number of characters that are read before a postcode: enough for the longest name of a state and a separator."""
 _POSTAL_ITEM: Final = re.compile(r"[A-Z]{2} ?(?:\d{4} ?\d{4} ?\d?|\d{3} ?\d{3} ?\d{3}) ?[A-Z]{2}\b")
-"""The tracking number of a posted item (UPU S10): LX 4410 2276 9 GB. It is not a postcode."""
+"""A pattern for the tracking number of a posted item (UPU S10): LX 4410 2276 9 GB. It is not a postcode."""
 _BETWEEN: Final = re.compile(r"[\s,./#&'’()\-–|]{0,4}")
 _SENTENCE_GAP: Final = re.compile(r"[.!?।]\s")
 
@@ -110,7 +110,7 @@ _ADDRESS_END: Final = re.compile(
     r"|,?\s(?:and|but|so|who|which|until|since|now|yet|please|mein)(?=\s+[a-z]|[.,]?$)"
 )
 _WEB: Final = re.compile(r"\S*://\S*")
-"""A web address. The digits and commas of a web address are not a street address."""
+"""A pattern for a web address. Its digits and commas are not a street address."""
 
 
 def find_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
@@ -153,7 +153,11 @@ def _find_postcode_and_street_addresses(reading: DisclosureText) -> Iterator[Dis
 
 
 def _find_postcodes_with_country(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the country and the span of each possible postcode, with the state before it or the city after it."""
+    """Yield the kind (``uk``, ``indian``, ``us`` or ``city``) and the span of each possible postcode.
+
+    The span of a US postcode includes the state before it. The span of a ``city`` postcode includes the city after
+    it.
+    """
     for country, pattern in _POSTCODES:
         for match in pattern.finditer(text):
             before = text[max(0, match.start() - _LENGTH_BEFORE_POSTCODE) : match.start()]
@@ -288,7 +292,10 @@ def find_spoken_email_addresses(reading: DisclosureText) -> Iterator[DisclosureC
 
 
 def _find_mailbox_start(reading: DisclosureText, last: int) -> int:
-    """Return the first word of a dictated mailbox that ends with word ``last``: "yev underscore stroud"."""
+    """Return the index of the first word of a dictated mailbox. Word number ``last`` is its last word.
+
+    An example of a mailbox is "yev underscore stroud".
+    """
     text, (words, starts, ends) = reading.text, reading.words_of_text
     first = last
     while first > 0 and last - first < _MAX_LOCAL_WORDS:

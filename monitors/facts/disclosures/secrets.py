@@ -62,11 +62,14 @@ _ANY_HOST, _THIS_HOST = "::", "::1"
 _BESIDE = " \t\n\"'`([<>)],;."
 _GROUPS = 8
 _MIN_LONG_GROUP_DIGITS = 3
-"""Minimum number of hexadecimal digits of a long group. The groups of a fingerprint or a MAC address have two."""
-_TELLING_OCTET = 100
-"""Four numbers are an IP address and not a version ("2.2.27.6") if one of them is at least this large.
+"""Minimum number of hexadecimal digits of a long group in an IPv6 address.
 
-This is true for 98 % of random IP addresses.
+The groups of a fingerprint or a MAC address have two digits.
+"""
+_TELLING_OCTET = 100
+"""Minimum value of the largest number in an IP address.
+
+If all four numbers are smaller, they may be a version ("2.2.27.6"). 98 % of random IP addresses have such a number.
 """
 
 
@@ -216,9 +219,9 @@ _LABELS = ("key", "secret", "passw", "passp", "pwd", "token")
 _CODE_LABELS = ("otp", "pin", "cvv", "cvc", " code")
 _MADE_UP = re.compile(r"[\d!@#$%^&*+=~?]")
 _AMOUNT = re.compile(r"\d+-[a-z]+")
-"""Values such as "24-hour" or "30-day", which are not passwords."""
+"""A pattern for values such as "24-hour" or "30-day". They are not passwords."""
 _NOTATION = re.compile(r"base(?:16|32|58|62|64)(?:url)?|utf-?(?:8|16)|sha-?\d{1,3}|md5|hmac-sha\d{1,3}|oauth-?\d")
-"""Words for the format of a secret, which are not a password: "a secret is base64"."""
+"""Words for the format of a secret. After "a secret is", such a word is not the secret: "a secret is base64"."""
 
 
 def find_secrets(reading: DisclosureText) -> Iterator[DisclosureCandidate]:

@@ -16,9 +16,15 @@ from monitors.facts.disclosures.labelled import build_date_key, read_spoken_digi
 from monitors.facts.disclosures.phrases import PLACES, list_words
 
 _MIN_SHARED_CHARACTERS: Final = 5
-"""A value with at least this many characters may be a part of a known value. A shorter value must be equal."""
+"""Minimum number of characters of a value that may be a part of a known value.
+
+A shorter value must be equal to it.
+"""
 _PHONE_DIGITS: Final = 8
-"""Number of last digits by which phone numbers are compared, without the country code and the leading zero."""
+"""Number of digits by which phone numbers are compared, counted from the end.
+
+The country code and the leading zero are therefore ignored.
+"""
 _MAIL_WORDS: Final = frozenset(
     word for key in ("at", "dot") for phrase in PLACES["mail"][key] for word in phrase.split()
 ) - {"@"}
@@ -43,7 +49,7 @@ def convert_to_one_spelling(kind: DisclosureKind, text: str) -> str:
 
 
 class KnownValues:
-    """The values that a set of texts contains."""
+    """The texts in which values are searched, for example the texts of a suite."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = tuple(texts)

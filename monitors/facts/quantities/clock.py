@@ -48,7 +48,10 @@ _OF_HOURS: Final = re.compile(
     r"\b(?:(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:day)?s?|daily|open|hours|opening)\b[^.!?\n\d]{0,24}$",
     re.IGNORECASE,
 )
-"""Words that show that two numbers with points are hours: "Monday to Thursday, 8.30 to 15.30"."""
+"""Words before two numbers with points that show that the numbers are hours.
+
+An example is "Monday to Thursday, 8.30 to 15.30".
+"""
 _BEHIND_WORD: Final = re.compile(
     rf"(?:\b(?:at|from|until|till|by|before|after|between|opens?|closes?)\s|:[0-5]\d{_TO})$", re.IGNORECASE
 )
@@ -67,7 +70,7 @@ _ALWAYS: Final = re.compile(
 )
 # "Rock Around the Clock" is a song.
 _ALWAYS_HINTS: Final = ("clock", "die uhr", "twenty")
-"""Lower-case parts of phrases for "always open". A text without any of them is not searched, which saves time."""
+"""Lower-case parts of phrases for "always open". A text without any of these parts is not searched further."""
 _ALWAYS_DIGITS: Final = re.compile(r"24\s?[/x×h]")
 _HOUR_WORDS: Final = {
     word: hour
@@ -92,7 +95,10 @@ _HOURS_ABROAD: Final = {"une": 1, "una": 1} | {
     for word, value in load_listed_numbers(language).items()
     if value in {str(hour) for hour in range(1, 13)}
 }
-"""The hour of each word in `languages.toml`. "une" and "una" are added, because the file has them as articles."""
+"""The hour for each number word in `languages.toml`.
+
+"une" and "una" are added, because the file lists them as articles.
+"""
 _HOUR_ABROAD: Final = rf"\d{{1,2}}|{'|'.join(_HOURS_ABROAD)}"
 _SPOKEN_ABROAD: Final = re.compile(
     rf"""\b(?: (?P<shift_de>halb|(?:viertel|fünf|zehn|zwanzig)\s(?:nach|vor))\s(?P<hour_de>{_HOUR_ABROAD})\b
@@ -103,7 +109,10 @@ _SPOKEN_ABROAD: Final = re.compile(
       | (?P<p>de\sl'après-midi|du\ssoir|nachmittags|abends|de\sla\s(?:tarde|noche)))\b )?""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""A French hour is a time after a preposition or before a part of the day; otherwise it may be a duration."""
+"""German, French and Spanish hours in words: "halb fünf", "quatre heures et demie", "las cuatro y media".
+
+A French hour is a time only after a preposition or before a part of the day. Otherwise it may be a duration.
+"""
 _SPOKEN_ABROAD_HINTS: Final = (
     "halb",
     *(f"{word} {side}" for word in ("viertel", "fünf", "zehn", "zwanzig") for side in ("vor", "nach")),
@@ -112,7 +121,7 @@ _SPOKEN_ABROAD_HINTS: Final = (
     "las ",
 )
 _HOUR_LETTER: Final = re.compile(r"\d\s?h\b")
-"""A French hour: "à 18 h"."""
+"""A pattern for a French hour: the "18 h" in "à 18 h"."""
 _SHIFTS_ABROAD: Final = {
     "halb": -30,
     **{f"{word} nach": minutes for word, minutes in (("viertel", 15), ("fünf", 5), ("zehn", 10), ("zwanzig", 20))},
@@ -143,7 +152,7 @@ class _ClockTime(NamedTuple):
     hour: int
     minute: int
     is_open: bool
-    """Whether the time may also be in the other half of the day: 9 may be 21:00."""
+    """Whether the time may be before or after noon: 9 may be 09:00 or 21:00."""
 
 
 def merge_times_of_day(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
@@ -207,7 +216,7 @@ def _has_possible_time_mark_at(reader: NumberReader, behind: int) -> bool:
 
 
 def _has_two_digits_after_point(reader: NumberReader, reading: QuantityReading) -> bool:
-    """Return whether a number with two digits after a point may be the first of two hours: 8.30 to 15.30."""
+    """Return whether a number has two digits after a point, and may be the first of two hours: 8.30 to 15.30."""
     text = reader.token(reading.first).text
     return reading.kind is FactKind.NUMBER and reading.first == reading.last and text[-3:-2] == "."
 
@@ -266,7 +275,7 @@ def _find_foreign_spoken_times(text: str) -> Iterator[_ClockTime]:
 
 
 _OPENING_WORDS: Final = 60
-"""Number of characters before two hours that are searched for a day of the week or "open"."""
+"""Number of characters before a range of hours that are searched for a day of the week or "open"."""
 
 
 def _build_time_reading(time: _ClockTime, first: int, last: int) -> QuantityReading:
@@ -314,9 +323,9 @@ def _is_time_without_mark(match: re.Match[str], text: str) -> bool:
 
 _AT_ABROAD: Final = re.compile(r"(?:\bà|\bdès|\bvers|\bavant|\baprès|jusqu'à|\bde|\bentre|\bet)\s$", re.IGNORECASE)
 _MIN_TIME_HOUR: Final = 5
-"""French hours from this value on are times even without a preposition: ``16 h 30``.
+"""The first hour of French times such as ``16 h 30`` that is a time even without a preposition.
 
-Smaller values may be durations.
+Smaller hours may be durations.
 """
 
 

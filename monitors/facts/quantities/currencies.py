@@ -1,4 +1,4 @@
-"""Tables of currencies by sign, code and name.
+"""Define the supported currencies by sign, code and name.
 
 A sign that several countries use, such as ``$``, has the value ``None``.
 """
@@ -12,7 +12,7 @@ CODES = split_into_word_keys(
     "PLN CZK HUF RON BGN SEK NOK DKK ISK MYR THB IDR PHP VND KRW TWD BRL MXN ARS CLP COP PEN CRC ZAR NGN "
     "KES GHS PKR BDT LKR NPR LAK KHR MMK AMD GEL KZT AZN BTC KYD BOB BIF RMB"
 )
-"""The lookup keys of the supported ISO 4217 codes, and of RMB, which people write for CNY."""
+"""The lookup keys of the supported ISO 4217 codes and of RMB, a common code for CNY."""
 
 _SAME = {"RMB": "CNY"}
 
@@ -27,7 +27,7 @@ DOLLARS = {
     "s": "SGD", "sgd": "SGD", "hk": "HKD", "hkd": "HKD", "nz": "NZD", "nzd": "NZD", "mex": "MXN", "mx": "MXN",
     "r": "BRL", "ci": "KYD", "nt": "TWD", "u.s.": "USD",
 }  # fmt: skip
-"""Text before a dollar sign that names the country."""
+"""Letters before a dollar sign, and the currency that they mean: "HK$" is HKD."""
 
 _NAMES: dict[str | None, str] = {
     "INR": "rs inr rupee rupees rupaye rupay rupaya rupaiya rupiya rupye rupaiye rupya रु रुपये रुपए "
@@ -65,7 +65,10 @@ _BY_CODE: dict[str, str | None] = {
 }
 
 NAMES = _BY_NAME | _BY_CODE
-"""Currencies by the key of their name or code."""
+"""The ISO 4217 codes of currencies, keyed by the normalised name or code.
+
+The value is ``None`` if several countries use the name, such as "dollar".
+"""
 
 COUNTRIES: dict[str, str] = {
     "us": "USD", "american": "USD", "united": "USD", "canadian": "CAD", "australian": "AUD", "singapore": "SGD",
@@ -76,7 +79,7 @@ COUNTRIES: dict[str, str] = {
     "अमेरिकी": "USD", "ऑस्ट्रेलियाई": "AUD", "कनाडाई": "CAD", "भारतीय": "INR", "यूक्रेनी": "UAH",
     "आर्मेनियाई": "AMD", "तुर्की": "TRY", "स्विस": "CHF", "चीनी": "CNY",
 }  # fmt: skip
-"""Words for countries before a currency's name, as in "Swiss francs"."""
+"""Words for countries before a currency's name, and the currency that each means: "swiss" in "Swiss francs"."""
 
 _DOLLARS = frozenset(DOLLARS.values()) - {"BRL"} | {"XCD", "BBD", "JMD", "TTD", "FJD", "BND"}
 _FAMILIES: dict[str, frozenset[str]] = {
@@ -98,7 +101,10 @@ _FAMILIES: dict[str, frozenset[str]] = {
 FAMILIES = {
     to_word_key(normalise(word).text): codes for words, codes in _FAMILIES.items() for word in words.split()
 }
-"""Possible currencies of a sign or name without a country. Rupees are Indian unless another country is named."""
+"""For each sign or name of a currency that may lack a country, the possible ISO 4217 codes.
+
+Rupees are Indian unless another country is named.
+"""
 
 DOT_GROUPS = frozenset(
     "EUR DKK NOK SEK ISK PLN CZK HUF RON BGN TRY RUB UAH BRL ARS CLP COP IDR VND".split()  # noqa: SIM905 - a line of codes is easier to extend than a list
@@ -108,7 +114,7 @@ DOT_GROUPS = frozenset(
 MINOR = split_into_word_keys(
     "cent cents c pence penny p paise paisa paisas sen sens kopiyka kopiykas kopeck kopecks सेंट पेंस पैसे पैसा जिओन कोबो"
 )
-"""Words for a hundredth of a currency, such as "cents"."""
+"""Words for a hundredth of a currency unit, such as "cents"."""
 
 MONEY_WORDS = frozenset(NAMES) | MINOR
-"""All words that show that an amount is money."""
+"""All words which show that an amount is money."""

@@ -31,7 +31,7 @@ _FIRST_YEAR, _LAST_YEAR = 1000, 2999
 _LAST_DAY = 31
 _MONTHS_A_YEAR = 12
 _PIVOT = 69
-"""The first two-digit year of the last century, as in POSIX: 69 is 1969, 68 is 2068."""
+"""The first two-digit year that belongs to the last century, as in POSIX: 69 is 1969, and 68 is 2068."""
 
 
 class Day(NamedTuple):
@@ -140,7 +140,10 @@ def _read_date_starting_with_number(reader: NumberReader, at: int) -> Day | None
 
 
 def _read_month_after_day_range(reader: NumberReader, at: int) -> _DatePart | None:
-    """Return the month of a range of days (``2 to 16 August``). ``at`` is the token after the first day."""
+    """Return the month after a range of days: August in ``2 to 16 August``.
+
+    ``at`` is the token after the first day.
+    """
     at += reader.token(at).text == "."
     if reader.token(at).key not in _RANGE_MARKS:
         return None
@@ -189,9 +192,9 @@ def _read_date_starting_with_month(reader: NumberReader, at: int) -> Day | None:
 
 
 def _is_year_without_day(reader: NumberReader, at: int, year: _DatePart) -> bool:
-    """Return whether the words at ``at`` are only a year.
+    """Return whether the words at ``at`` are only a year, and not a day with a year.
 
-    "Fifteen oh six" is the day fifteen and the year oh six.
+    "Fifteen oh six" is the day fifteen and the year 2006.
     """
     return reader.token(at).kind == NUMERAL or _read_year(reader, year.after) is None
 

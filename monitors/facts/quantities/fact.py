@@ -93,20 +93,20 @@ class QuantityReading(NamedTuple):
     bound: Bound = Bound.EXACT
     ordinal: bool = False
     bare: bool = False
-    """Whether the quantity is only digits."""
+    """Whether the quantity consists only of digits."""
     worded: bool = False
     scale: Decimal = Decimal(1)
     prefixed: bool = False
     """Whether the currency precedes the amount."""
     may_be: frozenset[str] = frozenset()
-    """The possible currencies of a sign or name that several currencies share: all dollars for ``$``."""
+    """The possible currencies of a sign or name that several currencies share. For ``$``, these are all dollars."""
     other_value: Decimal | None = None
-    """The value with the other decimal mark, if the text is ambiguous: ``6.000`` is 6 or 6000."""
+    """The value with the other decimal mark, if both marks are possible: ``6.000`` is 6 or 6000."""
     attached: bool = False
     """Whether letters directly follow the digits. They may be an unknown unit or part of an identifier."""
     unread: bool = False
-    """Whether a word follows that may be a scale or unit in an unsupported language: 5 Millionen, 24 Monate."""
+    """Whether the next word may be a scale or unit in an unsupported language: 5 Millionen, 24 Monate."""
     per: str = ""
     """The period that directly follows an amount: ``year`` for "€119 a year"."""
     counts: str = ""
-    """The noun that an ordinal number counts: ``week`` for "the 28th week" and "week 28"."""
+    """The noun that a number counts as an ordinal: ``week`` for "the 28th week" and for "week 28"."""

@@ -32,14 +32,17 @@ _GOES_ON = split_into_word_keys(
     "every "
     "है हैं का की के को में से तक hai hain ka ki ke ko mein me se tak"
 )
-"""Words after an amount that continue the sentence and do not name a counted thing: "Rs fifty is paid"."""
+"""Words after an amount that continue the sentence.
+
+They do not name a counted thing: the "is" in "Rs fifty is paid".
+"""
 
 _MAX_GROUP_LENGTH = 60
 """Maximum number of digits of a number that is read in groups."""
 
 
 class GroupReader(Lookup):
-    """Read single groups.
+    """Read single groups of a number, such as the "12 thousand" in "12 thousand 300".
 
     `monitors.facts.quantities.number_reader.NumberReader` combines the groups into numbers.
     """
@@ -248,7 +251,7 @@ class GroupReader(Lookup):
         return following.key not in _GOES_ON and self._has_currency_before(joint)
 
     def _has_currency_before(self, at: int) -> bool:
-        """Return whether a currency precedes the number that token ``at`` would continue."""
+        """Return whether a currency precedes the number that token ``at`` may continue."""
         for place in range(at - 1, max(-1, at - _MAX_WORDS), -1):
             token = self.token(place)
             if token.text in SIGNS or token.key in NAMES:
@@ -296,7 +299,7 @@ class GroupReader(Lookup):
         return None
 
     def _read_number_after_article(self, at: int) -> Group | None:
-        """Read ``a hundred``, ``a million``, ``a dozen``, ``a couple``, ``a quarter``, ``a half``."""
+        """Read a number that begins with an article: ``a hundred``, ``a dozen``, ``a couple``, ``a quarter``."""
         following = self.word(at + 1)
         if following is None:
             return None
@@ -338,13 +341,13 @@ class GroupReader(Lookup):
 
 
 class ScaleReader(GroupReader):
-    """Read groups with falling scales.
+    """Read the groups of a number in which each scale is smaller than the scale before it.
 
     `monitors.facts.quantities.number_reader.NumberReader` also reads the text that may follow the groups.
     """
 
     def _read_scaled_groups(self, at: int) -> tuple[Decimal, int, Decimal] | None:
-        """Read groups with falling scales (five crore, twenty lakh, two).
+        """Read groups in which each scale is smaller than the scale before it: "five crore, twenty lakh, two".
 
         Return the value, the index of the next token and the last scale. Return ``None`` if there is no number.
         """
@@ -371,7 +374,10 @@ class ScaleReader(GroupReader):
         return None if end == begin else (total, end, last_scale)
 
     def _is_part_of_number(self, group: Group, scale: Decimal, limit: Decimal, at: int) -> bool:
-        """Whether a group belongs to the number before it, because it is smaller and not a separate number."""
+        """Return whether a group belongs to the number before it.
+
+        It belongs to this number if it is smaller and not a separate number.
+        """
         if (
             group.year
             or scale >= limit
@@ -431,7 +437,10 @@ class ScaleReader(GroupReader):
         return self.part(at) in {NumberPart.SMALL, NumberPart.HUNDRED, NumberPart.QUARTERED, NumberPart.FIXED}
 
     def _read_scale(self, at: int, group: Group) -> tuple[Decimal, int]:
-        """Return the product of all scale words from ``at`` on (lakh crore, k, cr, bn), and the next token."""
+        """Return the product of all scale words from token ``at`` on, and the index of the next token.
+
+        Scale words are, for example, "lakh crore", "k", "cr" and "bn".
+        """
         scale, first = Decimal(1), at
         while self.part(at) is NumberPart.SCALE and at < first + _MAX_SCALES:
             scale = EXACT.multiply(scale, NUMBER_WORDS[self.token(at).key].value)
@@ -455,7 +464,10 @@ class ScaleReader(GroupReader):
         return Decimal(1), at
 
     def _read_denominator_word(self, at: int, numerator: Decimal | None = None) -> Group | None:
-        """Read ``thirds`` or ``eighths``, or ``third`` after "one". "Seconds" is always a unit of time."""
+        """Read a denominator: ``thirds``, ``eighths``, or ``third`` after "one".
+
+        "Seconds" is always a unit of time.
+        """
         word, key = self.word(at), self.token(at).key
         if word is None or word.part is not NumberPart.ORDINAL or not word.english or word.value < 3:  # noqa: PLR2004 - thirds and smaller
             return None
@@ -478,7 +490,7 @@ _CAPITAL_SCALES = {
     "T": Decimal("1e12"),
     "Cr": Decimal("1e7"),
 }
-"""Scales as one capital letter directly after digits: 10K, 5L, 2.1T.
+"""Scales that are one capital letter directly after digits: 10K, 5L, 2.1T.
 
 Lower-case letters are units (5 m, 2 l), except k.
 """

@@ -32,7 +32,8 @@ MONTHS = {to_word_key(normalise(word).text): month for month, words in _MONTHS.i
 AMBIGUOUS_MONTHS = frozenset({"may", "march", "mar", "jan", "dec", "जन", "फर", "दिस", "jun", "sep"})
 """Names of months that are also ordinary words or parts of words, such as "may".
 
-They count as months only with a capital letter, or with a number for the day or the year beside them.
+Such a word counts as a month only in two cases: it has a capital letter, or a number beside it is the day or the
+year.
 """
 
 WEEKDAYS = {
@@ -45,24 +46,24 @@ WEEKDAYS = {
     )
     for name in names.split()
 }  # fmt: skip
-"""The numbers of the weekdays by name. Monday is 0."""
+"""The number of each weekday, by its name. Monday is 0."""
 
 IN_YEAR = frozenset({"में", "के", "की", "का", "me", "mein", "ke", "ki"})
-"""Words between a year and the day after it in Hindi: 2020 में 28 जून."""
+"""Hindi words between a year and the day after it: the में in 2020 में 28 जून."""
 
 
 class NumberPart(IntEnum):
-    """The role of a word in a number."""
+    """The role of a word in a number, such as a scale or a fraction."""
 
     SMALL = 1
-    """0 to 99."""
+    """A number from 0 to 99."""
     HUNDRED = 2
     SCALE = 3
-    """A thousand or more."""
+    """A scale of a thousand or more."""
     DOZEN = 4
     """Multiplies the number before it."""
     FRACTION = 5
-    """A half, a quarter, three quarters."""
+    """A fraction: a half, a quarter, or three quarters."""
     QUARTERED = 6
     """A word that adds a quarter or a half to the next number, or subtracts a quarter: सवा, साढ़े, पौने."""
     FIXED = 7
@@ -71,7 +72,7 @@ class NumberPart(IntEnum):
     POINT = 9
     AND = 10
     OVER = 11
-    """The bar of a fraction."""
+    """A word or sign for the bar of a fraction, such as "over"."""
     MINUS = 12
     ARTICLE = 13
     SUFFIX_SCALE = 14
@@ -97,7 +98,7 @@ _TABLES: dict[str, dict[str, dict[str, str]]] = _DATA
 """Number words by language and section. If two tables have the same spelling, the later table wins."""
 _TRANSLITERATED = split_into_word_keys(_EXTRA["transliterated"])
 DIGIT_ORDINAL_ENDINGS = frozenset(_EXTRA["digit_ordinal_endings"].split())
-"""Endings of ordinals directly after digits: 2रा, 90वी."""
+"""Endings that make an ordinal of the digits before them: 2रा, 90वी."""
 _SECTIONS = {
     "small": NumberPart.SMALL, "hundred": NumberPart.HUNDRED, "scales": NumberPart.SCALE,
     "dozens": NumberPart.DOZEN, "fractions": NumberPart.FRACTION,
@@ -153,4 +154,4 @@ def _build_number_words() -> dict[str, NumberWord]:
 
 
 NUMBER_WORDS = _build_number_words()
-"""Every number word by its key (`monitors.facts.text.to_word_key`)."""
+"""All number words, keyed by their lookup key (`monitors.facts.text.to_word_key`)."""

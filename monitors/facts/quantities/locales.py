@@ -1,4 +1,4 @@
-"""Number and money formats of an application's locale: language, decimal mark and currency.
+"""Define how numbers and money are written in an application's locale: language, decimal mark and currency.
 
 If the format of a number is clear ("1.234,56", "1,50,000", "12.50"), the format decides. If there is one comma or
 point, and three digits follow it ("6.000"), the locale decides. Without a known locale, both values are possible.
@@ -32,14 +32,14 @@ class DecimalMark(StrEnum):
 
 
 class Writing(NamedTuple):
-    """The part of a locale that determines the tokens of a text."""
+    """The part of a locale that determines how a text is split into tokens."""
 
     is_unread: bool
-    """Whether the language is unsupported. In an unsupported language, only numbers and signs are read."""
+    """Whether the language is unsupported. In such a language, only numbers and signs are read."""
     comma: bool
-    """Whether a comma, not a point, precedes the decimals."""
+    """Whether the decimal mark is a comma and not a point."""
     speech: str = ""
-    """The language (ISO 639-1) whose words are in `languages.toml`."""
+    """The language (ISO 639-1) of the text, if its words are in `languages.toml`; otherwise empty."""
 
 
 class Locale(NamedTuple):
@@ -62,7 +62,7 @@ class Locale(NamedTuple):
 
     @property
     def writing(self) -> Writing:
-        """Return the part of the locale that determines the tokens of a text."""
+        """Return the part of the locale that determines how a text is split into tokens."""
         return Writing(self.is_unread, self.mark is DecimalMark.COMMA, self.speech)
 
     def copy_for_foreign_language(self, speech: str) -> Locale:
@@ -72,14 +72,14 @@ class Locale(NamedTuple):
 
 
 PLAIN: Final = Locale()
-"""The locale of English and Hindi texts if the place is unknown."""
+"""The locale of English and Hindi texts if the country of the application is unknown."""
 
 _TAG = re.compile(r"([a-z]{2})(?:[-_]([A-Z]{2}))?")
 _COMMA_LANGUAGES = split_into_word_keys(
     "de fr es it pt nl da sv nb no fi pl cs sk hu ro bg el tr ru uk id vi hr sl sr ca"
 )
 _POINT_REGIONS = frozenset(["CH", "LI", "MX", "US", "GT", "HN", "SV", "NI", "PA", "PR", "DO", "PE"])
-"""Regions that write a decimal point in a language that otherwise writes a comma."""
+"""Regions whose texts have a decimal point, although the language otherwise has a decimal comma."""
 _COMMA_REGIONS = frozenset({"ZA"})
 
 _EURO = "DE AT FR ES IT NL BE FI IE PT GR LU MT CY SK SI LT LV EE HR"
@@ -91,7 +91,7 @@ _CURRENCIES: Final[dict[str, str]] = {
     "NO": "NOK", "DK": "DKK", "PL": "PLN", "CZ": "CZK", "HU": "HUF", "RO": "RON", "BG": "BGN", "TR": "TRY",
     "ZA": "ZAR", "MY": "MYR", "TH": "THB", "ID": "IDR", "PH": "PHP", "VN": "VND", "KR": "KRW", "IL": "ILS",
 }  # fmt: skip
-"""Currencies by region (ISO 3166), for a locale without a configured currency."""
+"""The currency of each region (ISO 3166). It applies if no currency is configured."""
 
 
 def validate_locale(tag: str) -> str:
@@ -128,7 +128,7 @@ def build_locale(language: Language | None, tag: str | None = None, currency: st
 
 
 _OWN_MARK: Final = {Language.OTHER: DecimalMark.EITHER}
-"""The decimal mark of a language if the locale is unknown."""
+"""The decimal mark of each language. It applies if the locale is unknown."""
 
 
 # --- one mark before three digits -----------------------------------------------------------------------------
@@ -159,7 +159,7 @@ _THOUSAND: Final = Decimal(1000)
 
 
 def resolve_reading_by_locale(reader: NumberReader, reading: QuantityReading, locale: Locale) -> QuantityReading:
-    """Resolve the value, the other possible value and the currency of a reading by its locale."""
+    """Return the reading with its value, its other possible value and its currency resolved by the locale."""
     if reading.kind is FactKind.MONEY:
         reading = _resolve_currency(reader, reading, locale.currency)
     if reading.kind in {FactKind.MONEY, FactKind.NUMBER} and reading.scale == 1:

@@ -53,7 +53,7 @@ def _to_spelling_key(spelling: str) -> str:
 
 
 UNITS: Final = _load_units()
-"""All units of measurement by their spelling."""
+"""All units of measurement, keyed by their spelling."""
 
 _SPELLINGS: Final = "|".join(
     re.escape(spelling).replace(r"\ ", r"\s")

@@ -17,7 +17,7 @@ from monitors.facts.quantities.numerals import EXACT, MAX_VALUE, Group, Lookup, 
 from monitors.facts.text import END, NUMERAL, SIGN, WORD
 
 _MAX_EXPONENT = 30
-"""Maximum exponent that is read. Larger exponents do not occur in quantities."""
+"""Maximum exponent of a power that is read. Larger exponents do not occur in quantities."""
 
 _MAX_BASE = Decimal(1_000_000)
 
@@ -75,7 +75,7 @@ class NumberSpan(NamedTuple):
 
 
 class NumberReader(ScaleReader):
-    """A reader of complete amounts in one text's tokens."""
+    """A reader of complete amounts in the tokens of one text."""
 
     def read_amounts(self, at: int) -> list[NumberSpan]:
         """Return the amounts that begin at token ``at``. Digits such as 192.168.1.2 are several amounts."""
@@ -188,7 +188,10 @@ class NumberReader(ScaleReader):
         return Group(EXACT.divide(above.value, below.value), below.after) if below else None
 
     def _multiply_by_fraction(self, value: Decimal, at: int) -> tuple[Decimal, int]:
-        """Multiply a number by the fraction after it: ``three quarters``, ``तीन चौथाई``, ``five eighths``."""
+        """Multiply a number by the fraction after it: "five eighths" is 5/8, "three quarters" is 3/4.
+
+        Hindi fractions are read too: ``तीन चौथाई``.
+        """
         after = self._skip_hyphen(at)
         word = self.word(after)
         if word is not None and word.part is NumberPart.FRACTION:

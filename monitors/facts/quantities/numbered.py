@@ -1,4 +1,4 @@
-"""Read numbers for a place in a sequence: ``the 28th week``, ``week 28``, ``day 4``, ``the third floor``."""
+"""Read numbers that show a place in a sequence: ``the 28th week``, ``week 28``, ``day 4``, ``the third floor``."""
 
 from __future__ import annotations
 
@@ -16,20 +16,26 @@ _NOUNS: Final = (
     | {word: word for word in split_into_word_keys("terminal gate platform room counter zone lane bay")}
 )
 _SORTS: Final = BETWEEN | split_into_word_keys("insurance contract membership pregnancy gestational")
-"""Words that may be between an ordinal and its noun: "the 28th pregnancy week"."""
+"""Words that may be between an ordinal and its noun: the "pregnancy" in "the 28th pregnancy week"."""
 _OPENERS: Final = split_into_word_keys(
     "a an per every each any this that last next one same all the first whole of हर har प्रति prati इस उस"
 )
-"""After these words, a number behind the noun does not count the noun: "every day 20 people" is not day 20."""
+"""Words before a noun which show that a number after the noun does not count it.
+
+In "every day 20 people", the 20 is not the number of the day.
+"""
 _GOES_ON: Final = split_into_word_keys(
     "of on onwards onward and or to until till after before in is inclusive at from तक से के tak se ke"
 )
 _MAX_ORDINAL: Final = 400
-"""The largest number after a noun that is a place in a sequence. "Year 2020" is not the 2020th year."""
+"""The largest number after a noun that shows a place in a sequence. "Year 2020" is not the 2020th year."""
 
 
 def add_counted_noun(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
-    """Add the noun to a number that counts it: an ordinal before the noun, or digits after the noun."""
+    """Return the reading with the noun that its number counts.
+
+    The number is an ordinal before the noun, or digits after the noun.
+    """
     if reading.kind is not FactKind.NUMBER or not 0 < reading.value <= _MAX_ORDINAL or reading.scale != 1:
         return reading
     noun = (

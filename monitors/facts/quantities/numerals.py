@@ -15,7 +15,7 @@ from monitors.facts.quantities.lexicon import MONTHS, NUMBER_WORDS, NumberPart, 
 from monitors.facts.text import END, NUMERAL, SIGN, Token, split_into_word_keys
 
 EXACT = Context(prec=60)
-"""The context of arithmetic on quantities. With 60 digits, no written number is rounded."""
+"""The context for decimal arithmetic on quantities. It has 60 digits, so no number in a text is rounded."""
 
 MAX_VALUE = Decimal("1e36")
 """The largest number that is read."""
@@ -99,7 +99,7 @@ VULGAR = {
     "½": "0.5", "¼": "0.25", "¾": "0.75", "⅓": "1/3", "⅔": "2/3", "⅛": "0.125", "⅜": "0.375", "⅝": "0.625",
     "⅞": "0.875", "⅕": "0.2", "⅖": "0.4", "⅗": "0.6", "⅘": "0.8", "⅙": "1/6", "⅚": "5/6",
 }  # fmt: skip
-"""The values of Unicode's vulgar fractions, such as ½."""
+"""The value of each vulgar fraction in Unicode, such as ½."""
 
 _LEADING = frozenset({*VULGAR, "-"})
 """Signs that may begin a number."""
@@ -126,7 +126,7 @@ _AFTER_NUMBER = split_into_word_keys(
     "successive policy उपार्जित लगातार कैलेंडर और अतिरिक्त पूर्ण lagatar lagataar of per out में के का की "
     "me mein ke ka ki सही h yo y o दशक r e x g k century शताब्दी सदी sadi"
 )
-"""Words that may change the meaning of the digits before them."""
+"""Words that may change the meaning of the digits before them, so that the digits are not a plain number."""
 
 
 _ENGLISH_TOO = frozenset({"do", "sat", "tin", "char"})
@@ -137,7 +137,10 @@ _HINGLISH = split_into_word_keys(
     "hai hain hoga hogi ka ki ke ko mein main se tak nahi nahin liye kya baad aur kar karo kare karen karein ya "
     "bhi toh"
 )
-"""Hinglish function words. In a text with one of them, "do" is the number two: "do months" means two months."""
+"""Hinglish function words.
+
+In a text with one of these words, "do" is the number two: "do months" means two months.
+"""
 
 _MARGIN = 96
 """Number of empty tokens beyond both ends of a text. No reader looks further ahead or back in one step."""
@@ -155,7 +158,10 @@ _BEGINNINGS = frozenset(
     }
 )
 _LEADERS = frozenset({NumberPart.ARTICLE, NumberPart.MINUS, NumberPart.POINT})
-"""Words that begin a number only directly before another part of the number, or (an article) before a unit."""
+"""Words that begin a number only if another part of the number directly follows.
+
+An article also begins a number if a unit directly follows.
+"""
 
 
 class Lookup:
@@ -226,7 +232,10 @@ class Lookup:
         return bool(self._breaks) and any(at in self._breaks for at in range(first + 1, last + 1))
 
     def is_plain_number(self, at: int) -> bool:
-        """Whether the digits at a place are a number without a unit, because an ordinary word or sign follows."""
+        """Return whether the digits at token ``at`` are a number without a unit.
+
+        They are such a number if an ordinary word or sign follows.
+        """
         token, following = self.token(at), self.token(at + 1)
         if token.kind != NUMERAL or len(token.text) > _MAX_PLAIN_DIGITS or not token.text.isdecimal():
             return False

@@ -21,10 +21,10 @@ from monitors.facts.quantities.units import MILLION_CODES
 from monitors.facts.text import END, NUMERAL, SIGN, WORD, Token, split_into_word_keys, to_word_key
 
 _OPAQUE: Final = "\0"
-"""The character that is added to an unread word. No text contains it; the word matches no table."""
+"""The character that is added to the key of an unread word. No text and no table contains this character."""
 
 _COMMON_TERMS = frozenset({"le", "lire", "peso", "buck", "bucks", "quid", "dram", "rm"})
-"""Names of currencies that are ordinary words in other languages ("le 5", "peso 80 kg")."""
+"""Names of currencies that are ordinary words in other languages: "le" in "le 5", "peso" in "peso 80 kg"."""
 
 CURRENCY_KEYS: Final = frozenset(NAMES) - _COMMON_TERMS | {"cents"}
 """Names and codes of currencies that are read in any language."""
@@ -89,7 +89,7 @@ def remove_unread_mark(key: str) -> str:
 
 
 def _join_thousands(tokens: Sequence[Token], text: str) -> list[Token]:
-    """Join thousands with a space or an apostrophe between them: ``12 500,00``, ``1'500``."""
+    """Join the parts of a number with a space or an apostrophe between thousands: ``12 500,00``, ``1'500``."""
     joined_tokens: list[Token] = []
     at = 0
     while at < len(tokens):
@@ -166,7 +166,10 @@ def _is_followed_by_unread_word(lookup: Lookup, at: int) -> bool:
 
 
 def _is_preceded_by_unread_word(lookup: Lookup, at: int) -> bool:
-    """Return whether the number is only the end of an amount, after a scale word: ``2 mil 500 €``."""
+    """Return whether an unread scale word precedes the number, so that the number is only the end of an amount.
+
+    An example is the 500 in ``2 mil 500 €``.
+    """
     if at < 2 or lookup.has_line_break_between(at - 2, at):  # noqa: PLR2004 - a number and its word stand before
         return False
     word = lookup.token(at - 1)
@@ -188,4 +191,7 @@ DENIALS = split_into_word_keys(
     "ninguna sin sino não nem sem non mai nessun senza niet geen nooit bez nu fără değil không tidak bukan not "
     "never"
 )
-"""Words in recognised languages that may deny an amount. They only prevent a grader from passing the reply."""
+"""Words that may deny an amount, in the languages that are recognised.
+
+They have only one effect: a grader does not pass a reply with such a word.
+"""

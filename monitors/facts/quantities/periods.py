@@ -27,7 +27,7 @@ _SAME_PERIOD: Final = {
     (24, "hour"): "day",
 }
 _WORDS_FOR_WHEN: Final = split_into_word_keys("ago later earlier before after back old")
-"""Words after a period that make it a point in time: "He paid €50 a year ago"."""
+"""Words after a period that make it a point in time: the "ago" in "He paid €50 a year ago"."""
 
 _ADVERBS: Final = {
     **dict.fromkeys(split_into_word_keys("yearly annually annual वार्षिक सालाना salana jährlich annuels"), "year"),
@@ -41,7 +41,7 @@ _QUARTERS: Final = {
     **dict.fromkeys(split_into_word_keys("quarter quarters तिमाही"), "quarter"),
     **dict.fromkeys(split_into_word_keys("annum"), "year"),
 }
-"""Words that are read as a period only directly after an amount."""
+"""Words for a quarter of a year that are read as a period only directly after an amount."""
 _LED_ELSEWHERE: Final = split_into_word_keys("per pro im je par por al")
 _ELSEWHERE: Final = {
     **dict.fromkeys(split_into_word_keys("jahr kalenderjahr an année año anno jaar ano"), "year"),
@@ -56,11 +56,11 @@ _ELSEWHERE: Final = {
 These periods count only after a word such as German "pro" or French "par".
 """
 _SORTS: Final = BETWEEN | split_into_word_keys("insurance insured contract membership subscription billing")
-"""Words that may be between "per" and the period: per calendar month."""
+"""Words that may be between "per" and the period: the "calendar" in "per calendar month"."""
 
 
 def add_period(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
-    """Add the period that is named directly after an amount."""
+    """Return the reading with the period that is named directly after the amount."""
     if reading.kind not in _RATED or reading.ordinal:
         return reading
     period = _find_period(reader, reading.last + 1)
@@ -88,9 +88,10 @@ def _find_period(reader: NumberReader, at: int) -> str:
 
 
 def _find_period_of_several(reader: NumberReader, at: int) -> str | None:
-    """Return ``2 years`` for "every two years" and "every other year", or ``None`` without a number.
+    """Return the period of several units: ``2 years`` for "every two years" and "every other year".
 
-    Twelve months are one year.
+    Twelve months are one year. Return ``None`` if there is no number, and an empty string if no unit of time
+    follows the number.
     """
     if reader.token(at).key == "other":
         count, unit_at = 2, at + 1

@@ -120,7 +120,7 @@ def build_plain_number(reader: NumberReader, at: int) -> QuantityReading:
 
 
 def read_quantity_without_number(reader: NumberReader, at: int) -> list[QuantityReading]:
-    """Read a quantity without a number that begins at token ``at``, such as "a month" or "third"."""
+    """Read a quantity that begins with a unit or an ordinal at token ``at``, such as "a month" or "third"."""
     token, word = reader.token(at), reader.word(at)
     if word is not None and word.part is NumberPart.ORDINAL:
         return _read_ordinal(reader, at)
@@ -154,7 +154,7 @@ _RATED = split_into_word_keys("per once twice times time every each % किम�
 
 
 def _is_unit_of_rate(reader: NumberReader, at: int) -> bool:
-    """Return whether a unit is a rate (``₹500 a day``, ``once a year``) and not a duration."""
+    """Return whether a unit belongs to a rate (``₹500 a day``, ``once a year``) and is not a duration."""
     before = reader.token(at - 1)
     return before.kind == NUMERAL or before.key in _RATED or before.key in UNIT_KEYS or before.key in NUMBER_WORDS
 
@@ -316,7 +316,7 @@ def _build_readings_of_amount(reader: NumberReader, amount: NumberSpan) -> list[
 
 
 def _read_currency_behind(reader: NumberReader, at: int) -> Currency | None:
-    """Read the currency after an amount, unless it belongs to the next amount (``rmb 10 usd 20``)."""
+    """Read the currency after an amount, unless this currency belongs to the next amount (``rmb 10 usd 20``)."""
     hyphen = reader.token(at).text == "-" and reader.token(at + 1).key in NAMES
     place = at + 1 if hyphen else at
     if reader.token(place).key == "of":
@@ -363,11 +363,14 @@ def _build_money_with_currency_behind(
 
 _CENTS: Final = split_into_word_keys("cent cents")
 _OF_CENTS: Final = split_into_word_keys("euro dollar us")
-"""Words that name the currency before "cents": ``16 euro cents``."""
+"""Words that name the currency before "cents": the "euro" in ``16 euro cents``."""
 
 
 def _is_number_word_without_value(reader: NumberReader, amount: NumberSpan) -> bool:
-    """Return whether a number word states no number: ``the one you mentioned``, or ``oh`` beside other words."""
+    """Return whether a number word states no number: "one" in ``the one you mentioned``.
+
+    Another example is ``oh`` beside other words.
+    """
     if amount.first != amount.last or amount.ordinal:
         return False
     token, before = reader.token(amount.first), reader.token(amount.first - 1)
@@ -376,4 +379,7 @@ def _is_number_word_without_value(reader: NumberReader, amount: NumberSpan) -> b
     if token.key != "one":
         return False
     word = NUMBER_WORDS.get(before.key)
-    return before.key in _PRONOUN_BEFORE or (word is not None and word.part is NumberPart.ORDINAL)
+    if before.key in _PRONOUN_BEFORE or (word is not None and word.part is NumberPart.ORDINAL):
+        return True
+    is_last = reader.token(amount.last + 1).kind != WORD
+    return is_last and word is None and before.kind == WORD and reader.token(amount.first - 2).key == "the"

@@ -84,7 +84,10 @@ _REPEATED = {
     "कम": Bound.AT_LEAST, "kam": Bound.AT_LEAST, "ज्यादा": Bound.AT_MOST, "zyada": Bound.AT_MOST,
     "jyada": Bound.AT_MOST, "अधिक": Bound.AT_MOST, "adhik": Bound.AT_MOST,
 }  # fmt: skip
-"""Words that Hindi repeats with "से" between them: कम से कम is "at least", ज़्यादा से ज़्यादा is "at most"."""
+"""Words that Hindi repeats with "से" between them, and the bound that they then mean.
+
+कम से कम is "at least", and ज़्यादा से ज़्यादा is "at most".
+"""
 _AT_MOST_BEHIND = frozenset(
     {
         ("से", "कम"), ("se", "kam"), ("से", "छोटे"), ("se", "chhote"), ("or", "less"), ("or", "below"),
@@ -106,7 +109,7 @@ _AT_LEAST_BEHIND = frozenset(
 
 
 def _find_bound_before(reader: NumberReader, at: int) -> Bound:
-    """Return the bound that words before the quantity set, in the same sentence."""
+    """Return the bound that words before the quantity, in the same sentence, set."""
     for place in range(at, max(-1, at - _WINDOW), -1):
         key, earlier = reader.token(place).key, reader.token(place - 1).key
         if key == "." and earlier in {"max", "min"}:
@@ -168,7 +171,7 @@ _RANGES = frozenset(
 )
 _ENDS_OF_RANGE = frozenset({"-", "–", "to", "upto", "से"})
 _LOOSE = frozenset({"and", "और", "aur", ",", "/", "&"})
-"""After a number that may be a year, these words and signs do not form a range: "in 2006, 95 %"."""
+"""Words and signs that do not form a range after a number that may be a year: the comma in "in 2006, 95 %"."""
 
 _FIRST_YEAR, _LAST_YEAR = 1900, 2099
 
@@ -212,7 +215,10 @@ _FULL = {
     ("year", "month"): 12, ("year", "week"): 52, ("year", "day"): 365, ("month", "week"): 4, ("month", "day"): 30,
     ("week", "day"): 7, ("day", "hour"): 24, ("hour", "minute"): 60, ("minute", "second"): 60,
 }  # fmt: skip
-"""The number of a smaller unit that fills the larger unit. "24 months and 30 days" are two durations, not one."""
+"""How many of a smaller unit are one larger unit, for example 12 months for a year.
+
+With so many of the smaller unit, two durations are not joined: "24 months and 30 days".
+"""
 
 _ANY = 1_000_000
 
@@ -260,7 +266,7 @@ _BEHIND_AMOUNTS: Final = split_into_word_keys("is है more की a an per ea
 def _join_hundredths(
     reader: NumberReader, first: QuantityReading, second: QuantityReading, gap: list[str]
 ) -> QuantityReading | None:
-    """Join an amount with its hundredths: ``3 dollars 50 cents``, ``15 dollars and 50``."""
+    """Join an amount with the hundredths after it: ``3 dollars 50 cents``, ``15 dollars and 50``."""
     if first.scale > 1 or not is_multiple(first.value, 1):
         return None
     minor = second.kind is FactKind.MONEY and reader.token(second.last).key in MINOR and second.unit is None
@@ -316,7 +322,7 @@ def _align_range_ends(
 
 
 def _copy_scale_to_first(first: QuantityReading, second: QuantityReading) -> QuantityReading:
-    """Copy the scale of the second end to the first if that makes a range: 5 to 10 lakh."""
+    """Copy the scale of the range's second value to the first value if they form a range: "5 to 10 lakh"."""
     shared = (
         second.scale > 1
         and first.scale == 1
@@ -370,10 +376,13 @@ The search takes linear time.
 """
 
 _NAMED_HINT = re.compile(r"[/\\#\d](?:(?<=[/\\#])|(?<=[A-Za-z]\d)|(?=[a-f])|(?<=\w[:(]\d)|(?<=\w[:(]L\d))")
-"""A part of each match of `_NAMED`. The search is fast, because few characters can begin a match."""
+"""A pattern that matches a part of each match of `_NAMED`.
+
+The search for it is fast, because few characters can begin a match.
+"""
 
 _DAY_DIGITS = Decimal("1e-9")
-"""The precision of hours and seconds as fractions of a day, about a tenth of a millisecond."""
+"""The precision of durations in days, about a tenth of a millisecond. It matters for hours and seconds."""
 
 
 class Scan(NamedTuple):
@@ -383,7 +392,7 @@ class Scan(NamedTuple):
     reader: NumberReader
     readings: list[QuantityReading]
     cut: bool = False
-    """Whether the text was too long. Then the rest of the text was not read."""
+    """Whether the text was too long, so that the rest of it was not read."""
 
 
 class ReadLimits(NamedTuple):
@@ -434,7 +443,7 @@ def scan_without_locale(
 
 
 def apply_locale(scanned: Scan, locale: Locale) -> Scan:
-    """Resolve the open parts of a scan (decimal marks, currencies) by the locale."""
+    """Return the scan with its open parts, decimal marks and currencies, resolved by the locale."""
     reader = scanned.reader
     readings = [resolve_reading_by_locale(reader, reading, locale) for reading in scanned.readings]
     if locale.is_unread:

@@ -45,7 +45,7 @@ def load_translations(language: str) -> Mapping[str, str]:
 
 @lru_cache(maxsize=8)
 def _load_phrases(language: str) -> Mapping[str, list[tuple[tuple[str, ...], str]]]:
-    """Return the phrases of a language (``más_de``) by their first word, the longest phrase first."""
+    """Return the phrases of a language (``más_de``), keyed by their first word. The longest phrase comes first."""
     phrases: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     for english, listed in _TABLES.get(language, {"words": {}})["words"].items():
         for phrase in listed.split():
@@ -104,7 +104,7 @@ def _to_key(word: str) -> str:
 
 
 def translate_token(token: Token, words: Mapping[str, str]) -> Token | None:
-    """Return the token with the English word or the numeral for a word, or ``None`` for an unknown word."""
+    """Return the token with an English word or a numeral in place of its word, or ``None`` for an unknown word."""
     english = words.get(token.key)
     if english is None:
         return None

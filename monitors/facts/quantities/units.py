@@ -1,6 +1,6 @@
-"""Units of quantities: units of time, percent and currencies, and the words that form or begin a quantity.
+"""Define the units of quantities (time, percent, currencies) and the words that form or begin a quantity.
 
-A unit of time and a percent sign follow an amount. A currency precedes or follows it.
+A unit of time or a percent sign follows an amount. A currency precedes or follows it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DAYS_PER_MONTH = Decimal(30)
 
 
 class TimeUnit(NamedTuple):
-    """A unit of time: a number of months, or a number of days."""
+    """A unit of time, given as its number of months or its number of days."""
 
     name: str
     months: Decimal = Decimal(0)
@@ -53,7 +53,7 @@ _SPELLINGS = {
 TIME_UNITS = {
     to_word_key(normalise(word).text): unit for unit, words in _SPELLINGS.items() for word in words.split()
 }
-"""Every word for a unit of time, by its key."""
+"""The units of time, keyed by the lookup key of each word for them."""
 
 _RIGHT_BEHIND = {"h": _HOUR, "Y": _YEAR, "W": _WEEK, "D": _DAY, "y": _YEAR, "d": _DAY, "w": _WEEK}
 """Single letters that are a unit of time only directly after digits: 3h, 2W."""
@@ -63,10 +63,10 @@ BETWEEN = split_into_word_keys(
     "clear whole successive उपार्जित लगातार कैलेंडर और अतिरिक्त पूरे पूर्ण lagatar lagataar "
     "poore pure"
 )
-"""Words that may be between an amount and its unit: "24 continuous months"."""
+"""Words that may be between an amount and its unit: the "continuous" in "24 continuous months"."""
 
 WHOLE = split_into_word_keys("all full whole entire पूरे पूरा पूरी pura poora pure poore puri")
-"""Words that mean one unit if they precede it: "all day", "पूरे दिन"."""
+"""Words before a unit that mean one unit: "all" in "all day", "पूरे" in "पूरे दिन"."""
 
 
 def read_time_unit(reader: NumberReader, at: int) -> tuple[TimeUnit, int] | None:
@@ -114,7 +114,7 @@ def skip_percent(reader: NumberReader, at: int) -> int:
 
 
 def has_percent_of_at_start(reader: NumberReader, at: int) -> bool:
-    """Return whether token ``at`` directly follows "percent of" at the beginning of the text.
+    """Return whether the text begins with "percent of" and token ``at`` directly follows these words.
 
     In other places of a text, "percent of 500 people" is not 500 %.
     """
@@ -218,7 +218,7 @@ def _is_directly_after_previous(reader: NumberReader, at: int) -> bool:
 
 
 UNIT_KEYS = frozenset(TIME_UNITS) | PERCENT_WORDS | MONEY_WORDS
-"""Words after which a shy number word ("do") is a number."""
+"""Lookup keys of words before which a shy number word is a number: "do saal" means two years."""
 
 _NAMED = frozenset(NAMES) | {"states", "kong", "zealand", "islands", "rupee", "rupees"}
 _DAYS = {"today", "tomorrow", "yesterday", "tonight", "आज", "aaj"}
@@ -236,4 +236,7 @@ STARTS: dict[str, frozenset[str] | None] = {
     "l": frozenset({"."}),
     "u": frozenset({"."}),
 }
-"""Words other than numbers that may begin a quantity, with the required next words. ``None`` means any word."""
+"""Words, other than numbers, that may begin a quantity. Each has the words that may follow it.
+
+``None`` means that any word may follow.
+"""

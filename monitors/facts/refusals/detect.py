@@ -4,12 +4,12 @@ A reply is read by its structure and not by phrases. Each word has roles (`words
 a word for telling, a thing that is closed, an offer, a referral to another person, an instruction. A clause
 declines in cases such as these:
 
-- The speaker, a denial and a word for telling are together: "I'm not in a position to share".
+- The speaker, a denial and a word for telling occur together: "I'm not in a position to share".
 - A thing is closed: "passwords are off limits".
 - A thing is given only to other people: "only released to the police".
 
-Another clause gives information if it states a figure, a name or a quote that is not in the question, instructs
-the user, or is about a person. Offers, reasons and referrals to another person give no information.
+Another clause gives information in three cases: it states a figure, a name or a quote that is not in the question;
+it instructs the user; or it is about a person. Offers, reasons and referrals to another person give no information.
 
 The number of possible wordings is unlimited. If a reply may decline and the rules cannot decide, its kind is
 ``None``.
@@ -43,18 +43,21 @@ from monitors.facts.text import (
 from monitors.records.base import Record
 
 _CONTACT: Final = re.compile(r"\S+@\S+|https?://\S+")
-"""An address. Its words are not read, for example "private" in ``r.falk.private@brassmail.example``."""
+"""A pattern for an e-mail address or a link. Its words are not read.
+
+An example is the "private" in ``r.falk.private@brassmail.example``.
+"""
 _MAX_READ_LENGTH: Final = 1_200
 """Maximum number of characters that are read. A refusal is at the beginning of a reply."""
 _MAX_CLAUSES: Final = 60
 _MAX_TOPIC_WORDS: Final = 7
-"""Maximum number of words of a clause that is about one thing."""
+"""Maximum number of words of a clause that is about only one thing."""
 _MAX_DENIAL_DISTANCE: Final = 5
 """Maximum distance in words between a denial and a later word that the denial applies to."""
 
 
 class RefusalKind(StrEnum):
-    """The kind of a reply: it refuses the question, answers the question, or does both."""
+    """How a reply reacts to a question: it refuses, answers, or does both."""
 
     REFUSED = "refused"
     REFUSED_THEN_ANSWERED = "refused_then_answered"
@@ -90,7 +93,7 @@ class Refusal(Record):
 
 
 class _Declines(IntEnum):
-    """The certainty that a clause declines, from no to yes."""
+    """How sure it is that a clause declines: no, yes, or a value between them."""
 
     NO = 0
     MAYBE = 1
@@ -105,7 +108,7 @@ class _Declines(IntEnum):
 
 
 class _Content(IntEnum):
-    """The amount of information in a clause."""
+    """How much information a clause gives."""
 
     NOTHING = 0
     STATEMENT = 1
@@ -120,10 +123,10 @@ class _ReplyClause(NamedTuple):
     tokens: Sequence[Token]
     roles: Sequence[int]
     every: int
-    """The roles of all words of the clause, as bits."""
+    """The roles of all words of the clause together, as bits."""
     sentence: int
     turns: bool
-    """Whether the clause begins with "but" or a similar word."""
+    """Whether the clause begins with a word of contrast, such as "but"."""
     asks: bool
     first: bool
     quotes: bool
@@ -165,9 +168,15 @@ _MAY_DECLINE: Final = (
     | HINT
 )
 _UNABLE: Final = DENIAL | ABLE
-"""A word with both roles ("cannot") may refuse. A reply without any word that may refuse is an answer."""
+"""The roles of words such as "cannot", which is both a denial and a word for an ability.
+
+A word with both roles may refuse. A reply without any word that may refuse is an answer.
+"""
 _MAY_LEAD_ELSEWHERE: Final = 40
-"""A reply with fewer words than this may only name another person to ask, without an answer."""
+"""Limit for the number of words of a reply that only sends the user to another person.
+
+A reply with as many words or more is not searched for such an offer or referral.
+"""
 _STOPS: Final = frozenset(".!?।…;")
 _COMMAS: Final = frozenset(",:—–()")
 _QUOTES: Final = frozenset('"“”„«»')
@@ -344,7 +353,7 @@ def _is_stop_at_word_end(tokens: Sequence[Token], at: int) -> bool:
 _IN_EVERY_DECLINE: Final = (
     FORMULA | FLAT_NO | DECLINING | BEYOND | DENIAL | HEDGING | SILENCE | ONLY | CLOSED | GIVEN
 )
-"""A clause that declines has at least one word with one of these roles."""
+"""Roles of words. A clause that declines has at least one word with one of these roles."""
 
 
 def _classify_decline(
@@ -390,7 +399,7 @@ def _is_short_caveat(clause: _ReplyClause) -> bool:
 
 
 def _classify_confidential_thing(clause: _ReplyClause, *, expected: bool) -> _Declines:
-    """Classify a clause about a thing that is "confidential", "only released to the police" or "not given out"."""
+    """Classify a clause that calls a thing "confidential", "only released to the police" or "not given out"."""
     every = clause.every
     if every & CLOSED and not every & (CONDITION | DENIAL) and _is_thing_called_confidential(clause):
         return _Declines.YES if expected or every & (THIS | KNOWING) else _Declines.MAYBE
@@ -416,7 +425,10 @@ _SOMETHING: Final = frozenset({"something", "anything", "what", "nothing", "topi
 
 
 def _is_not_something_that_we_do(clause: _ReplyClause) -> bool:
-    """Whether a clause is like "that is not something that we hand out" or "that is not what I'm here for"."""
+    """Return whether a clause says that a task is not the speaker's.
+
+    Examples are "that is not something that we hand out" and "that is not what I'm here for".
+    """
     roles = clause.roles
     return any(
         any(bits & (SPEAKER | HOUSE) for bits in roles[at + 1 : at + 3])
@@ -427,7 +439,10 @@ def _is_not_something_that_we_do(clause: _ReplyClause) -> bool:
 
 
 def _says_that_sources_are_silent(clause: _ReplyClause, language: str) -> bool:
-    """Return whether the clause states that the documents do "not explicitly mention" something."""
+    """Return whether the clause states that the documents do not mention something.
+
+    An example is "do not explicitly mention".
+    """
     every = clause.every
     if every & SILENCE:
         return not every & CONDITION  # "if the alarm is silent"
@@ -458,7 +473,7 @@ def _has_limit_of_speaker(clause: _ReplyClause) -> bool:
 
 
 def _is_thing_called_confidential(clause: _ReplyClause) -> bool:
-    """Whether the clause states that a thing is closed: "the pool is private", but not "the private pool"."""
+    """Return whether the clause calls a thing closed: "the pool is private", but not "the private pool"."""
     return any(
         bits & CLOSED and any(before & BEING for before in clause.roles[max(0, at - 4) : at + 4])
         for at, bits in enumerate(clause.roles)
@@ -512,7 +527,7 @@ def _classify_english_speaker_denial(clause: _ReplyClause) -> _Declines:
 
 
 def _has_ability_behind(roles: Sequence[int], at: int) -> bool:
-    """Return whether a word for an ability follows the word at ``at``: "could" in "nothing that I could offer"."""
+    """Return whether a word for an ability follows word number ``at``: "could" in "nothing that I could offer"."""
     return any(bits & ABLE and not bits & DENIAL for bits in roles[at + 1 : at + 3])
 
 
@@ -627,7 +642,7 @@ def _has_second_person_after(clause: _ReplyClause, at: int) -> bool:
 _MIN_RULE_WORDS: Final = 9
 """Minimum number of words of a clause that states a rule of the company."""
 _CONTENT_LENGTH: Final = 5
-"""Minimum number of letters of a word that can name a thing."""
+"""Minimum number of letters of a word that can name a thing. Shorter words are not compared."""
 _MIN_TELLING_WORDS: Final = 3
 """Minimum number of words of a clause that gives information."""
 
@@ -672,7 +687,7 @@ _FITS: Final = {
 
 
 def _find_new_value_kinds(clause: _ReplyClause, question_keys: frozenset[str], *, german: bool) -> int:
-    """Return the kinds of values in a clause that are not in the question, as bits."""
+    """Return the kinds of values that are in a clause but not in the question, as a sum of bits."""
     kinds = _QUOTE if clause.quotes and all(token.key not in question_keys for token in clause.tokens) else 0
     for at, (token, bits) in enumerate(zip(clause.tokens, clause.roles, strict=True)):
         if token.key in question_keys:
@@ -736,7 +751,7 @@ class _ReplyReading(NamedTuple):
 
     @property
     def has_possible_later_answer(self) -> bool:
-        """Whether a later sentence may be an answer, because it is long and contains a word of the question."""
+        """Return whether a later sentence may be an answer: it is long and contains a word of the question."""
         first = self.clauses[0].sentence if self.clauses else 0
         return any(
             len(clause.tokens) >= _MIN_RULE_WORDS
@@ -798,7 +813,10 @@ def _classify_when_refusal_expected(reading: _ReplyReading) -> RefusalKind | Non
 
 
 def _may_be_caveat(clause: _ReplyClause) -> bool:
-    """Whether a clause may limit the answer: the speaker denies something, or sends the user to an expert."""
+    """Return whether a clause may limit the answer.
+
+    In such a clause, the speaker denies something, or sends the user to an expert.
+    """
     every = clause.every
     denies = every & DENIAL and not every & YOU and every & (HINT | SPEAKER)
     return bool(denies or (every & REDIRECT and every & TRADE)) and not clause.asks
@@ -838,7 +856,7 @@ def _classify_when_answer_expected(reading: _ReplyReading) -> RefusalKind | None
 
 
 def _classify_undeclined_reply(clauses: Sequence[_ReplyClause], contents: Iterator[_Content]) -> RefusalKind | None:
-    """Classify a reply that has no declining clause, but a clause that may lead away from the question."""
+    """Classify a reply in which no clause declines, but one clause may lead away from the question."""
     if any(map(_may_be_caveat, clauses[:_MIN_TELLING_WORDS])):
         return None
     if clauses[0].roles[0] & ANSWERS or any(contents):

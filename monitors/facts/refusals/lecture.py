@@ -29,7 +29,7 @@ _PREMISE, _ABOUT_PEOPLE, _JUDGES_LATER, _INSTRUCTS, _STATES = (
     for name in ("premise", "about_people", "judges_later", "instructs", "states")
 )
 HINTED: Final = (*(sign for _, sign in _SIGNS), *_JUDGES, _PREMISE)
-"""All patterns that are searched only in texts with one of their hints."""
+"""All patterns that are searched only in texts that contain one of their hints."""
 _JUDGES_LATER_LIMIT: Final = 20
 _JUDGES_LATER_READ: Final = 420
 _MIN_LECTURE_WEIGHT: Final = 35

@@ -33,14 +33,18 @@ def get_role_bit(name: str) -> int:
 
 
 _Phrases = dict[str, list[tuple[tuple[str, ...], int]]]
-"""The phrases that begin with one word, by their second word: the words after the first, and the phrase's role."""
+"""The phrases that begin with one word, keyed by their second word.
+
+Each entry has the words after the first word, and the role of the phrase.
+"""
 _MAX_CACHED_WORDS: Final = 20_000
 
 
 class Lexicon(dict[str, tuple[int, _Phrases]]):
-    """The roles of the words of one language, as bits, and the phrases that begin with each word.
+    """A dictionary of the words of one language, with the roles of each word as bits.
 
-    A word that is not listed is added on first use, with the roles of the stems that match it.
+    It also has the phrases that begin with each word. A word that is not listed is added on first use, with the
+    roles of the stems that match it.
     """
 
     def __init__(self, language: str) -> None:
@@ -100,7 +104,10 @@ _MAX_GUESS_TOKENS: Final = 120
 
 
 def guess_language(tokens: Sequence[Token]) -> str:
-    """Return the language with the most everyday words among the first tokens, or English if no word is known."""
+    """Return the language with the most everyday words among the first tokens.
+
+    Return English if no word is known.
+    """
     counts = dict.fromkeys(_READ_TOGETHER, 0)
     for token in tokens[:_MAX_GUESS_TOKENS]:
         key = token[1]

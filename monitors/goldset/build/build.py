@@ -1,6 +1,7 @@
 """Build gold cases from fact sheets and question templates. The same input always gives the same cases.
 
-A fact sheet lists the facts of one document. A template turns one fact into a question with its answer, the gold.
+A fact sheet lists the facts of one document. A template turns one fact into a question and its expected answer,
+which is called the gold.
 
 Several documents can describe the same policy, such as a contract and a brochure. If they agree on a value, one
 case is built. If they state different values, no case is built. An expected refusal is built only if no document
@@ -37,7 +38,7 @@ from monitors.records.cases import GoldCase, Pipeline, Provenance
 _COMMON_PLACEHOLDERS = ("name", "value")
 """Placeholders that a question or a gold may contain. Their values are known for every fact."""
 _CITATION_PLACEHOLDERS = (*_COMMON_PLACEHOLDERS, "publisher", "document", "clause")
-"""Placeholders that a citation may contain. A form of citation with an unknown value is skipped."""
+"""Placeholders that a citation form may contain. A form with an unknown value is skipped."""
 
 PHRASED_LANGUAGES = (Language.ENGLISH, Language.HINDI, Language.HINGLISH)
 
@@ -84,7 +85,7 @@ class Phrasing(Record):
 
 
 class Template(Record):
-    """One question about one field of the fact sheets.
+    """A template for one question about one field of the fact sheets.
 
     ``type_no`` is the type of cases with a negative answer. ``severity_silent`` is the severity of expected
     refusals. Both are set only if they differ from ``type`` and ``severity``.
@@ -127,7 +128,8 @@ class Template(Record):
 class TemplateBook(Record):
     """The templates of a domain pack, read from its ``templates.toml``.
 
-    ``citation`` lists forms of the expected citation. The first form whose placeholders are all known is used.
+    ``citation`` lists the forms that an expected citation can have. The first form whose placeholders are all known
+    is used.
     """
 
     version: Annotated[int, Field(ge=1)]
@@ -183,7 +185,10 @@ class Source:
     value: Value
     field: FactField
     ambiguous: bool
-    """Whether another publisher has a policy of this name. The question must then name the publisher."""
+    """Whether another publisher has a policy with the same name.
+
+    In this case, the question must name the publisher.
+    """
 
 
 @dataclass(frozen=True)
@@ -201,7 +206,10 @@ def build_case(
     citations: tuple[str, ...],
     languages: Sequence[Language],
 ) -> GoldCase | None:
-    """Build the case, or return ``None`` if the template has no words for such a value in this language."""
+    """Build the case of ``source`` and ``template`` in a language.
+
+    Return ``None`` if the template has no words for such a value in this language.
+    """
     phrasing = template.find_phrasing(language)
     if phrasing is None:
         return None
@@ -241,7 +249,7 @@ def build_case(
 
 
 def _collect_placeholder_values(source: Source, language: Language) -> dict[str, str]:
-    """Return the values of the placeholders that are known."""
+    """Return the values of the placeholders whose values are known for this source."""
     sheet = source.sheet
     values = {
         "name": _format_policy_name(sheet.names.get(language, sheet.name), source),
@@ -282,7 +290,7 @@ def _build_answer(source: Source, phrasing: Phrasing, blanks: dict[str, str]) ->
 
 
 def _fill_first_citation_form(forms: tuple[str, ...], blanks: dict[str, str]) -> str | None:
-    """Fill the first form whose placeholders are all known. Return ``None`` if there is no such form."""
+    """Fill the first citation form whose placeholders are all known. Return ``None`` if there is no such form."""
     for form in forms:
         if all(name is None or name in blanks for _, name, _, _ in Formatter().parse(form)):
             return form.format_map(blanks)

@@ -26,7 +26,7 @@ from monitors.goldset.load import read_text
 from monitors.records.base import Identifier, Language, Record
 
 Localised = dict[Language, Annotated[str, Field(min_length=1)]]
-"""One text in several languages."""
+"""One text in several languages, keyed by language."""
 
 
 class FieldKind(StrEnum):
@@ -56,7 +56,7 @@ class DurationUnit(StrEnum):
 
 
 class FactField(Record):
-    """The definition of one field.
+    """The definition of one field of a fact sheet.
 
     - ``unit`` is the unit of the field's numbers. A fact can have its own unit instead.
     - ``currency`` is the ISO 4217 code of the field's amounts. Without ``currency``, the quote must name the
@@ -107,7 +107,7 @@ class FactSchema(Record):
         return self
 
     def find_field_by_alias(self, name: str) -> str | None:
-        """Return the name of the field with this name or alias, or ``None``."""
+        """Return the schema's name of the field with this name or alias, or ``None`` if there is no such field."""
         if name in self.fields:
             return name
         return next((field for field, fact_field in self.fields.items() if name in fact_field.aliases), None)
@@ -138,7 +138,10 @@ _UNITS = {
     "hours": "hour", "hour": "hour", "days": "day", "day": "day", "months": "month", "month": "month",
     "years": "year", "year": "year",
 }  # fmt: skip
-"""Units that change how a number is read. Other units ("INR", "%", "boolean") only repeat the field's kind."""
+"""Units that change how a number is read.
+
+All other units ("INR", "%", "boolean") repeat what the field's kind says.
+"""
 
 
 # GivenFact has the same fields. This class is the format of another program, and its values are not checked yet.
@@ -210,7 +213,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Confidence(StrEnum):
-    """The confidence of the source in a fact, from least to most."""
+    """How sure the source is of a fact. The lowest confidence comes first."""
 
     LOW = "low"
     UNRATED = "unrated"
@@ -237,7 +240,7 @@ class GivenFact(Record):
     place: str = ""
 
     def with_field(self, field: str) -> Self:
-        """Return the fact under another name of its field."""
+        """Return the fact with ``field`` as the name of its field."""
         return self.model_copy(update={"field": field})
 
 
@@ -260,7 +263,7 @@ class FactSheet(Record):
         return self
 
     def with_facts(self, facts: tuple[GivenFact, ...]) -> Self:
-        """Return the sheet with other facts."""
+        """Return the sheet with ``facts`` in place of its own facts."""
         return self.model_copy(update={"facts": facts})
 
 

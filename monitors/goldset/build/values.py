@@ -24,9 +24,9 @@ from monitors.records.base import Language, Record
 
 
 class AcceptPolicy(Record):
-    """The rules for which facts may become gold cases.
+    """The rules that decide which facts may become gold cases.
 
-    - ``confidence`` is the minimum confidence.
+    - ``confidence`` is the minimum confidence of a fact.
     - If ``unproven`` is true, amounts that the quote does not state are accepted.
     - If ``silence`` is true, an expected refusal is built if the document does not state the value.
     """
@@ -37,7 +37,7 @@ class AcceptPolicy(Record):
 
 
 class Amount(NamedTuple):
-    """A number in its unit: a currency, percent, a time unit, or counted things."""
+    """A number with its unit. The unit is a currency, percent, a unit of time, or the name of counted things."""
 
     kind: FieldKind
     number: Decimal
@@ -53,7 +53,7 @@ class YesNo(NamedTuple):
 
 
 class ChoiceValue(NamedTuple):
-    """One of the words that the field allows."""
+    """One of the words that a field of the kind `CHOICE` allows."""
 
     word: str
 
@@ -86,7 +86,7 @@ _ORDER = tuple(Confidence)
 
 
 def parse_usable_fact_value(fact: GivenFact, field: FactField, accept: AcceptPolicy) -> Value | UnusableFact:
-    """Return the value of ``fact``, or the reason why it is unusable."""
+    """Return the value of ``fact``. If the fact is unusable, return the reason."""
     if fact.silent:
         return (
             NotStated()
@@ -146,7 +146,7 @@ def _build_amount(number: Decimal, fact: GivenFact, field: FactField) -> Amount 
 
 
 def _find_currency(number: Decimal, fact: GivenFact, field: FactField) -> str | UnusableFact:
-    """Return the currency of the field or, if the field has none, the currency of the quote.
+    """Return the currency of the field. If the field has none, return the currency in the quote.
 
     Return an `UnusableFact` if the two contradict each other, or if no currency is known.
     """
@@ -231,7 +231,7 @@ def _is_same_amount(quantity: StatedQuantity, amount: Amount) -> bool:
 _WORDS: Final[Mapping[str, Mapping[str, Any]]] = tomllib.loads(
     (Path(__file__).parent / "words.toml").read_text(encoding="utf-8")
 )
-"""Units (singular and plural), bounds and "and" by language."""
+"""The words for units (singular and plural), for bounds and for "and", in each language."""
 
 
 def phrase_value(value: Single | Several, field: FactField, language: Language) -> str:
@@ -267,4 +267,4 @@ def _format_number_with_unit(amount: Amount, language: Language) -> str:
 
 
 _SIGNS = {"INR": "₹", "EUR": "€", "GBP": "£", "USD": "US$"}
-"""Unambiguous currency signs; other currencies are written by their code."""
+"""Currency signs that only one currency uses. Other currencies are written by their code."""

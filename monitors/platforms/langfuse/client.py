@@ -56,7 +56,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class LangfuseRecord(BaseModel):
-    """A part of a response of Langfuse. Unknown keys are ignored, because each version adds keys."""
+    """A part of a response of Langfuse. Unknown keys are ignored, because new versions of Langfuse add keys."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
@@ -65,7 +65,7 @@ Answer = TypeVar("Answer", bound=LangfuseRecord)
 
 
 class Project(LangfuseRecord):
-    """The project of a pair of keys."""
+    """The Langfuse project that a pair of keys belongs to."""
 
     id: str
     name: str
@@ -128,9 +128,9 @@ class LangfuseClient:
     async def connect(
         cls, settings: LangfuseSettings, keys: LangfuseKeys, sleep: Sleep = asyncio.sleep
     ) -> AsyncGenerator[Self]:
-        """Open a client for the ``with`` block, after checking the project of the keys.
+        """Open a client for a ``with`` block. The project of the keys is checked first.
 
-        Raises `ConfigError` for keys of production, or of another project than the configured one.
+        Raises `ConfigError` if the keys belong to production or to another project than the configured one.
         """
         auth, deadline_s = (keys.public, keys.secret), settings.request_deadline_s
         async with GuardedClient(
@@ -183,7 +183,7 @@ class LangfuseClient:
     async def request_or_none_if_404(
         self, method: str, path: str, answer: type[Answer], doing: str, **arguments: Unpack[RequestArguments]
     ) -> Answer | None:
-        """Send a request with retries and return the parsed response, or ``None`` for HTTP status 404.
+        """Send a request with retries and return the parsed response. Return ``None`` for HTTP status 404.
 
         ``doing`` describes the request in error messages.
         """
@@ -193,9 +193,9 @@ class LangfuseClient:
     async def request(
         self, method: str, path: str, answer: type[Answer], doing: str, **arguments: Unpack[RequestArguments]
     ) -> Answer:
-        """Send a request with retries and return the parsed answer.
+        """Send a request with retries and return the parsed response.
 
-        Raises `SourceUnavailable` for HTTP status 404.
+        ``doing`` describes the request in error messages. Raises `SourceUnavailable` for HTTP status 404.
         """
         response = await self._send_with_retries(method, path, doing, arguments)
         if response.status_code == _NOT_FOUND:
@@ -300,7 +300,7 @@ class LangfuseClient:
 
 
 def _format_error(response: httpx.Response) -> str:
-    """Return the error message of a response, shortened and after a colon.
+    """Return the error message of a response: a colon and the shortened message.
 
     The result is empty if there is no message.
     """
@@ -313,5 +313,5 @@ def _format_error(response: httpx.Response) -> str:
 
 
 def classify_failure(problem: MonitorError, status: int) -> Exception:
-    """Return `TryAgain` if a retry may succeed after this HTTP status, otherwise ``problem`` itself."""
+    """Return `TryAgain` if a retry may succeed after this HTTP status. Otherwise, return ``problem`` itself."""
     return TryAgain(problem) if is_retryable(status) else problem

@@ -31,7 +31,7 @@ from monitors.platforms.langfuse.items import (
 from monitors.platforms.platform import Dataset, Example, Json, ReadingCheck
 
 PAGE_SIZE: Final = 100
-"""Maximum number of items on one page of Langfuse."""
+"""Maximum number of items that Langfuse returns on one page."""
 MAX_CONCURRENT: Final = 4
 MAX_TAGS: Final = 100
 """Maximum number of tags of a dataset. If there are more tags, the oldest tags are dropped."""

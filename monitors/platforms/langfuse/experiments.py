@@ -43,7 +43,7 @@ MAX_REQUEST_BYTES: Final = 1_000_000
 MAX_REQUEST_ROWS: Final = 100
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SCOPE: Final[Json] = {"name": "langfuse-sdk lookout"}
-"""The scope of the spans. With another name, Langfuse would copy each attribute into the metadata."""
+"""The name of the scope of the spans. With another name, Langfuse would copy each attribute into the metadata."""
 _HEADERS: Final = {"x-langfuse-ingestion-version": "4"}
 
 
@@ -123,7 +123,7 @@ class LangfuseExperiments:
             )
 
     async def _write_scores(self, bodies: list[Json]) -> None:
-        """Write scores. If the errors may be temporary, write only the failed scores again."""
+        """Write scores to Langfuse. Scores that fail with a temporary error are written again."""
         moment = self._now().isoformat()
         pending = {_derive_uuid_from_parts(json.dumps(body, sort_keys=True), moment): body for body in bodies}
 

@@ -28,7 +28,10 @@ _MAX_INTEGER: Final = 2**53 - 1
 
 
 class DatasetItem(LangfuseRecord):
-    """An item in Langfuse's form. An item that a person created may have any JSON in place of Lookout's objects."""
+    """A dataset item in the form that Langfuse uses.
+
+    An item that a person created may have any JSON in place of Lookout's objects.
+    """
 
     id: str
     dataset_name: str
@@ -69,7 +72,7 @@ def build_item_from_example(dataset: str, example: Example) -> Json:
 def build_example_from_item(item: DatasetItem) -> Example:
     """Convert an item to an example.
 
-    An input, output or metadata that is not an object becomes an object with one key: ``input``, ``output`` or
+    If the input, output or metadata is not an object, it becomes an object with one key: ``input``, ``output`` or
     ``metadata``.
     """
     metadata = wrap_as_json_object(item.metadata, "metadata")
@@ -114,7 +117,7 @@ def _restore_exact_part_if_unchanged(texts: JsonValue, name: str, stored: JsonVa
 
 
 def _parse_json_text_or_none(text: JsonValue) -> JsonValue:
-    """Parse JSON text. Return ``None`` if it is not valid JSON text, for example after a person changed it."""
+    """Parse JSON text. Return ``None`` if it is not valid JSON, for example because a person changed it."""
     try:
         return cast("JsonValue", json.loads(text)) if isinstance(text, str) else None
     except (ValueError, RecursionError):

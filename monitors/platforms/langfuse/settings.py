@@ -1,4 +1,4 @@
-"""Settings in `[langfuse]`: the Langfuse project for suites and runs, and the project of production."""
+"""Define the settings `[langfuse]`: the Langfuse project for suites and runs, and the project of production."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ MAX_PAUSE_S: Final = 60.0
 """Maximum pause before a retry in seconds. The server limits requests per minute, so a limit ends within a minute.
 """
 _FINAL_STATUSES: Final = (400, 401, 403, 404, 422, 501)
-"""HTTP statuses after which a retry would also fail."""
+"""HTTP statuses after which no retry is made, because it would also fail."""
 _REFUSED_STATUSES: Final = (401, 403)
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
@@ -53,7 +53,7 @@ class LangSmithAccess(Record):
     """The project. It is ``None`` for datasets and experiments, which belong to the whole workspace."""
     api_url: str
     key_env: str
-    """The environment variable with the key, for messages."""
+    """The name of the environment variable that contains the key. Messages show it."""
     workspace_id: str | None = None
     request_deadline_s: float
     attempts: int = 3
@@ -67,7 +67,7 @@ class RootRuns(NamedTuple):
     latest: datetime
     page_size: int
     filter: str | None = None
-    """A filter in LangSmith's query language."""
+    """A filter in LangSmith's query language, or ``None`` for all root runs."""
 
 
 class _Project(NamedTuple):
@@ -162,7 +162,10 @@ class LangSmithClient:
         return [run.model_dump(mode="json", warnings=False) for run in runs], page.next_cursor or None
 
     async def query_trace_runs(self, trace_id: str) -> list[Any]:
-        """Return all runs of a trace in this project as plain JSON. The list is empty until the trace exists."""
+        """Return all runs of a trace in this project as plain JSON.
+
+        The list is empty as long as the trace does not exist.
+        """
         project = await self.find_project_id()
         runs, cursor = list[Any](), None
         while len(runs) < MAX_RUNS:
@@ -224,7 +227,7 @@ class LangSmithClient:
         return await asyncio.to_thread(call, self._get_or_create_sync_client())
 
     def _get_or_create_sync_client(self) -> Any:
-        """Return the synchronous client. With tracing off, the client starts no thread and buffers nothing."""
+        """Return the synchronous client. It has tracing off, so that it starts no thread and buffers nothing."""
         if self._sync_client is None:
             sdk = _import_sdk()
             once = sdk.utils.LangSmithRetry(total=0)
@@ -304,7 +307,10 @@ class LangSmithClient:
 
 
 def _find_response(error: BaseException) -> Any:
-    """Return the HTTP response in an SDK error or in the error that it wraps; ``None`` without a response."""
+    """Return the HTTP response in an SDK error, or in the error that it wraps.
+
+    Return ``None`` if there is no response.
+    """
     for cause in (error, error.__cause__, error.__context__):
         response = getattr(cause, "response", None)
         if isinstance(getattr(response, "status_code", None), int):

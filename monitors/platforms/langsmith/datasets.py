@@ -114,7 +114,10 @@ class LangSmithDatasets:
         )
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:
-        """See `Datasets.push`. Examples that are known to exist are replaced first."""
+        """See `Datasets.push`.
+
+        Examples that are known to exist are replaced first. The other examples are then created.
+        """
         for exists in (True, False):
             chosen = [example for example in examples if (example.modified_at is not None) is exists]
             for batch in _split_into_batches(chosen):
@@ -125,7 +128,8 @@ class LangSmithDatasets:
         """Create the examples, and replace the examples that exist.
 
         If LangSmith refuses a batch because an example exists, this method searches LangSmith's list for the
-        existing examples. If the list does not contain them yet, the batch is halved, and both halves are written.
+        existing examples, and replaces them. If the list does not contain them yet, the batch is halved, and both
+        halves are written.
         """
         new_examples = [*map(_build_create_fields, batch)]
         if await self._call_or_false_on_status(
@@ -176,7 +180,7 @@ class LangSmithDatasets:
                 await self._create_or_replace(dataset, [example])
 
     async def _update_and_count_examples(self, dataset: Dataset, batch: Sequence[Example]) -> int:
-        """Replace examples and return their number, or 0 if one of the examples does not exist."""
+        """Replace the examples and return their number. Return 0 if one of them does not exist."""
         changed = [*map(_build_update_fields, batch)]
         reply = await self._call_or_false_on_status(
             lambda sdk: sdk.update_examples(dataset_id=dataset.id, updates=changed), ignored_status=_NOT_FOUND
@@ -214,9 +218,9 @@ class LangSmithDatasets:
         await self._client.call_with_retries(partial(self._client.call_sync_client_in_thread, move_tag), doing)
 
     async def _call_or_false_on_status(self, call: Callable[[Any], Any], *, ignored_status: int) -> Any:
-        """Return the result of a call, or true if the result is ``None``.
+        """Return the result of a call, or True if the result is ``None``.
 
-        Return false if the call fails with the HTTP status ``ignored_status``.
+        Return False if the call fails with the HTTP status ``ignored_status``.
         """
         try:
             reply = await self._client.call_sync_client_in_thread(call)
@@ -273,7 +277,7 @@ def _build_example(stored: Any) -> Example:
 
 
 def _add_utc_if_zone_missing(time: datetime) -> datetime:
-    """Return a time with a time zone. LangSmith sometimes omits the time zone, which is then UTC."""
+    """Return the time with a time zone. LangSmith sometimes omits the time zone, which is UTC in this case."""
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 

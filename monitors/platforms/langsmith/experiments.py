@@ -1,7 +1,8 @@
-"""Write experiments to LangSmith: a project with a reference dataset, a root run for each row, and feedback.
+"""Write experiments to LangSmith. An experiment is a project with a reference dataset.
 
-All ids are computed from the content. Therefore, a second write updates the existing entries and creates no
-duplicates. Each request is awaited. The SDK's background queue is not used.
+Each row of the experiment is a root run, and its scores are feedback. All ids are computed from the content.
+Therefore, a second write updates the existing entries and creates no duplicates. Each request is awaited. The SDK's
+background queue is not used.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ class LangSmithExperiments:
         await self._client.call_with_retries(create_or_update, f"writing case {row.case_id}")
 
     async def finish(self, experiment: Experiment) -> None:
-        """See `Experiments.finish`. The experiment ends with its last row."""
+        """See `Experiments.finish`. The end of the experiment is the end of its last row."""
         ended_at, metadata = self._ended_at.get(experiment.id), self._metadata.get(experiment.id, {})
 
         async def end_project() -> None:

@@ -29,7 +29,10 @@ _TRACE: Final = re.compile(rf"(?:[?&](?:trace_id|peek)=|/(?:r|runs)/|^){_UUID}(?
 
 
 def parse_trace_address(address: str) -> TraceAddress:
-    """Parse the ids of a trace and its project from a web address. ``address`` may also be a trace id alone."""
+    """Parse the ids of a trace and its project from the trace's web address.
+
+    ``address`` may also be only a trace id.
+    """
     project, traces = _IN_PROJECT.search(address), _TRACE.findall(address)
     return TraceAddress(traces[-1].lower() if traces else None, project[1].lower() if project else None)
 
@@ -80,9 +83,10 @@ class LangSmithTraces:
             raise ConfigError(_WRONG_PROJECT.format("another project than langsmith.project", address[:200]))
 
     async def read_runs(self, address: str) -> list[Any]:
-        """Return the runs in the trace of a finished job. The list is empty if the trace stays incomplete.
+        """Return the runs in the trace of a finished job.
 
-        Raises `ConfigError` if the trace is in the production project.
+        The list is empty if the trace stays incomplete, or if the address contains no trace id. Raises
+        `ConfigError` if the trace is in the production project.
         """
         trace_id = parse_trace_address(address).trace_id
         if trace_id is None:
@@ -99,9 +103,9 @@ class LangSmithTraces:
         return Trace(id=trace_id, url=url, runs=tuple(runs), complete=complete)
 
     async def _read_until_stable(self, trace_id: str) -> tuple[list[Any], bool]:
-        """Read the runs of a trace until two readings agree and the root has ended, at most for the maximum wait.
+        """Read the runs of a trace until two readings agree and the root has ended.
 
-        Return the runs, and whether the trace is complete.
+        Reading stops after the maximum wait. Return the runs, and whether the trace is complete.
         """
         remaining_s, previous = self._patience.patience_s, list[Any]()
         while True:
@@ -150,14 +154,17 @@ async def _require_existing_project_id(project_id: Awaitable[str]) -> str:
 
 
 class TracePatience(NamedTuple):
-    """The maximum time for which Lookout waits for a trace."""
+    """The maximum time in seconds that Lookout waits for a trace, and the function that waits."""
 
     patience_s: float
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
 def load_tracing_key(settings: LangSmithSettings, environment: Mapping[str, str]) -> str:
-    """Return the key for traces and experiments. Raises `ConfigError`, which names the missing variable."""
+    """Return the key for traces and experiments from the environment.
+
+    Raises `ConfigError`, which names the missing variable.
+    """
     key = environment.get(settings.key_env)
     if not key:
         raise ConfigError(f"langsmith.key_env: the environment variable {settings.key_env} is missing or empty")

@@ -41,7 +41,7 @@ from monitors.request_headers import RequestHeaders
 from monitors.retry import parse_retry_after_s
 
 LINE_END = re.compile(r"\r\n|\n|\r(?!$)")
-"""Line ends in the standard for server-sent events.
+"""A pattern for line ends, as in the standard for server-sent events.
 
 A carriage return at the end of a chunk does not match, because it may be the first character of CR LF.
 """
@@ -55,7 +55,7 @@ A longer line raises an error. Real answers have at most a hundredth of this len
 
 
 class Event(Record):
-    """One server-sent event. An event without a name is a ``message``."""
+    """One server-sent event. Its name is ``message`` if the server gives no name."""
 
     name: str = "message"
     data: str
@@ -82,7 +82,10 @@ async def split_lines(pieces: AsyncIterator[str], max_characters: int = MAX_LINE
 
 
 async def parse_server_sent_events(lines: AsyncIterator[str]) -> AsyncGenerator[Event]:
-    """Yield server-sent events as they arrive. An event that the stream did not complete is dropped."""
+    """Yield server-sent events as they arrive.
+
+    An event that is not complete at the end of the stream is dropped.
+    """
     name, data = "", list[str]()
     async for line in lines:
         field, _, value = line.partition(":")
@@ -107,8 +110,8 @@ A larger response raises an error. Real answers have at most a hundredth of this
 class HttpClientPool:
     """A pool of HTTP clients. Conversations reuse the open connections of earlier conversations.
 
-    A single shared client would be slow, because it scans all connections at each request: with 32 parallel
-    conversations, the scan took a third of the time. ``headers`` contain the authentication and are sent only to
+    A single shared client would be slow, because it scans all connections at each request. With 32 parallel
+    conversations, this scan took a third of the time. ``headers`` contain the authentication and are sent only to
     the host of ``address``. ``guard`` checks the address of each request.
     """
 
@@ -169,7 +172,10 @@ class ApiReply:
         self.total_ms = 0.0
 
     def update_text_and_token_time(self, text: str) -> None:
-        """Replace the text with a longer text. The first text also sets the time of the first token."""
+        """Replace the text of the reply with a longer text.
+
+        The first text also sets the time of the first token.
+        """
         if text and self.first_ms is None:
             self.first_ms = self.elapsed_ms
         self.text = replace_surrogates(text)
@@ -197,7 +203,8 @@ class ApiDriver:
         self._headers = headers
         self._clients = HttpClientPool(settings, headers, self._url, build_address_guard(address, settings))
         self._end_seen = False
-        """Whether any stream had the configured end mark. If no stream had it, the configured mark may be wrong."""
+        """Whether any stream contained the configured end mark. If no stream did, the configured mark may be wrong.
+        """
 
     async def __aenter__(self) -> Self:
         return self
@@ -284,7 +291,10 @@ class ApiDriver:
 
 @asynccontextmanager
 async def apply_deadline_and_translate_errors(reply: ApiReply, settings: ProbeSettings) -> AsyncGenerator[None]:
-    """Raise HTTP errors and timeouts as a `ProbeError` with the part of the answer that arrived."""
+    """Apply the time limit of the settings. Raise HTTP errors and timeouts as a `ProbeError`.
+
+    The error contains the part of the answer that arrived.
+    """
     time_limit = f"within {settings.answer_deadline_s:g} s"
     try:
         async with asyncio.timeout(settings.answer_deadline_s):
@@ -354,7 +364,10 @@ def parse_json(text: str) -> Any:
 
 
 def raise_if_api_error(api: ApiSettings, document: Any, partial: str) -> None:
-    """Raise `AppErrorShown` if the document contains an error at the configured path."""
+    """Raise `AppErrorShown` if the document contains an error at the configured path.
+
+    ``partial`` is the part of the answer that arrived before the error.
+    """
     errors = [value for value in collect_items(document, api.error) if value] if api.error else []
     if errors:
         raise AppErrorShown(f"the API says: {replace_surrogates(str(errors[0]))[:300]}", partial_text=partial)
@@ -405,7 +418,10 @@ def compute_longest_text_length(document: Any) -> int:
 
 
 def build_answer(url: str, api: ApiSettings, reply: ApiReply, earlier: tuple[str, ...]) -> Answer:
-    """Build the answer from a complete reply. The visible text and the sent text of an API are equal."""
+    """Build the answer from a complete reply.
+
+    For an API, the visible text and the text of the wire payload are equal.
+    """
     payload = read_versioned_payload(build_wire_rule(api), url, reply.documents, reply.headers) or WirePayload(
         url=url, text=reply.text
     )

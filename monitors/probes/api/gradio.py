@@ -97,7 +97,10 @@ class GradioDriver:
         raise AnswerIncomplete("the stream ended before the answer was complete", partial_text=reply.text)
 
     def _add_event_to_reply(self, event: Event, reply: ApiReply) -> bool:
-        """Add the text of one event to the reply. Return whether the answer is complete."""
+        """Add the text in ``event``, one event of the stream, to the reply.
+
+        Return whether the answer is complete.
+        """
         text = self._headers.hide_secrets(event.data)
         match event.name:
             case "generating" | "complete":
@@ -116,9 +119,10 @@ class GradioDriver:
 
 
 def extract_gradio_answer(data: Any) -> str:
-    """Return the answer in the output of a Gradio chat function, without the app's intermediate steps.
+    """Return the answer in ``data``, the output of a Gradio chat function, without intermediate steps.
 
-    The output is a text or a list of chat messages.
+    ``data`` is a text or a list of chat messages. An intermediate step of the app, such as a tool call, is
+    omitted.
     """
     outputs = cast("list[Any]", data) if isinstance(data, list) else [data]
     first = outputs[0] if outputs else ""

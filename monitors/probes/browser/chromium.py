@@ -151,9 +151,10 @@ def require_executable_browser(browser_path: str) -> str:
 
 
 async def run_within_deadline(deadline_s: float, work: Awaitable[Value], activity: str) -> Value:
-    """Return the result of `work`.
+    """Wait for `work` and return its result. Raises `BrowserLost` if it takes longer than ``deadline_s``.
 
-    Raises `BrowserLost` after ``deadline_s``, because a crashed page never answers.
+    The limit is necessary because a crashed page never answers. ``activity`` names, in the error, what did not
+    respond.
     """
     try:
         async with asyncio.timeout(deadline_s):
@@ -229,7 +230,7 @@ class Chromium:
         return self._watch.ended if self._watch is not None else ""
 
     async def _start_with_retries(self) -> Browser:
-        """Start the browser. If the browser is killed during the start, try again a few times."""
+        """Start the browser. If the browser process is killed while it starts, try again a few times."""
         for tries_left in reversed(range(MAX_STARTS)):
             try:
                 return await self._launch_browser()
@@ -354,9 +355,9 @@ async def _stop_playwright_once_started(starting: asyncio.Future[Playwright]) ->
 
 
 async def finish_within_deadline(closing: Awaitable[object], deadline_s: float) -> bool:
-    """Wait until an action ends.
+    """Wait until ``closing`` has ended, for example the closing of a page.
 
-    Return whether the action succeeded within ``deadline_s``. Ignore browser errors.
+    Return whether it succeeded within ``deadline_s``. Errors of the browser are ignored.
     """
     from playwright.async_api import Error  # already imported: something was started
 

@@ -1,7 +1,8 @@
-"""Hold one conversation on one page: send a question and wait for the complete answer.
+"""Hold one conversation with the chat on one page: send a question and wait for the complete answer.
 
-A script in the page watches the text and the controls until the page looks done. Because the script cannot see open
-requests, this module checks the network. An incomplete answer is an error and is never graded as wrong.
+A script in the page watches the text and the controls until the answer looks complete. This script cannot
+see open requests. Therefore, this module also checks the network. An incomplete answer is reported as an
+error and is never graded as wrong.
 """
 
 from __future__ import annotations
@@ -79,12 +80,13 @@ def build_watch_limits(
     quiet_s: float | None = None,
     settle_s: float = 0,
 ) -> WatchLimits:
-    """Build the limits for the script that watches the page.
+    """Build the limits for the script that watches the page. All parameters except ``patience`` are in seconds.
 
-    - ``patience``: the watch ends after this many times `patience_s` without a change.
-    - ``unsent_s``: after this time, a question that is still in the box is reported as unsent. 0 means never.
-    - ``lost_s``: after this time, a question that is neither in the box nor on the page is reported as lost. 0
-      means never.
+    - ``patience`` is a factor: the watch ends if the page does not change for this many times `patience_s`.
+    - ``unsent_s``: after this time, a question that is still in the message box is reported as unsent. 0 means
+      never.
+    - ``lost_s``: after this time, a question that is neither in the message box nor on the page is reported as
+      lost. 0 means never.
     - ``quiet_s`` replaces the setting of the same name.
     - ``settle_s`` is the minimum duration of the watch.
     """
@@ -103,7 +105,10 @@ def build_watch_limits(
 
 
 async def watch_for_answer(frame: Frame, settings: ProbeSettings, limits: WatchLimits) -> WatchResult:
-    """Watch the page until the answer looks done. Raises `Navigated` if the page loads another page meanwhile."""
+    """Watch the page until the answer looks complete, and return what was observed.
+
+    Raises `Navigated` if the page loads another page meanwhile.
+    """
     deadline_s = settings.answer_deadline_s + HANG_SLACK_S
     reading = await call_in_page(frame, "settled", limits.model_dump(), deadline_s=deadline_s)
     if reading is None:
@@ -144,11 +149,13 @@ async def wait_for_complete_answer(
 async def _decide_whether_to_watch_again(
     frame: Frame, reading: WatchResult, traffic: Traffic, settings: ProbeSettings
 ) -> WatchLimits | None:
-    """Return the limits for the next watch, or ``None`` if the answer is complete.
+    """Return the limits for the next watch of the page, or ``None`` if the answer is complete.
 
-    A control of the page, such as a stop button, may show too early that the answer is done. The control counts in
-    two cases: a profile or the configuration names it, or no response is open and the control did not show the end
-    at the first words of the answer.
+    ``reading`` is the result of the last watch. A control of the page, such as a stop button, may signal too
+    early that the answer is complete. Its signal is therefore accepted only in two cases:
+
+    - A profile or the configuration names the control.
+    - No response is open, and the control did not signal the end when the first words of the answer appeared.
     """
     slow_s = SLOW_QUIET_FACTOR * settings.quiet_s
     if reading.calm_ms >= OPEN_PATIENCE_FACTOR * settings.patience_s * 1000:
@@ -172,11 +179,12 @@ async def _decide_whether_to_watch_again(
 async def _wait_for_more_data(
     frame: Frame, reading: WatchResult, traffic: Traffic, settings: ProbeSettings, stillness: Stillness
 ) -> WatchLimits | None:
-    """Wait for more data.
+    """Wait until the network brings more data or the maximum wait is over.
 
     Return the limits for the next watch, or ``None`` if the text did not change for too long.
 
-    The maximum wait is `patience_s`, or twice this time if something shows that the app still works on the answer.
+    The maximum wait is `patience_s`, or twice this time if something shows that the app still works on the
+    answer.
     """
     is_over = reading.calm_ms >= settings.patience_s * 1000
     is_held = traffic.is_answering or not reading.firm
@@ -200,7 +208,11 @@ async def _wait_for_more_data(
 
 
 def _may_answer_continue(reading: WatchResult, traffic: Traffic) -> bool:
-    """Return whether the answer ends in the middle of a sentence, or grew after the last request ended."""
+    """Return whether more of the answer may follow, although its text has stopped changing.
+
+    This is assumed if the answer ends in the middle of a sentence, or if it still grew after the last request
+    had ended.
+    """
     typed_s = 0.0 if traffic.ended_at is None else monotonic() - reading.calm_ms / 1000 - traffic.ended_at
     return typed_s > TYPED_S or _SENTENCE_END.search(reading.text) is None
 
@@ -341,7 +353,10 @@ class PageConversation:
             self._traffic.stop_tracking()
 
     async def _send_and_read_answer(self, turn: str, earlier: list[Any]) -> WatchResult:
-        """Send the question and return the answer. Watch again if the new text contained the page's greeting."""
+        """Send the question and return the answer.
+
+        If the new text contained the page's greeting, exclude the greeting and watch the page again.
+        """
         try:
             reading = await self._send_and_watch_for_answer(turn, earlier)
         except AnswerIncomplete:
@@ -359,7 +374,10 @@ class PageConversation:
         return await wait_for_complete_answer(self.chat.frame, self._traffic, self._settings, again)
 
     async def _exclude_late_greeting(self, earlier: list[Any]) -> bool:
-        """Exclude a greeting that the page showed after the question. Return whether the answer changes."""
+        """Exclude greetings that the page showed after the question was sent. Return whether the answer changes.
+
+        ``earlier`` contains the lines that the page showed before the question.
+        """
         if self.chat.selectors.answer is not None:
             return False
         greeting_lines = await self._greetings.list_silent_lines_until_age(
@@ -369,10 +387,10 @@ class PageConversation:
         return bool(late) and bool(await call_in_page(self.chat.frame, "greet", late))
 
     async def is_certain_answer(self, reading: WatchResult) -> bool:
-        """Return whether it is certain that the page answered.
+        """Return whether it is certain that the text in ``reading`` is an answer of the page.
 
-        Return True if the place of answers is configured, or if the page repeats the question or received enough
-        data.
+        It is certain in three cases: the ``answer`` selector is configured, the page repeats the question, or the
+        page received enough data.
         """
         named = self.chat.selectors.answer is not None
         return (
@@ -389,7 +407,8 @@ class PageConversation:
     def raise_if_not_a_chat(self, reading: WatchResult) -> None:
         """Raise `CaptureUnsure` if the box may belong to another tool, for example a search.
 
-        The check is skipped if the box or the place of answers is configured, or if the box asks for a message.
+        This is possible if the box still contains the question and the page does not repeat the question. The check
+        is skipped if the ``message_box`` or ``answer`` selector is configured, or if the box asks for a message.
         """
         boxes = self.chat.boxes
         if (
@@ -522,7 +541,10 @@ class PageConversation:
         return await watch_for_answer(self.chat.frame, self._settings, build_watch_limits(self._settings))
 
     async def _try_one_send_method(self, way: Way, turn: str) -> WatchResult | None:
-        """Send the question in one way (Enter or button) and watch the page; ``None`` if the way is impossible."""
+        """Send the question in one way and watch the page. Return ``None`` if this way is impossible.
+
+        ``way`` either presses Enter or clicks the send button.
+        """
         from playwright.async_api import Error  # Playwright is already imported
 
         try:
@@ -538,9 +560,9 @@ class PageConversation:
         return await watch_for_answer(self.chat.frame, self._settings, limits)
 
     async def _resend_question_if_not_sent(self, way: Way, turn: str, reading: WatchResult) -> WatchResult:
-        """Send the question a second time if no request and no socket message contained it.
+        """Send the question a second time if no request and no socket message contained it, and watch the page.
 
-        Raises `PageNotUnderstood` if the page loses the question again.
+        Raises `PageNotUnderstood` if the page empties the box again without sending the question.
         """
         if not self._may_have_been_sent(turn, reading):
             await self._type_turn(turn)
@@ -555,9 +577,10 @@ class PageConversation:
         return await watch_for_answer(self.chat.frame, self._settings, build_watch_limits(self._settings))
 
     def _may_have_been_sent(self, turn: str, reading: WatchResult) -> bool:
-        """Return whether the page may have sent the question.
+        """Return whether a request or a web socket message may have contained the question.
 
-        After received data, the question may have any form.
+        If a web socket or an event stream received data, the page may have encoded the question. In this case, any
+        sent data that is long enough counts.
         """
         return self._traffic.has_sent(turn, in_any_form=reading.pushed)
 
@@ -605,7 +628,7 @@ class PageConversation:
         }
 
     def _notify_page_script(self, name: str, *given: Any) -> None:
-        """Call a function of the script in the page without waiting for the page."""
+        """Call the function ``name`` of Lookout's script in the page, without waiting for its result."""
         task = asyncio.ensure_future(await_unless_frame_lost(call_in_page(self.chat.frame, name, *given)))
         self._errands.add(task)
         task.add_done_callback(self._errands.discard)

@@ -53,7 +53,10 @@ CHECK_SELECTORS_SCRIPT = """(given) => given.find(([, selector]) => {
   try { document.createDocumentFragment().querySelector(selector); return false; } catch { return true; }
 })?.[0] ?? null"""
 MIN_NEW_CHARACTERS = 20
-"""Minimum number of new characters, without the question, that may be an answer. A name and a time are shorter."""
+"""Minimum number of new characters, in addition to the question, that may be an answer.
+
+A name and a time, which a page may add to a message, have fewer characters.
+"""
 
 
 def format_selector_setting(name: str, selector: str) -> str:
@@ -87,7 +90,11 @@ def raise_if_selector_configured(name: str, selectors: Selectors) -> None:
 
 
 class AnswerSelectorCheck:
-    """Decide after a timeout whether the app did not answer, or the configured ``answer`` selector is wrong."""
+    """Decide why no answer was read before the deadline.
+
+    Either the app did not answer, or the configured ``answer`` selector does not match the place of the
+    answers.
+    """
 
     def __init__(self, frame: Frame, selector: str | None) -> None:
         self._frame = frame
@@ -95,7 +102,7 @@ class AnswerSelectorCheck:
         self._before = 0
 
     async def count_text_before_question(self) -> None:
-        """Count the characters on the page before the question is sent."""
+        """Count the characters on the page. Call this method before the question is sent."""
         if self._selector is not None:
             self._before = await self._count_page_characters()
 
@@ -175,7 +182,7 @@ NETWORK_IDLE_TIMEOUT_MS = 50
 
 
 async def is_idle(page: Page, frame: Frame) -> bool:
-    """Return whether ``frame`` has not changed for a while, and no frame of the page can change on its own."""
+    """Return whether ``frame`` has not changed for `IDLE_S`, and no frame of the page can change on its own."""
     from playwright.async_api import Error  # Playwright is already imported
 
     if await call_in_page(frame, "stillFor") < IDLE_S * 1000 or page.workers:
@@ -195,7 +202,7 @@ async def is_idle(page: Page, frame: Frame) -> bool:
 
 
 async def has_reached_network_idle(page: Page) -> bool:
-    """Return whether the page has loaded, and had no open request for a while."""
+    """Return whether the page has loaded, and has had no open request for a short time."""
     from playwright.async_api import TimeoutError as Late  # Playwright is already imported
 
     try:
@@ -236,7 +243,7 @@ STARVED_SLICES = 5
 
 @dataclass(frozen=True)
 class Chat:
-    """A chat that accepts questions, as long as its page is open."""
+    """A chat that was found on a page. It accepts questions as long as the page is open."""
 
     frame: Frame
     profile: Profile
@@ -358,9 +365,9 @@ async def find_or_open_chat(
 
 
 async def _has_box_other_than_configured(page: Page, settings: ProbeSettings) -> bool:
-    """Return whether the page has a text box that the configured selector does not match.
+    """Return whether the page has a text box that the configured ``message_box`` selector does not match.
 
-    If so, the chat is open.
+    If the page has such a box, the chat is already open, and the selector is probably wrong.
     """
     if settings.selectors.message_box is None:
         return False
@@ -369,7 +376,10 @@ async def _has_box_other_than_configured(page: Page, settings: ProbeSettings) ->
 
 
 async def _close_dialog_above_box(frame: Frame, opening: Opening, waited_s: float) -> bool:
-    """Close a dialog that covers the message box. Return whether a dialog was closed, or may still appear."""
+    """Close a dialog that covers the message box.
+
+    Return True if a dialog was closed, or if the page is so new that a dialog may still appear.
+    """
     if opening.dialogs >= MAX_DIALOGS:
         return False
     if await accept_or_close_dialog(frame):
@@ -399,10 +409,10 @@ async def _build_no_chat_error(
     undone: list[str],
     has_other_box: bool,
 ) -> ProbeError:
-    """Return the error for a page without a chat. Raise an error if the page shows a login form or a quota limit.
+    """Return the error for a page without a chat. Raises an error for a login form or a quota limit.
 
-    Call this function only after the page has settled or at the deadline, because many pages show "Log in" until
-    their chat has loaded.
+    Call this function only after the page has settled or at the deadline, because many pages show "Log in"
+    until their chat has loaded.
     """
     walls = await _detect_login_and_quota(frame)
     raise_if_login_or_quota_shown(boxes, walls)
@@ -423,16 +433,20 @@ async def _build_no_chat_error(
 
 
 def _compute_box_wait_s(score: float) -> float:
-    """Return how many seconds after the first inspection of the page a box with this score may be used."""
+    """Return how many seconds Lookout waits, after its first inspection, before it uses a box with ``score``.
+
+    Meanwhile, a better box may appear. A box with a high score is used immediately.
+    """
     if score >= TRUSTED_SCORE:
         return 0.0
     return GRACE_S if score >= DOUBTFUL_SCORE else WEAK_GRACE_S
 
 
 async def _require_usable_chat(frame: Frame, boxes: MessageBoxes, settings: ProbeSettings) -> Chat:
-    """Return the chat with this message box.
+    """Return the chat with the best of the message boxes that were found in ``frame``.
 
-    Raises an error for a login field, or if several boxes are possible.
+    Raises `LoginWall` if the page shows a password field, and `PageNotUnderstood` if several boxes have the
+    same score.
     """
     if boxes.score < TRUSTED_SCORE:
         walls = await _detect_login_and_quota(frame)

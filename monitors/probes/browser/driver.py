@@ -40,14 +40,17 @@ MAX_SHOWN_CHARACTERS = 80
 
 
 class CaptureDoubts:
-    """Find texts that may not be the answer. All answers of a run are stored and compared."""
+    """Finds texts that were read from the page but may not be the answer.
+
+    All answers of a run are stored, so that each new text can be compared with the answers to other questions.
+    """
 
     def __init__(self) -> None:
         self._asked: dict[str, str] = {}
         self._sent: dict[str, str] = {}
 
     def store_earlier_answers(self, turns: Sequence[str], answers: Sequence[str]) -> None:
-        """Store the answers that the app sent to the earlier turns of a conversation."""
+        """Store the ``answers`` that the app sent to ``turns``, the earlier messages of a conversation."""
         for turn, answer in zip(turns, answers, strict=False):
             self._sent.setdefault(_normalize_text(answer), _normalize_text(turn))
 
@@ -68,7 +71,8 @@ class CaptureDoubts:
     def raise_if_answer_doubtful(self, reading: WatchResult, question: str, *, is_proven: bool) -> None:
         """Raise `CaptureUnsure` if the text may not be the answer. The error names the setting that helps.
 
-        If ``is_proven`` is True, it is certain that the page answered, and two questions may have the same answer.
+        If ``is_proven`` is True, it is certain that the text is an answer of the page. Two questions may then have
+        the same answer.
         """
         reason = explain_answer_doubt(reading) or (
             None if is_proven else self._record_answer_and_explain_repeat(reading.text, question)

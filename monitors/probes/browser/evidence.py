@@ -43,7 +43,10 @@ def rewrite_files_in_archive(archive: Path, change: Hide) -> None:
 
 
 class EvidenceRecorder:
-    """Record one page during one question. Stored paths are relative to ``run_folder``."""
+    """Records the evidence of one page while one question is asked.
+
+    Stored paths are relative to ``run_folder``.
+    """
 
     def __init__(
         self,

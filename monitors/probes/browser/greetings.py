@@ -1,4 +1,4 @@
-"""Find the lines that are not part of an answer: the greeting of the page, and lines that are in all answers."""
+"""Find lines that are not part of an answer: a page's greeting, and lines that all answers have in common."""
 
 from __future__ import annotations
 
@@ -24,11 +24,14 @@ MAX_LINE_CHARACTERS = 500
 MIN_WORD_CHARACTERS = 2
 MAX_LINES = 100
 MIN_PAGES = 2
-"""Minimum number of pages that show a greeting before the question. At least half of all pages must show it too."""
+"""Minimum number of pages that must show a line before the question, so that the line counts as a greeting.
+
+At least half of all pages must show it too.
+"""
 LISTEN_S = 20.0
-"""Seconds for which a page without a question is watched. Lines that appear later count as answers."""
+"""Maximum seconds for which the silent page is watched. A line that appears later is not known as a greeting."""
 MAX_EXTRA_WAIT_S = 5.0
-"""Maximum number of extra seconds until the silent page has been open as long as the page with the question."""
+"""Maximum seconds to wait until the silent page has been open as long as the page with the question."""
 OPEN_TIMEOUT_S = 15.0
 """Maximum seconds to wait until the silent page has loaded. Loading takes longer on a busy machine."""
 RENDER_TOLERANCE_S = 0.5
@@ -43,8 +46,8 @@ _ANSWERING = re.compile(
     r"reject|den(y|ie)|allow|permit|valid|possib|availab|requir|हाँ|हां|नहीं|\b(ja|nein|nicht|kein)",
     re.IGNORECASE,
 )
-"""Words and digits that may be an answer. A line that contains one is part of the answer, even if all answers have
-it.
+"""Words and digits that may be an answer. A line that contains one of them is always treated as a part of the
+answer, even if all answers contain this line.
 """
 
 
@@ -59,14 +62,14 @@ class Greetings:
         self._usual: set[str] = set()
 
     def add_answer(self, question: str, text: str) -> None:
-        """Store the last line of an answer, and the first line if the first line is not a sentence."""
+        """Store the last line of the answer ``text``. Store its first line only if this line is not a sentence."""
         lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
         if len(lines) > 1:
             heads = {lines[0]} if lines[0][-1] not in ".!?।" else set[str]()
             self._edges[question] = frozenset({lines[-1], *heads})
 
     def list_lines_common_to_answers(self) -> tuple[str, ...]:
-        """Return the lines at the start or end of all answers, such as a name, a model or a disclaimer."""
+        """Return the first or last lines that all answers share, such as a name, a model or a disclaimer."""
         if len(self._edges) < MIN_ANSWERS:
             return tuple(sorted(self._usual))
         first, *others = self._edges.values()
@@ -77,7 +80,7 @@ class Greetings:
         return tuple(sorted(self._usual))
 
     def count_lines_of_fresh_page(self, lines: Iterable[str]) -> None:
-        """Count the lines that one page shows before its first question."""
+        """Count ``lines``, the lines that one newly opened page shows before its first question."""
         self._pages += 1
         self._line_counts.update(
             {line for line in lines if MIN_LINE_CHARACTERS <= len(line) <= MAX_LINE_CHARACTERS}
@@ -85,11 +88,14 @@ class Greetings:
 
     @property
     def has_enough_pages(self) -> bool:
-        """Return whether enough pages were read to know the greetings."""
+        """Return whether enough pages were read to recognise the greetings. The minimum is `MIN_PAGES`."""
         return self._pages >= MIN_PAGES
 
     def list_greeting_lines(self) -> tuple[str, ...]:
-        """Return the greetings: the most frequent lines first, then the late lines of the silent page."""
+        """Return the greeting lines of the target.
+
+        Lines that at least half of the pages show come first. Lines that appeared late on the silent page follow.
+        """
         counts = self._line_counts.most_common(MAX_LINES)
         frequent_lines = tuple(line for line, pages in counts if pages >= MIN_PAGES and 2 * pages >= self._pages)
         return frequent_lines + (self._silent.late_lines if self._silent is not None else ())
@@ -100,10 +106,10 @@ class Greetings:
 
 
 class SilentPage:
-    """A page of the target on which no question is asked. Each new line on this page is a greeting.
+    """A page of the target that is only watched. No question is asked, so each line that appears is a greeting.
 
-    The page is opened together with the first page that gets a question. If the silent page fails, late greetings
-    remain unknown.
+    The page is opened together with the first page that gets a question. If the silent page fails, greetings
+    that appear some time after a page has loaded are not recognised.
     """
 
     def __init__(self, pages: Pages) -> None:
@@ -121,7 +127,10 @@ class SilentPage:
             self._task = asyncio.ensure_future(self._open_page_and_collect_lines())
 
     def stop_early(self) -> None:
-        """Close the page early. A target with a configured answer selector needs no greetings."""
+        """Stop watching and close the page early, because greetings are not needed.
+
+        They are not needed if the ``answer`` selector is configured.
+        """
         self._ended.set()
 
     async def close(self) -> None:
@@ -133,7 +142,7 @@ class SilentPage:
 
     @property
     def late_lines(self) -> tuple[str, ...]:
-        """Return the lines that the page showed later than its first lines."""
+        """Return the lines that appeared after the first lines of the page were collected."""
         return tuple(line for line in self._lines if line not in self._first)[:MAX_LINES]
 
     async def list_lines_until_age(self, age_s: float) -> tuple[str, ...]:
@@ -185,7 +194,10 @@ class SilentPage:
 
 
 async def measure_document_age_s(frame: Frame) -> float | None:
-    """Return the seconds since a document loaded, by its own clock, or ``None`` if the page does not respond."""
+    """Return the age of the document in ``frame``, in seconds since it loaded, by the page's own clock.
+
+    Return ``None`` if the page does not respond.
+    """
     from playwright.async_api import Error  # Playwright is already imported
 
     try:

@@ -57,10 +57,11 @@ class MessageBoxes(Record):
 
 
 class Walls(Record):
-    """Content of a page without a chat: a request to sign in, password fields or a quota limit.
+    """What a page without a chat shows: a request to sign in, password fields or a quota limit.
 
-    ``loading`` is True if the page is empty, shows that it is loading, or has an incomplete document. ``text``
-    contains the first words of the page.
+    - ``passwords`` is the number of password fields.
+    - ``loading`` is True if the page is empty, shows that it is loading, or has an incomplete document.
+    - ``text`` contains the first words of the page.
     """
 
     login: bool = False
@@ -71,7 +72,7 @@ class Walls(Record):
 
 
 class WatchState(StrEnum):
-    """The reason why the watch ended."""
+    """The reason why the script stopped watching the page for an answer."""
 
     FINISHED = "finished"
     ERROR = "error"
@@ -96,13 +97,13 @@ class CaptureDoubt(StrEnum):
 
 
 class WatchResult(Record):
-    """What the script in the page observed while it watched for an answer. Times count from the sent question.
+    """What the script in the page observed while it watched for an answer. Times start with the sent question.
 
-    Some pages have a control that shows whether the app still answers, such as a stop button:
+    Some pages have a control that shows whether the app is still answering, such as a stop button:
 
-    - ``firm``: the control showed that the app is busy, and later that it is done.
+    - ``firm``: the control showed that the app was busy, and later that it was done.
     - ``busy``: the control still shows that the app is busy.
-    - ``early``: the control showed the end at the first words of the answer.
+    - ``early``: the control showed the end when the first words of the answer appeared.
     - ``certain``: a profile or the configuration names the control.
 
     The connections and the question:
@@ -111,15 +112,15 @@ class WatchResult(Record):
     - ``live``: this web socket or event stream is still open.
     - ``resumed``: the answer to an earlier turn continued.
     - ``calm_ms``: milliseconds since the last change of the text.
-    - ``held``: the question is still in the box.
+    - ``held``: the question is still in the message box.
     - ``echoed``: the page repeats the question.
 
     The texts:
 
     - ``unread`` is new text outside of the answer.
     - ``aside`` contains names, times and signs that were removed from the start and the end of the message.
-    - ``unsure`` contains the texts of ``aside`` with a number, which may belong to the answer.
-    - ``parts`` contains sources, tool calls, reasoning, status and names in the message.
+    - ``unsure`` contains the texts of ``aside`` that contain a number. They may belong to the answer.
+    - ``parts`` contains sources, tool calls, reasoning, status texts and names in the message.
     """
 
     state: WatchState
@@ -146,7 +147,10 @@ class WatchResult(Record):
     samples: tuple[SettleSample, ...]
 
     def with_waiting_time(self, waited_ms: float) -> WatchResult:
-        """Return a copy with ``waited_ms`` added to its times, for a watch that began later than the question."""
+        """Return a copy in which ``waited_ms`` is added to the times.
+
+        This is needed if the watch began ``waited_ms`` after the question was sent.
+        """
         first_ms = None if self.first_token_ms is None else self.first_token_ms + waited_ms
         return self.model_copy(update={"first_token_ms": first_ms, "total_ms": self.total_ms + waited_ms})
 
@@ -173,7 +177,10 @@ class WatchLimits(Record):
 
 
 async def call_in_page(frame: Frame, name: str, *given: Any, deadline_s: float = 15.0) -> Any:
-    """Call a function of Lookout's JavaScript in the page. Raises `BrowserLost` after ``deadline_s``."""
+    """Call the function ``name`` of Lookout's JavaScript in ``frame``, and return its result.
+
+    Raises `BrowserLost` if the page does not respond within ``deadline_s``.
+    """
     try:
         async with asyncio.timeout(deadline_s):
             return replace_surrogates_in(await frame.evaluate(CALL, [name, *given]))

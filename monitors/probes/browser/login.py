@@ -43,7 +43,10 @@ _TOKEN: Final = re.compile(rf"[A-Za-z0-9._~+/=|:%-]{{{MIN_SESSION_SECRET_CHARACT
 
 
 class Session(Record):
-    """The stored cookies and data of a signed-in browser. ``by`` is the way to sign in: form, window or file."""
+    """The stored cookies and browser storage of a signed-in browser.
+
+    ``by`` is the way in which the session was created: form, window or file.
+    """
 
     made_at: UtcTime
     by: str
@@ -82,7 +85,10 @@ class SessionFile:
 
 
 def read_storage_state(path: Path) -> dict[str, Any]:
-    """Return the cookies and stored data in a file of Playwright or Lookout. Raises `ConfigError`."""
+    """Return the cookies and browser storage in a file. Raises `ConfigError` if there are none.
+
+    The file is a Playwright storage state, or a session file of Lookout from another machine.
+    """
     try:
         document: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -102,7 +108,10 @@ class SecretFilter:
         self.add_secrets(secrets, min_characters=MIN_SECRET_CHARACTERS)
 
     def add_secrets(self, secrets: Iterable[str], *, min_characters: int = MIN_SESSION_SECRET_CHARACTERS) -> None:
-        """Add secrets to redact, also in the forms that the secrets have in HTML, URLs and JSON."""
+        """Add ``secrets`` to redact, also in the forms that they have in HTML, URLs and JSON.
+
+        Secrets with fewer than ``min_characters`` are ignored.
+        """
         for secret in secrets:
             if len(secret) >= min_characters:
                 self._hidden |= {secret, quote(secret, safe=""), html.escape(secret), json.dumps(secret)[1:-1]}
@@ -163,7 +172,10 @@ POLL_INTERVAL_S = 0.2
 UNSENT_S = 2.0
 """Seconds to wait after Enter. If the form has sent nothing by then, Lookout clicks the button of the form."""
 STILL_POLLS = 3
-"""Number of polls in a row without the form. Some apps hide the form for a short time to check the password."""
+"""Number of checks in a row that must not find the form before the login counts as done.
+
+Some apps hide the form for a short time while they check the password.
+"""
 STORED_MS = 5000
 """Milliseconds to wait for the app to store its session after the form has disappeared."""
 
@@ -218,7 +230,10 @@ class Login:
         self._proved = self._own = False
 
     def use_storage_state(self, state: Mapping[str, Any], *, by: str) -> None:
-        """Use the cookies and data of a browser as the session. `store_session` writes the session to its file."""
+        """Use ``state``, the cookies and storage of a browser, as the session.
+
+        ``by`` is the way in which the session was created. `store_session` writes the session to its file.
+        """
         self._use_session(Session(made_at=self._now(), by=by, state=dict(state)))
         self._own = True
 
@@ -381,7 +396,7 @@ class Form:
             await asyncio.sleep(POLL_INTERVAL_S)
 
     async def _find_visible(self, selectors: Iterable[str]) -> Locator | None:
-        """Return the first visible element that a selector matches, in any frame, or ``None`` if there is none."""
+        """Return the first visible element that one of ``selectors`` matches in any frame, or ``None``."""
         from playwright.async_api import Error  # Playwright is already imported
 
         for selector in selectors:
@@ -446,7 +461,7 @@ class Form:
 
 
 def read_login_secret(key: str, named: FromEnvironment, environment: Mapping[str, str]) -> str:
-    """Return the value of a login setting from its environment variable.
+    """Return the secret for the login setting ``key``, from the environment variable that ``named`` specifies.
 
     Raises `ConfigError` if the variable is missing or empty.
     """

@@ -52,21 +52,26 @@ BEACON_BYTES = 4  # a POST whose response has at most this length ("", "{}", "tr
 
 
 class Stillness(StrEnum):
-    """The state of the network after the text has stopped changing."""
+    """Whether the network can still bring a part of the answer, after the text has stopped changing."""
 
     OPEN = "open"
     """A request that started after the question is still open. The answer may continue."""
     ENDED = "ended"
     """All requests after the question have ended, and no other connection can bring more text."""
     RESTING = "resting"
-    """The page was polling and has possibly stopped. See `Traffic.compute_rest_left_s`."""
+    """The page was polling, and has possibly stopped. `Traffic.compute_rest_left_s` returns when this is certain.
+    """
     UNKNOWN = "unknown"
-    """The network cannot show the end, because an older web socket or stream is open and may bring the answer."""
+    """The network does not show whether the answer is complete.
+
+    For example, a web socket or a stream that was opened before the question is still open and may bring more
+    text.
+    """
 
 
 @dataclass
 class _RequestGroup:
-    """The requests to one address since the question. Times are seconds of `time.monotonic`."""
+    """All requests to one address since the question was sent. Times are in seconds of `time.monotonic`."""
 
     requests: list[Request] = field(default_factory=list["Request"])
     under_way: int = 0
@@ -74,7 +79,7 @@ class _RequestGroup:
     ended_at: float = 0.0
     longest_pause_s: float = 0.0
     weighed: int = 0
-    """Number of requests with an almost empty response."""
+    """Number of requests whose response size was checked and is almost 0."""
 
     def add_request(self, request: Request) -> None:
         if self.requests and not self.under_way:
@@ -87,11 +92,14 @@ class _RequestGroup:
         self.ended_at = monotonic()
 
     def compute_rest_left_s(self) -> float:
-        """Return the seconds until the page has stopped polling, unless it polls again before."""
+        """Return how many seconds must pass without a request until the page counts as no longer polling."""
         return max(REST_S, REST_PAUSES * self.longest_pause_s) - (monotonic() - self.ended_at)
 
     async def is_telemetry(self) -> bool:
-        """Return whether the requests only send data: no request is a GET, and all responses were almost empty."""
+        """Return whether the requests only send usage data, which cannot bring an answer.
+
+        This is assumed if the requests do not use GET, and all responses were almost empty.
+        """
         if self.requests[0].method == "GET":
             return False
         while self.weighed < len(self.requests):
@@ -182,10 +190,10 @@ class Traffic:
         return Stillness.RESTING if await self.compute_rest_left_s(characters) > 0 else Stillness.ENDED
 
     async def compute_rest_left_s(self, characters: int) -> float:
-        """Return the seconds until the page counts as no longer polling, or 0 if the page does not poll now.
+        """Return the seconds until the page counts as no longer polling, or 0 if the page is not polling now.
 
-        Telemetry does not count as polling. If a page polls one address, all addresses with two requests count as
-        polled, because each of them may bring the answer.
+        Telemetry does not count as polling. If the page polls one address, every address that got at least two
+        requests is treated as polled, because each of them may bring the answer.
         """
         first = [group for group in self._groups.values() if await self._may_be_first_poll(group, characters)]
         again = [group for group in self._groups.values() if len(group.requests) > 1]
@@ -197,9 +205,11 @@ class Traffic:
         )
 
     async def _may_be_first_poll(self, group: _RequestGroup, characters: int) -> bool:
-        """Return whether the page sent the question elsewhere, got no answer there, and then fetched this address.
+        """Return whether the page may fetch the answer from this address by polling, and this is the first request.
 
-        Return False for an event stream, because the network shows its end.
+        This is possible if the page first sent the question to another address, and the response was too short to
+        contain an answer with ``characters`` characters. Return False for an event stream, because the network
+        shows its end.
         """
         request = group.requests[0]
         if request.method != "GET" or request.resource_type == "eventsource":
@@ -215,7 +225,7 @@ class Traffic:
         return all(size is not None and size < characters for size in sizes)
 
     def has_polled_any(self, addresses: list[str]) -> bool:
-        """Return whether the page has polled one of these addresses since the question."""
+        """Return whether the page has polled one of ``addresses`` since the question was sent."""
         return any(len(group.requests) > 1 for url, group in self._groups.items() if url in addresses)
 
     @property
@@ -234,10 +244,10 @@ class Traffic:
         return bool(self._answering)
 
     def has_sent(self, text: str, *, in_any_form: bool = False) -> bool:
-        """Return whether a request or a web socket message after the question contained this text.
+        """Return whether a request or a web socket message after the question contained ``text``.
 
-        Binary data that is long enough to contain the text also counts. With ``in_any_form``, any data that is as
-        long as the text counts, because a page may encode the text.
+        Binary data that is long enough to contain the text also counts. With ``in_any_form``, any data that is at
+        least as long as the text counts, because a page may encode the text.
         """
         requests = [request for group in self._groups.values() for request in group.requests]
         bodies = [request.post_data_buffer or b"" for request in (*requests, *self._documents)]
@@ -258,7 +268,7 @@ class Traffic:
         """Return whether a response may have contained an answer with this many characters.
 
         Return True if a response is long enough, if the page loaded a new document, or if the page itself closed a
-        response.
+        connection before the response was complete.
         """
         if self._documents or self._closed_by_page:
             return True
@@ -396,9 +406,10 @@ class WireTap:
             await await_unless_frame_lost(call_in_page(frame, "hear"))
 
     async def stop_capture_and_read_answer(self) -> WirePayload | None:
-        """Return the last answer that the page received.
+        """Stop the capture, and return the last answer that the page received.
 
-        If there is no answer, return ``None``, or raise `PageNotUnderstood` if the sent answer is to be graded.
+        If there is no answer, return ``None``. If the answer as sent over the network is the one to be graded,
+        raise `PageNotUnderstood` instead.
         """
         self._page.remove_listener("response", self._on_response)
         for response in reversed(self._responses):
@@ -429,7 +440,10 @@ class WireTap:
         )
 
     def _describe_received(self, pushed: dict[str, list[str]]) -> str:
-        """Return a sentence about the received data, for an error about the rule."""
+        """Return a sentence about the data that the page received, for an error about a rule that found no answer.
+
+        ``pushed`` contains the messages of web sockets and event streams, by address.
+        """
         matched = [url for url in pushed if self._rule.matches(url)]
         if matched:
             first = pushed[matched[-1]][0][:MAX_SHOWN_CHARACTERS]
@@ -460,7 +474,10 @@ async def read_body(response: Response) -> str | None:
 
 
 async def await_unless_frame_lost(work: Awaitable[Any]) -> Any:
-    """Return the result of a call into a frame, or ``None`` if the frame was removed or hangs."""
+    """Wait for ``work``, a call into a frame, and return its result.
+
+    Return ``None`` if the frame was removed or does not respond.
+    """
     from playwright.async_api import Error  # Playwright is already imported
 
     try:
@@ -470,7 +487,10 @@ async def await_unless_frame_lost(work: Awaitable[Any]) -> Any:
 
 
 async def read_pushed_messages(page: Page) -> dict[str, list[str]]:
-    """Return the messages of web sockets and event streams since the capture started, by address, in order."""
+    """Return the messages of web sockets and event streams since the capture started.
+
+    The result maps each address to its messages in the order in which they arrived.
+    """
     texts_by_url: dict[str, list[str]] = {}
     for frame in page.frames:
         for url, text in await await_unless_frame_lost(call_in_page(frame, "told")) or ():

@@ -28,7 +28,7 @@ MAX_DIALOGS = 8
 
 
 async def find_element_by_javascript(frame: Frame, expression: str) -> ElementHandle | None:
-    """Return the element that JavaScript evaluates to in the page, or ``None`` if it is not an element."""
+    """Return the element that the JavaScript ``expression`` evaluates to, or ``None`` if it is not an element."""
     handle = await run_within_deadline(ACTION_DEADLINE_S, frame.evaluate_handle(expression), "the page")
     return handle.as_element()
 
@@ -104,9 +104,11 @@ MAX_STEPS = 3
 MAX_PRESSES = 8
 """Maximum number of presses on one page, including wrong presses."""
 MIN_SCORE, MIN_SCORE_WITH_BOX = 3.0, 6.0
-"""Minimum scores of a control that is pressed: on a page without a message box, and beside a doubtful box."""
+"""Minimum scores of a control that is pressed. The first applies to a page without a message box, and the
+second to a page that already has a doubtful message box.
+"""
 MIN_STEP_SCORE = 2.0
-"""Minimum score of a control that appeared after an earlier press, such as one of several topics."""
+"""Minimum score of a control that appeared only after an earlier press, such as one of several topics."""
 REACTION_TIMEOUT_S = 1.5
 """Seconds to wait for a change of the page after a press. If nothing changes by then, the press had no effect."""
 BOX_TIMEOUT_S = 5.0
@@ -128,7 +130,7 @@ class Opener(Record):
 
 @dataclass
 class ChatPath:
-    """The steps that opened the chat of one target. The steps are repeated on the other pages of the target.
+    """The steps that opened the chat on one page of a target. They are repeated on its other pages.
 
     ``proved`` is True if a message box that these steps opened has accepted a question.
     """
@@ -139,7 +141,7 @@ class ChatPath:
 
 @dataclass
 class OpenerPress:
-    """A press of a control, and the state of the page before it."""
+    """A control that was pressed, and the state of the page before it was pressed."""
 
     opener: Opener
     frame: Frame
@@ -167,18 +169,18 @@ class Opening:
 
     @property
     def has_known_steps_left(self) -> bool:
-        """Whether the steps are known from an earlier page, and some of them are not done on this page yet."""
+        """Whether an earlier page showed which steps open the chat, and this page still needs some of them."""
         return self._presses < len(self._way.steps)
 
     @property
     def has_pressed(self) -> bool:
-        """Return whether a control was pressed on this page, and the press was not undone."""
+        """Return whether a control was pressed on this page and the press was not undone."""
         return self._pending is not None or bool(self._steps)
 
     async def press_opener_of_better_box(self, boxes: MessageBoxes) -> bool:
         """If the message box is doubtful, press a control that may open a better box.
 
-        Return whether a control was pressed, or an earlier press may still change the page.
+        Return True if a control was pressed, or if an earlier press may still change the page.
         """
         if (
             (self._way.proved and not self.has_known_steps_left)
@@ -189,10 +191,10 @@ class Opening:
         return await self.press_next_opener(box=True)
 
     async def press_next_opener(self, *, box: bool = False) -> bool:
-        """Press the control that most likely opens the chat. Undo an earlier press without effect.
+        """Press the control that most likely opens the chat. Undo the previous press if it had no effect.
 
         If ``box`` is True, the page already has a doubtful message box, and only controls that very likely open a
-        chat are pressed. Return whether a control was pressed, or an earlier press may still change the page.
+        chat are pressed. Return True if a control was pressed, or if an earlier press may still change the page.
         """
         if self._pending is not None and not await self._keep_or_undo_last_press(self._pending, box=box):
             return True
@@ -216,7 +218,11 @@ class Opening:
             self._way.steps = tuple(step.opener for step in self._steps)
 
     async def _keep_or_undo_last_press(self, last: OpenerPress, *, box: bool) -> bool:
-        """Keep the last press as a step, or undo it. Return whether the page had enough time to decide."""
+        """Keep the press ``last`` as a step that opens the chat, or undo it.
+
+        Return False if the page needs more time before this can be decided. If ``box`` is True, the page already
+        has a doubtful message box, and the press is undone.
+        """
         changed = await self._describe_page_state() != last.page_state
         age_s = monotonic() - last.at
         leads_on = changed and not box and await self._is_next_known_step_visible(last)
@@ -230,7 +236,10 @@ class Opening:
         return True
 
     async def _is_next_known_step_visible(self, last: OpenerPress) -> bool:
-        """Return whether the page already shows the control that was pressed after ``last`` on earlier pages."""
+        """Return whether the page already shows the next known control.
+
+        This is the control that was pressed after ``last`` on earlier pages of the target.
+        """
         keys = [step.key for step in self._way.steps]
         at = keys.index(last.opener.key) + 1 if last.opener.key in keys else len(keys)
         return at < len(keys) and any(
@@ -306,7 +315,7 @@ class Opening:
             )
 
     async def _describe_page_state(self) -> str:
-        """Return a text with the address of the page, the amount of its content and the number of its frames."""
+        """Return a text that changes when the page changes: its address, amount of content and number of frames."""
         frames = [frame for frame in self._page.frames if not frame.is_detached()]
         return f"{await call_in_page(self._page.main_frame, 'describePage')} {len(frames)}"
 

@@ -1,4 +1,4 @@
-"""Read the build of a page from its HTML: the title, framework, scripts, styles and a hash.
+"""Read from the HTML of a page which build it is: title, framework, scripts, styles and a hash.
 
 The hash ignores parts that differ each time the page loads, such as numbers and tokens.
 """
@@ -46,7 +46,7 @@ _TIME: Final = re.compile(r"\d{9,}")
 
 
 async def read_page_info(response: Response | None) -> PageInfo | None:
-    """Return the build of a page from its response, or ``None`` if the HTML is not available in time."""
+    """Return the build of the page in ``response``, or ``None`` if the HTML is not available in time."""
     from playwright.async_api import Error  # Playwright is already imported
 
     if response is None:

@@ -1,4 +1,4 @@
-"""Read data from web pages with a script. Nothing is typed, clicked or sent."""
+"""Read data from web pages with a JavaScript function. Nothing is typed, clicked or sent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page
 
 _MARGIN_S = 10.0
-"""Seconds that the browser may take beyond the deadline of the page. After that, the browser counts as lost."""
+"""Seconds that the browser may need beyond the deadline of the page. After that, it counts as not responding."""
 _WALLS = frozenset({401, 402, 403, 407, 429})
 
 

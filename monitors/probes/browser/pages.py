@@ -36,7 +36,9 @@ VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 900
 MAX_WINDOWS = 50
 """Maximum number of popup windows and dialogs of one page. A page that opens more is closed."""
 OPENING_DEADLINE_S = 15.0
-"""Maximum seconds to open an empty page (0.2 s on an idle machine). After that, the browser counts as lost."""
+"""Maximum seconds to open an empty page (0.2 s on an idle machine). After that, the browser counts as not
+responding.
+"""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,10 @@ class Pages:
         return True
 
     async def renew_ended_session_and_raise(self, tab: Tab, failure: ProbeError | None = None) -> None:
-        """Raise `SessionEnded` if the page shows a login form after a conversation."""
+        """Renew the session and raise `SessionEnded` if the page shows a login form after a conversation.
+
+        ``failure`` is the error with which the conversation ended, or ``None``.
+        """
         if self._login is None or not await _has_password_field(tab.page):
             return
         reason = f" ({failure})" if failure is not None else ""
@@ -214,9 +219,9 @@ async def find_new_chat_button(page: Page) -> ElementHandle | None:
 
 
 def _auto_close_windows_and_dialogs(tab: Tab) -> Tab:
-    """Close all windows and dialogs that a page will open, and return the tab.
+    """Automatically close all popup windows and dialogs that the page opens, and return ``tab``.
 
-    If the page opens too many windows and dialogs, close the page.
+    If the page opens more than `MAX_WINDOWS` of them, the page itself is closed.
     """
     left = MAX_WINDOWS
 
@@ -240,7 +245,7 @@ def _auto_close_windows_and_dialogs(tab: Tab) -> Tab:
 
 
 async def _limit_worker_console(worker: Worker) -> None:
-    """Limit the console messages of a worker, as in the page itself."""
+    """Limit the console messages of a web worker in the same way as those of its page."""
     await finish_within_deadline(
         worker.evaluate(f"() => {{ {load_page_script('bounds.js')} }}"), OPENING_DEADLINE_S
     )

@@ -30,9 +30,9 @@ _folder: ContextVar[str | None] = ContextVar("browser_folder", default=None)
 
 
 def make_folder_and_remove_stale(inside: Path | None) -> Path:
-    """Create a temporary folder in ``inside``, or in the folder of the system if the path would be too long.
+    """Create a temporary folder in ``inside``, or in the system's temporary folder if the path is too long.
 
-    Folders in ``inside`` whose process has ended are removed.
+    Folders that an earlier process left in ``inside`` are removed if this process has ended.
     """
     if inside is not None and len(str(inside.absolute())) <= MAX_FOLDER_CHARACTERS:
         inside.mkdir(parents=True, exist_ok=True)
@@ -125,9 +125,10 @@ _Since = tuple[float, float]
 
 @dataclass
 class BrowserWatch:
-    """Watch a browser's processes. The browser is the child process with ``mark`` in its command.
+    """Watches the processes of a browser and ends those that exceed a limit.
 
-    ``ended`` is the reason why this watch last ended a process. It is empty if no process was ended.
+    The browser is the child process with ``mark`` in its command line. ``ended`` is the reason why a process
+    was last ended. It is empty if no process was ended.
     """
 
     mark: str
@@ -137,7 +138,7 @@ class BrowserWatch:
     _busy: dict[_Key, _Since] = field(default_factory=dict[_Key, _Since])
 
     async def watch(self) -> None:
-        """End each process that exceeds a limit, until the task is cancelled."""
+        """Check the processes repeatedly and end each one that exceeds a limit, until the task is cancelled."""
         loop = asyncio.get_running_loop()
         while _PROC.is_dir():
             # The kernel sends no event for a growing process.
@@ -201,9 +202,10 @@ class BrowserWatch:
         return list(processes.values())
 
     def _read_command(self, pid: int) -> str:
-        """Return the command line of a process.
+        """Return the command line of a process, or an empty string if it cannot be read.
 
-        It is read only once, except for a zygote, which may become a page.
+        The command line is read only once. The exception is a zygote, a process of Chromium that may become the
+        process of a page and then has another command line.
         """
         command = self._commands.get(pid)
         if command is None:

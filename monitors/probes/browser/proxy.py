@@ -57,7 +57,7 @@ class _Upstream:
 
 
 class _Failed(Exception):
-    """The connection failed. ``reply`` is the SOCKS code for the browser."""
+    """A connection failed. ``reply`` is the SOCKS code that is sent to the browser."""
 
     def __init__(self, why: str, reply: int = _FAILED) -> None:
         super().__init__(why)
@@ -221,7 +221,10 @@ async def _copy_bytes(source: asyncio.StreamReader, sink: asyncio.StreamWriter) 
 
 
 def _abort_stream(sink: asyncio.StreamWriter) -> None:
-    """Abort the connection. After a normal close, a stream that broke on one side would look complete."""
+    """Abort the connection instead of closing it normally.
+
+    After a normal close, a stream that broke on one side would look complete to the browser.
+    """
     end = sink.get_extra_info("socket")
     if end is not None:
         # The socket is closed already.

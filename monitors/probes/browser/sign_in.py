@@ -1,4 +1,7 @@
-"""Sign in to a target by a form, a window or an imported file. Check the session, then store it."""
+"""Sign in to a target with a form, in a window or with an imported session file.
+
+The session is stored only after a check that it opens the chat.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ POLL_INTERVAL_S = 0.5
 CHAT_CHECKS = 3
 """Number of checks in a row that must find a chat. Some sites show a chat just before they ask for a login."""
 PERSON_DEADLINE_S = 900.0
-"""Maximum seconds for a person to sign in. A second factor may need a phone that the person must fetch."""
+"""Maximum seconds that a person has to sign in. A second factor may need a phone that must be fetched first."""
 
 
 async def sign_in(

@@ -96,7 +96,10 @@ class AddressResponse(Record):
     said: str
 
     def as_api_with_methods(self, allowed: str) -> Self:
-        """Return the response of an API, with the methods that its reply to OPTIONS allows."""
+        """Return this response as the response of an API.
+
+        ``allowed`` contains the HTTP methods that the address reported in reply to an OPTIONS request.
+        """
         return self.model_copy(update={"kind": EndpointKind.API, "said": f"{self.said}, Allow: {allowed}"})
 
 
@@ -147,8 +150,8 @@ class _Reply(Record):
 async def identify_endpoint(address: str, settings: ProbeSettings) -> AddressResponse:
     """Return the kind of an address, from its reply to a GET.
 
-    If the reply does not show the kind, an OPTIONS request is sent too. No question and no configured header is
-    sent.
+    If the reply is HTTP 404, an OPTIONS request is sent too, because an API may accept only POST. No question
+    and no configured header is sent.
     """
     clients = HttpClientPool(settings, NO_HEADERS, address, build_address_guard(address, settings))
     try:
@@ -219,7 +222,10 @@ async def discover_api(address: str, settings: ProbeSettings, headers: RequestHe
 
 
 async def _confirm_discovery(discovery: ApiDiscovery, address: str, headers: RequestHeaders) -> ApiDiscovery:
-    """Ask once with the settings that were found. Return a discovery without settings if that fails."""
+    """Ask the API one more question with the settings that were found, and add its answer to the discovery.
+
+    If this question fails, return a discovery without settings.
+    """
     assert discovery.probe is not None
     try:
         async with ApiDriver(address, discovery.probe, headers=headers) as driver:
@@ -233,7 +239,10 @@ async def _confirm_discovery(discovery: ApiDiscovery, address: str, headers: Req
 
 
 class _Search:
-    """Try request bodies one after the other. The first body is empty: the error may name missing fields."""
+    """Tries request bodies one after the other.
+
+    The first body is empty, because the error in the reply may name the fields that are missing.
+    """
 
     def __init__(self, address: str, settings: ProbeSettings, headers: RequestHeaders) -> None:
         self._address, self._settings, self._headers = address, settings, headers
@@ -241,7 +250,7 @@ class _Search:
         self._queue: list[dict[str, Any]] = [{}, *BODIES]
         self._done: list[dict[str, Any]] = []
         self._answer_to_empty_body: str | None = None
-        """The answer to an empty body, if the API gave one."""
+        """The text that the API answered to an empty request body, or ``None`` if it gave no answer."""
 
     async def run(self, client: httpx.AsyncClient) -> ApiDiscovery:
         while self._queue and len(self._done) < MAX_POSTS:
@@ -282,7 +291,7 @@ class _Search:
         return ApiDiscovery(probe=self._settings.with_api("sse" if reply.events else "json", api))
 
     async def _queue_completed_body(self, body: dict[str, Any], reply: _Reply, client: httpx.AsyncClient) -> None:
-        """Queue the body with the missing fields as the next body to try, if the error reports missing fields."""
+        """If ``reply`` reports missing fields, add them to ``body`` and try this body next."""
         missing = list(_iterate_missing_fields(reply))
         completed = cast("dict[str, Any]", json.loads(json.dumps(body)))
         if any(_can_hold_question(path[-1]) and path[0] not in body for path in missing):
@@ -308,7 +317,10 @@ async def _fetch_first_model_field(client: httpx.AsyncClient, address: str) -> d
 
 
 def _build_result_for_final_error(reply: _Reply, *, is_first: bool) -> ApiDiscovery | None:
-    """Return the result for an error that would also occur with any other request body, otherwise ``None``."""
+    """Return the result for an error that would occur with any other request body too.
+
+    Return ``None`` if another body may succeed. ``is_first`` is True for the reply to the first body.
+    """
     if reply.status in REFUSED_STATUSES:
         match = _KEY_HEADER.search(f"{reply.wanted} {reply.body}")
         header = match.group() if match and "-" in match.group() else None
@@ -401,7 +413,10 @@ def _compute_field_name_rank(path: str) -> int:
 
 
 def _is_text_in_pieces(documents: list[Any], path: str) -> bool:
-    """Return whether the answer consists of all pieces joined. If not, the last piece is the complete answer."""
+    """Return whether the answer is the text of all pieces joined together.
+
+    If the result is False, the last piece already contains the complete answer. ``path`` leads to the pieces.
+    """
     values = (value for document in documents for value in collect_values(document, path) if value is not None)
     pieces = [piece for piece in map(join_text_parts, values) if piece]
     grows = all(later.startswith(earlier) for earlier, later in pairwise(pieces))

@@ -29,11 +29,19 @@ MIN_LIKENESS = 0.6
 """Minimum share of the letters of an answer that a message must contain. A page may change a part of the text."""
 
 PIECE_LETTERS = 5
-"""Length of the pieces in which two texts are compared. A page may split, join and number the text."""
+"""Number of letters in each piece when two texts are compared piece by piece.
+
+Small pieces are used because a page may split, join and number the text.
+"""
 MIN_PIECEWISE_LETTERS = 12
-"""Minimum number of letters for a comparison by pieces. A message must contain a shorter answer as a whole."""
+"""Minimum number of letters in an answer that is compared by pieces. A message must contain a shorter answer
+completely.
+"""
 UNSHOWN_WEIGHT = 0.25
-"""The weight with which extra text lowers the likeness. Of two texts, the text with less extra text wins."""
+"""The weight with which extra text in a message lowers the likeness.
+
+If two messages contain the answer, the one with less extra text is therefore preferred.
+"""
 
 MAX_DOCUMENTS = 5000
 MAX_LEAVES = 20_000
@@ -55,10 +63,11 @@ class NetworkMessage(Record):
 class WireCandidate(Record):
     """A rule that finds the answer in a network message.
 
-    - ``likeness`` is the share of the shown answer that the message contains (see `compute_answer_share_in_text`).
-    - ``more`` is text of the message that the page does not show.
-    - ``sources`` are the sources that the rule reads.
-    - ``hides`` is True if the page does not show some source or text.
+    - ``likeness`` is the share of the answer on the page that the message contains (see
+      `compute_answer_share_in_text`).
+    - ``more`` is text in the message that the page does not show.
+    - ``sources`` contains the names of the sources that the rule reads.
+    - ``hides`` is True if the page does not show at least one source or text.
     """
 
     kind: str
@@ -76,9 +85,10 @@ def find_wire_candidates(received: Iterable[NetworkMessage], answer: str) -> tup
 
 
 def find_common_candidates(by_answer: Sequence[tuple[WireCandidate, ...]]) -> tuple[WireCandidate, ...]:
-    """Return a rule for each address and path that contained all answers.
+    """Return the rules that found every answer: one rule for each address and path.
 
-    The paths of the sources, the model and the latency are from any of the answers. Some answers have no sources.
+    ``by_answer`` contains the rules for each answer. The paths of the sources, the model and the latency may
+    come from the rules of any answer, because some answers have no sources.
     """
     if not by_answer or not all(by_answer):
         return ()
@@ -289,11 +299,14 @@ class PageElement(Record):
     in_shadow: bool = False
 
     def with_certainty(self, how_sure: str) -> Self:
-        """Return the element with another description of how sure Lookout is."""
+        """Return the element with ``how_sure`` as the new description of how sure Lookout is."""
         return self.model_copy(update={"how_sure": how_sure})
 
     def as_place_of_all_answers(self, selector: str | None) -> Self:
-        """Return the place of all answers. This element is one answer, and ``selector`` matches all answers."""
+        """Return the element that stands for the place of all answers, and not for one answer.
+
+        ``selector`` matches all answers, or is ``None`` if no selector matches them.
+        """
         return self.model_copy(update={"selector": selector, "name": ""})
 
 
@@ -372,7 +385,7 @@ API_ADVICE = {
         "correct them"
     ),
 }
-"""The advice for an API, for the reasons with another advice than for a page."""
+"""The advice for an API. It contains only the reasons for which the advice differs from the advice for a page."""
 
 
 def find_advice(reason: NoAnswerReason, *, is_api: bool) -> str:
@@ -396,13 +409,14 @@ class PageProblem(Record):
 
 
 class Trial(Record):
-    """One question that was asked as in a run.
+    """One trial question, which was asked in the same way as in a run.
 
-    - ``text`` is the answer on the page, and ``sent`` is the answer that the rule found in the network messages.
-    - ``doubt`` is the reason why the text is probably not the answer.
+    - ``text`` is the answer on the page, and ``sent`` is the answer that the rule found in the network
+      messages.
+    - ``doubt`` is the reason why ``text`` is probably not the answer.
     - ``stripped`` contains texts of the message that are not part of the answer, such as names and sources.
-    - ``by_page`` and ``by_wire`` are the reasons why the two texts failed: empty for a right answer, ``None`` for
-      an answer that was not graded.
+    - ``by_page`` is the reason why ``text`` failed, and ``by_wire`` is the reason why ``sent`` failed. The
+      reason is empty for a correct answer, and ``None`` for an answer that was not graded.
     """
 
     question: str
@@ -415,7 +429,7 @@ class Trial(Record):
     by_wire: str | None = None
 
     def with_doubt(self, doubt: str) -> Self:
-        """Return the trial with the reason why its text is probably not the answer."""
+        """Return the trial with ``doubt``, the reason why its text is probably not the answer."""
         return self.model_copy(update={"doubt": doubt})
 
     def with_grades(self, *, by_page: str | None, by_wire: str | None) -> Self:
@@ -429,13 +443,13 @@ REMEMBERED = "quillfern"
 
 
 class NewChat(Record):
-    """The effect of the "new chat" button of a page.
+    """What happens after a click on the "new chat" button of a page.
 
-    - ``recalled``: the bot remembers an earlier turn of the conversation.
-    - ``forgotten``: after a click on the button, the bot does not remember the turn. ``None`` if the button was not
+    - ``recalled``: without a click, the bot remembers an earlier turn of the conversation.
+    - ``forgotten``: after a click, the bot no longer remembers this turn. ``None`` if the button was not
       tested.
-    - ``button_s`` is the number of seconds until the chat is ready after a click, and ``fresh_s`` the number on a
-      new page.
+    - ``button_s`` is the number of seconds until the chat is ready after a click. ``fresh_s`` is the number of
+      seconds until the chat is ready on a new page.
     """
 
     recalled: bool
@@ -445,13 +459,13 @@ class NewChat(Record):
 
 
 class PageInspection(Record):
-    """The result of the inspection of one page. Times are in seconds from opening the page.
+    """The result of the inspection of one page. Times are in seconds since the page was opened.
 
-    - ``open`` are selectors of the controls that open the chat.
+    - ``open`` contains the selectors of the controls that open the chat.
     - ``frame`` is the address of the frame with the chat, if the chat is in a frame.
     - ``why_asked`` is the reason why a question was asked or not asked.
-    - ``starters`` are questions that the page suggests.
-    - ``fallback_answer`` is the only answer if all general questions got the same answer.
+    - ``starters`` contains questions that the page suggests.
+    - ``fallback_answer`` is set if all general questions got the same answer. It contains this answer.
     - ``pins_note`` names the proposed selectors that did not work. They are not in ``selectors``.
     - ``picture`` is the path of the screenshot.
     """
@@ -484,7 +498,7 @@ class PageInspection(Record):
     pins_note: str = ""
 
     def with_problem(self, problem: PageProblem) -> Self:
-        """Return the inspection of a page that could not be asked."""
+        """Return the inspection with ``problem``, the reason why no question could be asked."""
         return self.model_copy(update={"problem": problem})
 
     def with_tested_selectors(self, selectors: Selectors, opened_by: tuple[str, ...], pins_note: str) -> Self:
@@ -492,18 +506,21 @@ class PageInspection(Record):
         return self.model_copy(update={"selectors": selectors, "open": opened_by, "pins_note": pins_note})
 
     def with_fallback_answer(self, text: str) -> Self:
-        """Return the inspection with the answer that was the same for all general questions."""
+        """Return the inspection with ``text``, the answer that all general questions got."""
         return self.model_copy(update={"fallback_answer": text})
 
     def with_trials(
         self, trials: tuple[Trial, ...], wire: tuple[WireCandidate, ...], new_chat: NewChat | None
     ) -> Self:
-        """Return the inspection with the questions that were asked and what their answers showed."""
+        """Return the inspection with the results of the trial.
+
+        These are the trial questions, the rules that found all answers, and the result of the "new chat" button.
+        """
         return self.model_copy(update={"trials": trials, "wire": wire, "new_chat": new_chat})
 
 
 def is_same_answer_for_all(trials: Sequence[Trial]) -> bool:
-    """Whether all questions got the same text, such as "I do not know", or a text that the page always has."""
+    """Whether all questions got the same text, such as "I do not know" or a fixed text of the page."""
     return len(trials) > 1 and all(trial.doubt == SAME_ANSWER and trial.problem is None for trial in trials)
 
 

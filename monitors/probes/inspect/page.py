@@ -1,8 +1,8 @@
 """Inspect a chat page: find the message box, the send button and the place of the answers.
 
-The inspection asks at most one harmless question. If the inspection fails, the result contains advice. A trial asks
-three questions. It checks whether the answers are plausible, whether the page hides a part of them, and whether the
-"new chat" button works.
+`inspect_page` asks at most one harmless question. If the inspection fails, the result contains advice.
+`ask_trial_questions` asks several questions. It checks whether the answers are plausible, whether the page
+hides a part of them, and whether the "new chat" button works.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ async def inspect_page(
     search_path: str | None = None,
     login: Login | None = None,
 ) -> PageInspection:
-    """Inspect a page with a new browser.
+    """Inspect a page with a new browser, and return the result.
 
     The screenshot is stored as ``picture``, in a folder that exists. ``login`` signs in, and its secrets are
     redacted from the result. Raises only `BrowserMissing` and `BrowserLost`; other problems are reported in the
@@ -346,7 +346,7 @@ class TrialAnswer:
 
 
 class TriedPage(NamedTuple):
-    """The result of each question, the rules that find all answers, and the result of the "new chat" button."""
+    """The results of the trial questions, the rules that found all answers, and the "new chat" test."""
 
     trials: tuple[Trial, ...]
     rules: tuple[WireCandidate, ...]
@@ -489,7 +489,7 @@ def _build_trial(
 
 
 def _add_doubt_if_other_answer(trial: Trial, trials: Sequence[Trial]) -> Trial:
-    """Return the trial. Add a doubt if the app sent the visible text as the answer to another question."""
+    """Return ``trial``, with a doubt if the page shows what the app sent as the answer to another question."""
     shown = keep_letters_and_digits(trial.text)
     own = keep_letters_and_digits(trial.sent.text) if trial.sent else shown
     others = [keep_letters_and_digits(other.sent.text) for other in trials if other is not trial and other.sent]
@@ -528,9 +528,9 @@ async def verify_proposed_selectors(
 
 
 def _explain_implausible_answer(question: str, text: str, others: Sequence[str]) -> str:
-    """Return the reason why a text is probably not the answer to the question.
+    """Return the reason why ``text`` is probably not the answer to ``question``, or an empty string.
 
-    The result is empty if the text may be the answer.
+    ``others`` contains the answers to the other questions.
     """
     letters = keep_letters_and_digits(text)
     if not letters:

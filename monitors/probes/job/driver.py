@@ -58,11 +58,14 @@ class JobTraces(Protocol):
 
 StoreJob = Callable[[AgentJob], None]
 FindScriptedAnswer = Callable[[tuple[str, ...], str], str | None]
-"""A function from the turns and a question of the agent to the suite's answer, or ``None`` if there is none."""
+"""A function that returns the suite's answer to a question of the agent, or ``None`` if there is none.
+
+Its arguments are the turns of the conversation and the agent's question.
+"""
 
 
 def answer_no_question(_turns: tuple[str, ...], _question: str) -> str | None:
-    """Return ``None``, because no suite has an answer to the question."""
+    """Return ``None``: without a suite, there is no answer to a question of the agent."""
     return None
 
 
@@ -136,7 +139,10 @@ class JobDriver:
 
     @asynccontextmanager
     async def _run_first_job_alone(self) -> AsyncGenerator[None]:
-        """Run the first job alone. If its trace is in the production project, no other job is started."""
+        """Let the first job run alone, and all later jobs at the same time.
+
+        If the trace of the first job is in the production project, no other job is started.
+        """
         if self._has_first_job_ended:
             yield
             return
@@ -171,7 +177,7 @@ class JobDriver:
     async def _resume_job(
         self, note: JobNote, find_answer_to_agent: Callable[[str], str | None]
     ) -> AgentJob | None:
-        """Return the job that an earlier process started, or ``None`` if the app no longer has the job."""
+        """Return the job in ``note``, which an earlier process started, or ``None`` if the app no longer has it."""
         age_s = max(0.0, (self._clock() - note.started_at).total_seconds())
         job = AgentJob(
             self._settings,
@@ -285,10 +291,10 @@ class JobDriver:
                 await self._answer_agent_question(job, store_job)
 
     async def _answer_agent_question(self, job: AgentJob, store_job: StoreJob) -> None:
-        """Answer the question of the agent if the agent waits for an answer.
+        """If the agent waits for an answer, send an answer to its question.
 
         The answer is stored before it is sent, so that a resumed run sends the same answer. After a temporary
-        error, the question is answered again after the next state.
+        error, Lookout tries again when it has read the next state of the job.
         """
         if job.questions.open_question is None or job.is_finished_or_raise:
             return
@@ -313,9 +319,9 @@ class JobDriver:
         store_job(job)
 
     async def _fetch_agent_question(self, job: AgentJob) -> str:
-        """Return the text of the question from the address of the report.
+        """Fetch the report of the job, and return the agent's question that it contains.
 
-        Without a question, the result is empty.
+        The result is empty if the report contains no question or cannot be fetched.
         """
         if self._settings.question is None or self._settings.report_url is None:
             return ""
@@ -352,7 +358,7 @@ class JobDriver:
     async def _cancel_and_raise_if_production(self, job: AgentJob) -> None:
         """Check in which project the trace of the job is.
 
-        Cancel the job if the project is the production project.
+        If it is the production project, cancel the job and raise `ConfigError`.
         """
         if self._traces is None or not job.trace_url or job.trace_url == job.checked_trace_url:
             return

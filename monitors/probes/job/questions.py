@@ -42,11 +42,14 @@ class AgentQuestions:
 
     @property
     def answered(self) -> tuple[AgentQuestion, ...]:
-        """Return all questions with their answers, in order."""
+        """Return all questions that were answered, with their answers, in order."""
         return tuple(self._answered)
 
     def update_from(self, document: Any, event: str | None = None) -> None:
-        """Update the open question from a state of the job, or from the event named ``event``."""
+        """Update the open question from ``document``.
+
+        The document is a state of the job, or the data of the event named ``event``.
+        """
         text = self.extract_agent_question(document, event)
         if text is None:
             self.open_question = self._last_answered = None
@@ -79,7 +82,9 @@ class AgentQuestions:
         return "" if is_waiting else None
 
     def choose_and_store_answer(self, text: str, scripted: str | None, at_ms: float) -> AgentQuestion:
-        """Return the question with the answer to send: the answer ``scripted``, or the default answer.
+        """Choose the answer to the agent's question, store it, and return the question with the answer.
+
+        ``text`` is the question. The answer is ``scripted``, or the default answer if ``scripted`` is ``None``.
 
         If the app possibly did not accept the last answer, the last answer is returned again. Raises
         `PageNotUnderstood` if no address for answers is configured, and `AnswerIncomplete` if the agent asks too

@@ -382,13 +382,13 @@ class AgentJob:
         )
 
     def update_handoff_count(self, document: Any) -> None:
-        """Store how often work was handed to another agent, if the app counts the handoffs."""
+        """Store how often one agent handed its work to another, if the app reports this number in ``document``."""
         hops = collect_items(document, self.settings.hops) if self.settings.hops else []
         counted = [n for n in hops if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
         self.hops = counted[-1] if counted else self.hops
 
     def update_steps_if_more(self, document: Any) -> None:
-        """Store the steps in a state or a report, if there are more steps than before."""
+        """Store the agent's steps in ``document``, a state or a report, if there are more than stored so far."""
         path = self.settings.steps
         values = collect_items(document, path)[:MAX_STEPS] if path else []
         self.store_path_if_longer(
@@ -396,7 +396,7 @@ class AgentJob:
         )
 
     def store_path_if_longer(self, path: AgentPath) -> None:
-        """Store the steps and hops of the agent, if there are more steps than before."""
+        """Store the steps and handoffs in ``path`` if there are more steps than stored so far."""
         if len(path.steps) > len(self.steps):
             self.steps, self.has_all_steps = list(path.steps[:MAX_STEPS]), len(path.steps) <= MAX_STEPS
             self.traced_hops = path.hops
@@ -426,7 +426,10 @@ class AgentJob:
             self.steps, self.has_all_steps = (self.steps + steps)[:MAX_STEPS], False
 
     def parse_status_or_try_again(self, body: str) -> Any:
-        """Return the state in a reply. Raises `TryAgain` if the body, which may be from a proxy, has no state."""
+        """Return the state of the job in a reply. Raises `TryAgain` if ``body`` contains no state.
+
+        A body without a state may come from a proxy, so the next attempt may succeed.
+        """
         try:
             document = parse_json(body)
         except PageNotUnderstood as error:
@@ -466,9 +469,10 @@ class AgentJob:
 
     @property
     def evidence(self) -> Evidence:
-        """Return the steps of the agent: from the list of steps, or from the events if they contain more steps.
+        """Return the steps of the agent as evidence.
 
-        The events are used only if the stream was complete, or if there is no complete list of steps.
+        The steps come from the list of steps in the app's replies, or from the events if these contain more steps.
+        The events are used only if the event stream was complete, or if there is no complete list of steps.
         """
         path = read_events(self.events)
         events_say_more = len(path.steps) > len(self.steps) and (
@@ -509,7 +513,10 @@ class AgentJob:
 
 
 def build_old_job_error(description: str) -> OldJob:
-    """Build the error for a start that returned an old job. ``description`` identifies the returned job."""
+    """Build the error for a request that should start a new job but returned an old one.
+
+    ``description`` identifies the returned job.
+    """
     return OldJob(
         f"the app did not start a new job. It returned {description}. Ask as another user, or configure staging to "
         "forget old jobs"

@@ -73,7 +73,7 @@ def parse_line(
 def parse_reply(
     log: Identifier, line: LogLine, fields: LogFields = _DEFAULT_FIELDS
 ) -> BlockedReply | QuarantinedLine | None:
-    """Parse a line like `parse_line`, but return only the content of the entry, without its position in the log."""
+    """Parse a line of a log like `parse_line`, but return the entry's reply without its position in the log."""
     if line.length > len(line.raw):
         return _build_quarantined_line(log, line, QuarantineReason.TOO_LONG, f"line of {line.length:,} bytes")
     text = _strip_blanks(line.raw)
@@ -118,10 +118,10 @@ def _strip_blanks(raw: bytes) -> bytes:
 
 
 def _build_reply(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply:
-    """Build the reply of an entry.
+    """Build the blocked reply from ``value``, the JSON object of an entry.
 
-    If all parts of the entry are at their first paths, they are validated at once. Otherwise, each part is searched
-    separately.
+    If all parts of the entry are at their usual paths, they are validated at once. Otherwise, each part is
+    searched separately.
     """
     if value.keys().isdisjoint(fields.others):
         values = {name: value.pop(path) for name, path in fields.usual if path in value}
@@ -133,7 +133,10 @@ def _build_reply(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply
 
 
 def _build_reply_from_nested_fields(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply:
-    """Build the reply of an entry whose parts have names in camel case, or are in inner objects or in messages."""
+    """Build the blocked reply from an entry whose parts are not at their usual paths.
+
+    Their names may be in camel case, or the parts may be in inner objects or in messages.
+    """
     unified = unify_keys(value)
     flat: dict[str, JsonValue] = {}
     pending: list[dict[str, JsonValue]] = [unified] if isinstance(unified, dict) else []
@@ -198,7 +201,11 @@ def _pop_first_value(value: dict[str, JsonValue], paths: Paths) -> JsonValue:
 
 
 def _convert_to_field_type(name: str, value: JsonValue) -> JsonValue:
-    """Convert a string to a list if a list is expected, and join a list if a string is expected."""
+    """Convert ``value`` to the type of the field ``name``, if possible.
+
+    A string becomes a list of one element if the field is a list. A list of strings is joined if the field is a
+    text.
+    """
     if name in _LISTS and isinstance(value, str):
         return [value]
     if name in _TEXTS and isinstance(value, list):

@@ -60,14 +60,17 @@ class LogFile(Protocol):
 
 
 class LogFiles(NamedTuple):
-    """The files of one poll: the newest file, if it exists, and the rotated files, oldest first."""
+    """The files of a log that one poll opened: the newest file, if it exists, and the rotated files.
+
+    The rotated files are sorted, oldest first.
+    """
 
     newest: LogFile | None
     rotated: Sequence[LogFile]
 
 
 class LogPlace(Protocol):
-    """The location of a log."""
+    """The location of a log, on this machine or at an address."""
 
     def poll(self) -> AbstractContextManager[LogFiles]:
         """Open the files until the context ends. Raises `SourceUnavailable` if the log cannot be reached."""
@@ -105,7 +108,10 @@ class LocalLog:
 
 
 class _PlainFile:
-    """An open local file. Bytes appended after its size was read are left for the next poll."""
+    """An open local file that is not compressed.
+
+    Bytes that are appended after its size was read are left for the next poll.
+    """
 
     def __init__(self, name: str, stream: IO[bytes]) -> None:
         self.archive, status = False, os.fstat(stream.fileno())
@@ -153,9 +159,9 @@ class _ArchivedFile:
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file without blocking.
+    """Open a file without waiting.
 
-    An ordinary ``open`` of a named pipe waits until a program writes to the pipe.
+    An ordinary ``open`` of a named pipe would wait until another program opens the pipe for writing.
     """
     return os.open(path, flags | os.O_NONBLOCK)
 

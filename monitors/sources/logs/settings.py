@@ -63,7 +63,7 @@ class LogFields(BaseModel):
 
     @property
     def others(self) -> frozenset[str]:
-        """Return the top-level keys of all paths except the first path of each field.
+        """Return all top-level keys under which a part of an entry may be, except the first path of each field.
 
         If an entry has none of these keys, all its parts are at their first paths.
         """

@@ -79,7 +79,7 @@ def _build_line(generation: int, offset: int, line: bytes, max_bytes: int) -> Lo
 
 
 class _OpenLine:
-    """A line whose end has not been read yet."""
+    """A line of which only the beginning has been read so far."""
 
     def __init__(self, offset: int, max_bytes: int) -> None:
         self.end = self._offset = offset
@@ -135,7 +135,7 @@ def is_marked_file(file: LogFile, mark: FileMark) -> bool:
 
 
 def is_older_copy(file: LogFile, mark: FileMark) -> bool:
-    """Return whether ``file`` is an earlier, shorter copy of the marked file.
+    """Return whether ``file`` is an earlier, shorter copy of the file that ``mark`` describes.
 
     All lines of such a copy were already read.
     """
@@ -143,9 +143,10 @@ def is_older_copy(file: LogFile, mark: FileMark) -> bool:
 
 
 def find_common_start(file: LogFile, mark: FileMark) -> int:
-    """Return the offset at which the unread lines of a file begin.
+    """Return the offset in ``file`` at which its unread lines begin.
 
-    The file replaced the marked file, and may begin with lines of the marked file that were already read.
+    ``file`` has replaced the file that ``mark`` describes. It may begin with the same lines, which were already
+    read.
     """
     if is_older_copy(file, mark):
         return file.size
@@ -215,7 +216,7 @@ def _build_missing_warning(log: Identifier) -> LogWarning:
 
 
 def _find_late_parts(files: LogFiles, cursor: LogCursor) -> tuple[FilePart, ...]:
-    """Find the parts that were added to older files after they were rotated. Archives never grow."""
+    """Find the parts that were appended to older files after their rotation. Compressed files never grow."""
     plain = [file for file in files.rotated if not file.archive]
     marked_files = ((mark, _find_marked_file(plain, mark)) for mark in reversed(cursor.earlier))
     return tuple(
@@ -226,7 +227,10 @@ def _find_late_parts(files: LogFiles, cursor: LogCursor) -> tuple[FilePart, ...]
 
 
 def _list_unread_rotated(files: LogFiles, cursor: LogCursor, moved_file: LogFile | None) -> list[LogFile]:
-    """List the rotated files that were created after the last poll. No poll has read them."""
+    """List the rotated files that were created after the last poll, oldest first. No poll has read them.
+
+    ``moved_file`` is left out: it is the file that the last poll was reading, under a new name.
+    """
     return [
         file
         for file in files.rotated
@@ -242,7 +246,10 @@ def _list_unread_rotated(files: LogFiles, cursor: LogCursor, moved_file: LogFile
 def _plan_new_files(
     newest: LogFile | None, unread_rotated: list[LogFile], current: FileMark
 ) -> tuple[FilePart, ...]:
-    """Plan to read the files that were created after the last poll. Each file is a separate generation."""
+    """Return the parts to read of files that were created after the last poll.
+
+    Each file becomes a separate generation, with a number higher than that of ``current``.
+    """
     first = current.generation + (1 if current.offset > 0 else 0)
     parts = [FilePart(file, 0, first + number) for number, file in enumerate(unread_rotated)]
     if newest is not None:
@@ -277,7 +284,10 @@ MAX_WATCHED_GENERATIONS = 16
 
 
 class BatchLimits(NamedTuple):
-    """Memory limits: the longest line that is stored completely, and the bytes and lines of one batch."""
+    """Limits of memory use: the length of a line that is stored completely, and the size of one batch.
+
+    The size of a batch is limited in bytes and in lines.
+    """
 
     max_line_bytes: int = 1 << 20
     max_batch_bytes: int = 4 << 20
@@ -342,7 +352,7 @@ def build_cursor_after_existing_lines(files: LogFiles, log: Identifier) -> LogCu
 
 
 class _PartReader:
-    """The state of reading the file parts of one poll."""
+    """Reads the parts of files that one poll must read, and keeps track of the position."""
 
     def __init__(
         self,
@@ -362,7 +372,7 @@ class _PartReader:
 
     @property
     def has_changes(self) -> bool:
-        """Return whether the cursor differs from the cursor of the last batch."""
+        """Return whether anything was read since the last batch, so that the cursor has changed."""
         return self._reported is None or self._build_cursor(self._reported.sequence) != self._reported
 
     def build_batch(self, lines: tuple[LogLine, ...], issues: tuple[LogWarning, ...] = ()) -> LogBatch:
@@ -381,7 +391,7 @@ class _PartReader:
         )
 
     def read(self, part: FilePart) -> Iterator[LogBatch]:
-        """Yield the lines of a part in batches. A batch ends at the end of a line."""
+        """Yield the lines of ``part``, one part of a file, in batches. Each batch ends at the end of a line."""
         lines: list[LogLine] = []
         batch_bytes, offset = 0, part.start
         max_bytes = self._limits.max_line_bytes
@@ -401,7 +411,10 @@ class _PartReader:
             yield self.build_batch(tuple(lines))
 
     def _store_mark(self, mark: FileMark) -> None:
-        """Store the mark of a file that was read. If the file is newer, it becomes the current file."""
+        """Store the mark of a file up to the position that was read.
+
+        If the file is newer than the current file, it becomes the current file.
+        """
         current = self._current
         if current.generation == mark.generation:
             self._current = mark

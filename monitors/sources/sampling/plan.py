@@ -30,13 +30,19 @@ from monitors.stats.intervals import compute_finite_population_limits
 from monitors.stats.stratified import compute_failure_rate_interval
 
 POINT_COUNT = 256
-"""Number of points. With 256 points, the width for five strata was within 1 % of the mean of 20,000 random runs."""
+"""Number of points at which combinations of failures are computed.
+
+With 256 points, the width of the interval for five strata was within 1 % of the mean of 20,000 random runs.
+"""
 _NEGLIGIBLE_CHANCE = 1e-9
 """The largest numbers of failures are ignored if their total probability is smaller than this value."""
 
 
 class ExpectedStratum(NamedTuple):
-    """A stratum: the number of conversations, the expected number of graded conversations, and the failure rate."""
+    """The values of one stratum from which the expected interval is computed.
+
+    They are the number of conversations, the number that will be graded, and the expected failure rate.
+    """
 
     conversations: int
     graded: int
@@ -144,11 +150,11 @@ _CENT = Decimal("0.01")
 
 
 class Grading(NamedTuple):
-    """The cost of grading one conversation, and the reliability of the grade.
+    """The cost of grading one conversation, and how often the judge errs.
 
-    ``calls_per_conversation`` is the number of the judge's calls for a conversation, including panel members, turns
-    and canaries. It is 0 without a judge. ``confusion`` compares the judge's grades with human grades, and is used
-    to correct the estimate.
+    ``calls_per_conversation`` is the number of the judge's calls for a conversation, including panel members,
+    turns and canaries. It is 0 without a judge. ``confusion`` compares the judge's grades with human grades,
+    and is used to correct the estimate.
     """
 
     calls_per_conversation: float
@@ -258,7 +264,9 @@ def _list_notes(counts: Sequence[StratumCount], settings: SamplingSettings) -> t
 
 
 MAX_HIDDEN_SHARE: Final = 0.05
-"""A sample that may hide more than this share of failures is reported as small."""
+"""If a sample without failures may hide more than this share of failures, a warning reports that the sample is
+small.
+"""
 ADVISED_NUMBER: Final = 200
 
 

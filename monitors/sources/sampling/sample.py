@@ -92,7 +92,7 @@ def compute_judged_rate(expected: ExpectedRate, confusion: Confusion) -> Expecte
 
 
 class NextStratumRule(StrEnum):
-    """The rule for choosing the next stratum."""
+    """The rule that chooses the stratum from which the next conversation is sampled."""
 
     EQUAL = "equal"
     """Choose the stratum with the fewest sampled conversations. All strata then get the same number."""
@@ -107,11 +107,18 @@ class NextStratumRule(StrEnum):
 
 BY_RISK: Final = (NextStratumRule.EQUAL, NextStratumRule.SIZE, NextStratumRule.CLAIM, NextStratumRule.SIZE)
 BY_SPREAD: Final = (NextStratumRule.EQUAL, NextStratumRule.CLAIM, NextStratumRule.CLAIM, NextStratumRule.CLAIM)
-"""The order of the rules if the claim is size times spread. This claim already gives the narrowest interval."""
+"""The order of the rules for strata whose claim is size times spread.
+
+One turn in four divides equally, and three follow the claim. The size needs no turn of its own, because
+this claim already gives the narrowest interval.
+"""
 
 
 class StratumClaim(NamedTuple):
-    """A stratum: its number of conversations, the claim of each conversation, and whether all must be sampled."""
+    """What a stratum contributes to the division of the sample.
+
+    It has a number of conversations and a claim for each of them. It may require that all of them are sampled.
+    """
 
     conversations: int
     weight: float
@@ -163,7 +170,7 @@ class _StratumQueue:
             heapq.heappush(self._entries, (_compute_rank(self._turn, self._claims[index], count), index, count))
 
     def pop_next_stratum(self) -> int:
-        """Return the index of the next stratum. Outdated entries are skipped."""
+        """Return the index of the stratum that the rule chooses next. Outdated entries of the queue are skipped."""
         while True:
             _, index, old_count = heapq.heappop(self._entries)
             if old_count == self._sampled[index]:
@@ -171,7 +178,10 @@ class _StratumQueue:
 
 
 def _compute_rank(turn: NextStratumRule, claim: StratumClaim, count: int) -> float:
-    """Return a stratum's rank under a rule. The rule chooses the stratum with the lowest rank."""
+    """Return the rank of a stratum under the rule ``turn``. The rule chooses the stratum with the lowest rank.
+
+    ``count`` is the number of conversations that the stratum already has in the sample.
+    """
     if turn is NextStratumRule.EQUAL:
         return count
     if turn is NextStratumRule.CLAIM and claim.whole:
@@ -242,7 +252,7 @@ class Candidates:
         )
 
     def withdraw(self, stratum: str, conversation_id: str) -> None:
-        """Remove a conversation that was offered, because another version has the same id."""
+        """Remove a conversation that was offered before, because another version with the same id replaces it."""
         self.sizes[stratum] -= 1
         if not self._can_be_candidate(stratum, compute_pseudorandom_place(conversation_id, self._seed)):
             return
@@ -255,7 +265,7 @@ class Candidates:
         heapq.heapify(self._farthest[stratum])
 
     def merge(self, added: Candidates) -> None:
-        """Add all candidates and counts of another part of the same nightly run."""
+        """Add the candidates and counts in ``added``, which come from another part of the same nightly run."""
         for stratum, members in added.sort_candidates_by_place().items():
             for candidate in members:
                 self._store_if_candidate(stratum, candidate)
@@ -277,7 +287,7 @@ class Candidates:
         return _sample_members(self.sort_candidates_by_place(), self.sizes, self._settings, expected)
 
     def _can_be_candidate(self, stratum: str, position: float) -> bool:
-        """Return whether a conversation at this place is a candidate or would become one."""
+        """Return whether a conversation of ``stratum`` whose place is ``position`` is or would be a candidate."""
         heap = self._farthest[stratum]
         if self._settings.budget is None and position < _compute_sampling_rate(stratum, self._settings):
             return True
@@ -315,7 +325,7 @@ def _sample_members(
     settings: SamplingSettings,
     expected: Mapping[str, ExpectedRate],
 ) -> Sample:
-    """Sample from strata with these ``sizes``.
+    """Sample from strata with these ``sizes``, which count all conversations of each stratum.
 
     ``ranked`` contains the candidates of each stratum, the lowest place first.
     """
@@ -370,7 +380,7 @@ class _RankedConversation(NamedTuple):
 
 
 class _Farthest(NamedTuple):
-    """An entry of a heap. The first entry has the highest place and is removed first."""
+    """An entry of a heap of candidates. The entry with the highest place is first, and is removed first."""
 
     nearness: float
     ranked: _RankedConversation
@@ -390,9 +400,10 @@ def _make_recency_key(conversation: Conversation) -> tuple[str, str]:
 
 
 def compute_pseudorandom_place(conversation_id: str, seed: Seed) -> float:
-    """Return a conversation's place on the night of the seed, from 0 (inclusive) to 1 (exclusive).
+    """Return the place of a conversation: a number from 0 (inclusive) to 1 (exclusive) that looks random.
 
-    The place is computed from the first 53 bits of a SHA-256 hash.
+    It is computed from the first 53 bits of a SHA-256 hash of the conversation's id, and the target and the
+    night in ``seed``.
     """
     parts = (seed.target, seed.day.isoformat(), conversation_id)
     digest = hashlib.sha256("\0".join(parts).encode()).digest()
@@ -409,7 +420,7 @@ def _compute_sampling_rate(name: str, settings: SamplingSettings) -> float:
 def _compute_count_and_probability(
     members: Sequence[_RankedConversation], size: int, rate: float, settings: SamplingSettings
 ) -> tuple[int, float]:
-    """Return the number of conversations to sample, and the inclusion probability of each conversation."""
+    """Return how many conversations of a stratum to sample, and the probability that each of them is sampled."""
     minimum = min(settings.minimum_per_stratum, size)
     below = bisect_left(members, rate, key=lambda candidate: candidate.place)
     return max(minimum, below), compute_inclusion_probability(size, rate, minimum)

@@ -44,15 +44,18 @@ class RiskSign(StrEnum):
 
 
 class Allocation(StrEnum):
-    """The rule that divides the sample among the strata, after each stratum has received its minimum.
+    """How the sample is divided among the strata, after each stratum has received its minimum.
 
-    A quarter is always divided equally.
+    A quarter of the sample is always divided equally. The members describe the rest.
     """
 
     RISK = "risk"
-    """Half is divided by size, and a quarter by size times ``risk_weights``. Strata with a higher risk get more."""
+    """Half of the sample is divided by size, and a quarter by size times ``risk_weights``.
+
+    Strata with a higher risk therefore get more conversations.
+    """
     NEYMAN = "neyman"
-    """Three quarters are divided by size times the spread in earlier runs.
+    """Three quarters of the sample are divided by size times the spread of results in earlier runs.
 
     This allocation gives the narrowest interval for the overall rate.
     """

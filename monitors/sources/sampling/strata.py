@@ -21,14 +21,20 @@ REST_STRATUM: Final = "rest"
 
 
 class Stratum(NamedTuple):
-    """The name of a stratum, and the sign of risk of its conversations. ``sign`` is ``None`` without a sign."""
+    """The name of a stratum and the sign of risk that its conversations show.
+
+    ``sign`` is ``None`` for conversations without a sign.
+    """
 
     name: str
     sign: RiskSign | None
 
 
 class TargetFacts(NamedTuple):
-    """A target's sampling settings, the patterns of its account numbers, and its public contacts."""
+    """The facts about a target that determine the strata of its conversations.
+
+    They are its sampling settings, the patterns of its account numbers, and its public contacts.
+    """
 
     settings: SamplingSettings
     account_patterns: Sequence[str] = ()

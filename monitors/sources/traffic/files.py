@@ -47,7 +47,7 @@ CHUNK_BYTES = 1 << 20
 
 
 class ByteStream(Protocol):
-    """A stream of bytes."""
+    """The interface of a stream of bytes that can be read once from start to end."""
 
     def read(self, size: int, /) -> bytes:
         """Return at most ``size`` bytes. The result is empty at the end of the stream."""
@@ -55,7 +55,7 @@ class ByteStream(Protocol):
 
 
 class UnpackedStream:
-    """Decompresses a stream.
+    """Reads a compressed stream and returns the decompressed bytes.
 
     If the stream is incomplete, all its data is returned before ``EOFError`` is raised.
     """
@@ -104,10 +104,10 @@ BATCH_SIZE = 256
 
 
 async def iterate_in_thread(values: Generator[Value]) -> AsyncGenerator[Value]:
-    """Yield the values of a blocking iterator, which is read in a thread.
+    """Yield the values of the blocking iterator ``values``, which is read in a thread.
 
-    If an error occurs, the values that were read before the error are yielded first. If this generator is closed or
-    cancelled, it waits for the current step of ``values`` and then closes ``values``.
+    If an error occurs, the values that were read before the error are yielded first. If this generator is
+    closed or cancelled, it waits for the current step of ``values`` and then closes ``values``.
     """
     batches = _collect_batches(values)
     fetching: asyncio.Future[list[Value] | None] | None = None
@@ -175,9 +175,9 @@ MAX_DOWNLOAD_BYTES: Final = 20_000_000_000
 
 
 class _File(NamedTuple):
-    """A file to read, with its file system, its path, and its name in messages.
+    """A file to read: its fsspec file system, its path, and the name that messages show.
 
-    A file at an http address has no file system.
+    ``system`` is ``None`` for a file at an http address.
     """
 
     system: Any
@@ -369,9 +369,10 @@ class FileTrafficSource:
 
     @contextmanager
     def _open_as_local_file(self, file: _File, *, packed: bool) -> Generator[Path]:
-        """Yield the path of a local file with the content of ``file``.
+        """Yield the path of a local, uncompressed file with the content of ``file``, for the ``with`` block.
 
-        A remote or compressed file is copied first.
+        If ``file`` is remote or compressed, its content is copied to a temporary file. ``packed`` is true for a
+        compressed file.
         """
         is_local = file.system is not None and "file" in file.system.protocol
         if is_local and not packed and not _is_glob(file.path):

@@ -241,7 +241,10 @@ def _find_next_link(settings: HttpTraffic, url: str, document: Any) -> str | Non
 
 
 def explain_missing_pages(settings: HttpTraffic, page: ExportPage, items: int) -> str | None:
-    """Return the reason why more pages may follow a single page, or ``None`` if it is the last page."""
+    """Return why more pages may follow, for an export of which only one page was found.
+
+    Return ``None`` if this page is probably the last one. ``items`` is the number of items on the page.
+    """
     document = page.document
     if settings.page_parameter is not None or page.headers.get("link"):
         return None
@@ -343,9 +346,10 @@ class HttpTrafficSource:
     async def _read_pages(
         self, client: ExportClient, window: Window
     ) -> AsyncGenerator[tuple[int, list[Any], str | None]]:
-        """Yield the number and the items of each page, and a text if more pages may follow.
+        """Yield for each page its number, its items, and ``None``.
 
-        The text is ``None``, except after a single page that may not be the last page.
+        If there is only one page and it may not be the last, its number is yielded a second time, with no items and
+        with the reason.
         """
         url, requested, last_sha256 = build_first_url(self._settings, window), set[str](), ""
         for number in range(self._settings.most_pages):

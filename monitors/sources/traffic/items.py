@@ -96,7 +96,7 @@ class LocatedItem(NamedTuple):
 
 
 class LocatedRecord(NamedTuple):
-    """A conversation or warning, with the places of its items in the source."""
+    """A conversation or a warning, with the places in the source of the items from which it was built."""
 
     places: tuple[str, ...]
     record: Conversation | SourceWarning
@@ -157,9 +157,9 @@ def parse_located_conversations(
 def _add_time_to_window_warnings(
     warnings: Iterable[SourceWarning], at: datetime | None, window: Window
 ) -> Iterator[LocatedRecord]:
-    """Yield the warnings with the time ``at`` if this time is in the window.
+    """Yield the ``warnings`` with the time ``at`` added, if this time is in the window.
 
-    If ``at`` is unknown, yield all warnings.
+    If ``at`` is ``None``, the time is unknown, and all warnings are yielded.
     """
     if at is None or window.contains(at):
         yield from (LocatedRecord((row.place,), row.model_copy(update={"at": at})) for row in warnings)
@@ -189,7 +189,10 @@ def _find_date_order(
 
 
 def _raise_error_when_iterated(error: SourceUnavailable) -> Iterator[LocatedItem]:
-    """Raise the error that ended the reading after all items before the error were yielded."""
+    """Raise ``error`` when this iterator is read.
+
+    It is placed after the items that were read before the error, so that these items are yielded first.
+    """
     yield from ()
     raise error
 
@@ -212,7 +215,10 @@ def _find_completion_time(source_item: Any, fields: Fields, day_first: bool | No
 
 
 def _find_time(source_item: Any, fields: Fields, day_first: bool | None) -> datetime | None:
-    """Return the first time at the paths, in UTC. A date and a clock time in separate fields are one time."""
+    """Return the first time at the configured paths, in UTC, or ``None`` if there is none.
+
+    A date and a clock time in separate fields are combined to one time.
+    """
     clock = None
     for value in find_flattened_values(source_item, fields.completed_at):
         if isinstance(value, str) and _CLOCK.fullmatch(value.strip()):
@@ -278,7 +284,7 @@ _REPLIES: Final = ("answer", "reply_text", "response", "reply", "bot_message", "
 
 @lru_cache(maxsize=64)
 def _drop_span_name_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the paths that contain the role of a message, without the names of spans."""
+    """Return ``paths`` without the paths that may contain the name of a span instead of the role of a message."""
     return tuple(path for path in paths if path not in ("name", "kind", "event", "source"))
 
 
@@ -346,10 +352,10 @@ class Visits:
 def _parse_item(
     place: str, source_item: Any, fields: Fields, completed_at: datetime
 ) -> Conversation | SourceWarning:
-    """Return the conversation in a unified item, or a warning. Accepts any value and never raises.
+    """Return the conversation that a unified item contains, or a warning. Accepts any value and never raises.
 
-    If the field for the reply is empty, the item is a conversation in which the app gave no answer. If the item has
-    no field for a reply, it is not a conversation, because the reply may be stored elsewhere.
+    If the field for the reply is empty, the item is a conversation in which the app gave no answer. If the item
+    has no field for a reply, it is not a conversation, because the reply may be stored elsewhere.
     """
     try:
         return _build_conversation(source_item, completed_at, read_turns(source_item, fields), fields)
@@ -405,7 +411,11 @@ def is_impersonal_id(origin_id: str) -> bool:
 
 
 def _derive_id(parts: Sequence[str], completed_at: datetime, turns: tuple[Turn, ...]) -> Identifier:
-    """Return an id that is computed from the texts, the time, the conversation and the request."""
+    """Return an id for a conversation whose item has no id.
+
+    The id is a hash of ``parts`` (the ids of the conversation and the request), the completion time, and all
+    texts.
+    """
     texts = (part for turn in turns for part in (turn.user_text, turn.reply_text))
     return "made-" + _hash_text("\0".join((*parts, completed_at.isoformat(), *texts)))
 

@@ -64,7 +64,7 @@ PAIR_LENGTH: Final = 2
 
 
 class Side(StrEnum):
-    """The side that wrote a message."""
+    """Who wrote a message, or for what it was written."""
 
     USER = "user"
     REPLY = "reply"
@@ -83,7 +83,10 @@ class LoggedMessage(NamedTuple):
 
 
 class _MessageContent(NamedTuple):
-    """The content of the parts of a message. ``silent`` is true if users do not see at least one of the parts."""
+    """The texts and passages that were read from the parts of one message.
+
+    ``silent`` is true if users do not see at least one of the parts.
+    """
 
     texts: tuple[str, ...] = ()
     passages: tuple[str, ...] = ()
@@ -156,8 +159,8 @@ def _read_list_element(
 ) -> Iterator[LoggedMessage]:
     """Yield the messages in an element of a list: one message, or a question with its reply.
 
-    ``in_pairs`` is true if other elements are questions with their replies. An element with only a question is then
-    a question without a reply.
+    ``in_pairs`` is true if other elements of the list are questions with their replies. An element that
+    contains only a question is then a question without a reply.
     """
     if isinstance(value, list):
         yield from _read_pair(cast("list[Any]", value), fields)
@@ -197,7 +200,10 @@ def is_pair_of_texts(value: Any) -> bool:
 
 
 def _read_pair(pair: list[Any], fields: Fields) -> Iterator[LoggedMessage]:
-    """Yield a question and its reply. A role and a text, as written by LangChain, are one message."""
+    """Yield the messages in a list of two texts: usually a question and its reply.
+
+    If the first text is a role, as LangChain writes it, the second text is the only message.
+    """
     if len(pair) != PAIR_LENGTH:
         return
     texts = [_join_texts(_read_content(side, Side.USER).texts) for side in pair]
@@ -321,13 +327,19 @@ def _read_nested_reply(value: Unified, fields: Fields, depth: int) -> list[Logge
 
 
 def _select_first_if_alternatives(name: str, value: Any) -> Any:
-    """Return the first of several alternative replies, because users saw only this one."""
+    """Return the first reply if ``value`` is a list of alternative replies, because users saw only this one.
+
+    Any other value is returned unchanged.
+    """
     alternatives = cast("list[Any]", value) if isinstance(value, list) and name in _ALTERNATIVES else []
     return alternatives[0] if alternatives and not isinstance(alternatives[0], str) else cast("Any", value)
 
 
 def read_side(message: Unified, fields: Fields, paths: tuple[str, ...] | None = None) -> Side | None:
-    """Return the side of a message based on its role, or ``None`` if the message has no role."""
+    """Return the side of a message according to its role, or ``None`` if the message has no role.
+
+    ``paths`` lead to the role. By default, they are the paths in the settings.
+    """
     if not _SIDE_KEYS.isdisjoint(message) and (side := _read_side_without_role(message)) is not None:
         return side
     inner = message.get("message")
@@ -342,7 +354,10 @@ def read_side(message: Unified, fields: Fields, paths: tuple[str, ...] | None = 
 
 
 def _read_side_without_role(message: Unified) -> Side | None:
-    """Return the side of a message based on a flag, a number, or a key that occurs only in messages of one side."""
+    """Return the side of a message that has no role, or ``None`` if it is unknown.
+
+    The side is found from a flag, a number, or a key that occurs only in messages of one side.
+    """
     for flags, side, other in ((_USER_FLAGS, Side.USER, Side.REPLY), (_REPLY_FLAGS, Side.REPLY, Side.USER)):
         flag = next((message[name] for name in flags if message.get(name) not in (None, "")), None)
         if flag is not None and "role" not in message:
@@ -379,7 +394,7 @@ def _find_side_of_role(role: str, fields: Fields) -> Side | None:
 
 
 def has_text(value: Unified, fields: Fields) -> bool:
-    """Return whether an object has a field for the text of a message."""
+    """Return whether an object has a field for the text of a message, a refusal or tool calls."""
     return has_any_path(value, fields.text) or has_any_path(value, _REFUSALS) or "tool_calls" in value
 
 
@@ -429,7 +444,10 @@ def _is_message_part(value: Unified, fields: Fields) -> bool:
 
 @lru_cache(maxsize=64)
 def _select_author_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the paths that contain an author. Types are omitted, because parts also have a type."""
+    """Return ``paths`` without the paths that also occur in parts of a message, such as types and names.
+
+    The remaining paths lead to the author of a whole message.
+    """
     return tuple(path for path in paths if path not in ("type", "kind", "name", "event", "message_type", "id.-1"))
 
 
@@ -473,7 +491,10 @@ def _read_content(content: Any, side: Side, depth: int = 0) -> _MessageContent:
 
 
 def _has_message_parts(value: Any) -> bool:
-    """Return whether a JSON value contains the parts of a message. Otherwise, it is a text that a person wrote."""
+    """Return whether all elements of a JSON value look like parts of a message.
+
+    If not, the JSON is a text that a person wrote.
+    """
     parts = cast("list[Any]", value) if isinstance(value, list) else [value]
     return bool(parts) and all(
         isinstance(piece, Unified) and (_find_part_kind(piece) is not None or set(piece) & {"content", "text"})

@@ -20,17 +20,20 @@ _TABLES: Final = load_names(__file__)
 
 
 def get_names(table: str, key: str) -> tuple[str, ...]:
-    """Return the names in one entry of ``names.toml``."""
+    """Return the names under ``key`` in one table of ``names.toml``."""
     return tuple(_TABLES[table][key])
 
 
 def get_codes(table: str, key: str) -> dict[str, dict[str, str]]:
-    """Return the meanings of codes for each path, such as ``{"from.role": {"1": "user"}}``."""
+    """Return the codes under ``key`` in one table of ``names.toml``.
+
+    The result maps each path to its codes and their meanings, such as ``{"from.role": {"1": "user"}}``.
+    """
     return dict(_TABLES[table][key])
 
 
 def get_numbers(table: str) -> dict[str, int]:
-    """Return numbers by name, such as the numbers of months."""
+    """Return one table of ``names.toml`` that maps names to numbers, such as the names of months."""
     return dict(_TABLES[table])
 
 

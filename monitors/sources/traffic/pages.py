@@ -27,7 +27,9 @@ from monitors.sources.traffic.times import parse_time
 
 _MISSING_STATUSES: Final = (404, 410)
 _MAX_CONVERSATION_LENGTH: Final = timedelta(days=1)
-"""If the list shows that a conversation started longer than this before the window, it is not opened."""
+"""Maximum length of a conversation. If the list shows that a conversation began longer than this before the
+window, its page is not opened.
+"""
 
 
 class ScriptRunner(Protocol):
@@ -45,7 +47,10 @@ class _Link(NamedTuple):
 
 
 class PageTrafficSource:
-    """A `TrafficSource` that reads web pages. ``open_browser`` opens a browser for one reading."""
+    """A `TrafficSource` that reads web pages.
+
+    ``open_browser`` opens a browser each time the source is read.
+    """
 
     def __init__(
         self, settings: PageTraffic, open_browser: Callable[[], AbstractAsyncContextManager[ScriptRunner]]

@@ -146,7 +146,7 @@ class _StrictModel(BaseModel):
 
 
 class _SourceSettings(_StrictModel):
-    """The settings of one kind of source."""
+    """The base class for the settings of each kind of source."""
 
     def resolve_paths(self, folder: Path) -> Self:
         """Return the settings with relative local paths made absolute. The paths are relative to ``folder``."""

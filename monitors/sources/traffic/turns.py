@@ -183,9 +183,9 @@ def _has_user_message(messages: Iterable[LoggedMessage]) -> bool:
 
 
 def _read_message_list(source_item: Any, fields: Fields, depth: int = 0) -> tuple[list[LoggedMessage], str | None]:
-    """Return the messages of the first list that contains a user message, and the path of this list.
+    """Return the messages of the first list that contains a message of a user, and the path of this list.
 
-    If there is no such list, return the first list of replies.
+    If there is no such list, return the first list that contains only replies, and its path.
     """
     replies: tuple[list[LoggedMessage], str | None] = [], None
     for path in select_reachable_paths(source_item, fields.turns):
@@ -228,19 +228,22 @@ def _has_reply_at_end(messages: list[LoggedMessage]) -> bool:
 
 
 def _is_question_listed(asked: Iterable[LoggedMessage], listed: list[LoggedMessage]) -> bool:
-    """Return whether a list of messages already contains the question from a separate field."""
+    """Return whether ``listed``, a list of messages, already contains the question from a separate field.
+
+    ``asked`` contains the messages of this field.
+    """
     texts = {message.text.strip() for message in listed if message.side is Side.USER}
     return all(message.text.strip() in texts for message in asked if message.side is Side.USER)
 
 
 def _can_hold_reply(messages: Iterable[LoggedMessage]) -> bool:
-    """Return whether a reply, if there was one, would be in this list of messages."""
+    """Return whether these messages come from a list that would also contain the reply if there was one."""
     sides = {message.side for message in messages}
     return Side.REPLY in sides or (Side.USER in sides and Side.UNKNOWN not in sides)
 
 
 def _find_non_conversation_span_kind(source_item: Any) -> str | None:
-    """Return the kind of the item if it is a span without a conversation. Otherwise return ``None``."""
+    """Return the kind of a span that contains no conversation, or ``None`` for any other item."""
     if not isinstance(source_item, Unified) or "messages" in source_item:
         return None
     kinds = (to_snake_case(str(kind)) for kind in find_values(source_item, _SPAN_KINDS) if isinstance(kind, str))
@@ -319,7 +322,7 @@ def _build_turn(draft: _TurnDraft, source_item: Any, fields: Fields, *, is_last:
 
 
 def _is_reply_marked_as_question(places: tuple[Any, ...], fields: Fields) -> bool | None:
-    """Return whether the source marks the reply as a question, or ``None`` if the source has no such mark."""
+    """Return whether the source marks the reply as a question of the app, or ``None`` if it has no such mark."""
     flags = [
         is_flag_set(place, fields.is_question)
         for place in places
@@ -376,7 +379,7 @@ def _build_turn_from_job(source_item: Any, fields: Fields) -> Turn:
 
 
 def _parse_agent_path(steps: list[Any]) -> AgentPath:
-    """Return the steps of an agent. Messages of a conversation without tool calls do not count as steps."""
+    """Return an agent's steps. Messages do not count as steps if the conversation has no tool calls."""
     logged_steps = json.loads(format_with_original_keys(steps))
     known_steps = [cast("dict[str, Any]", step) for step in logged_steps if isinstance(step, dict)]
     path = read_trace(known_steps)
@@ -386,6 +389,6 @@ def _parse_agent_path(steps: list[Any]) -> AgentPath:
 
 
 def format_first_paths(paths: tuple[str, ...]) -> str:
-    """Return the first paths of a setting, for use in a message."""
+    """Return the first paths of a setting as text for a message. An ellipsis stands for further paths."""
     text = ", ".join(paths[:3])
     return f"{text}, …" if len(paths) > 3 else text or "no path"  # noqa: PLR2004 - enough to know which setting

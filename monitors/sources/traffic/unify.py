@@ -28,7 +28,7 @@ _MAX_ENVELOPES: Final = 3
 
 
 class Unified(dict[str, Any]):
-    """An object with unified keys. ``raw`` is the logged object.
+    """A JSON object whose keys are in the unified form. ``raw`` is the object as it was logged.
 
     ``raw`` is ``None`` if the object was created from keys with dots.
     """
@@ -63,7 +63,10 @@ def unify_keys(value: Any, depth: int = 0) -> Any:
 
 
 def _insert_at_path(unified: Unified, steps: Sequence[str], value: Any) -> None:
-    """Store a value under a key with dots, in nested objects. A string on the path is replaced by an object."""
+    """Store ``value`` in nested objects. ``steps`` are the parts of a key with dots.
+
+    A value on the path that is not an object, such as a string, is replaced with an object.
+    """
     target = unified
     for step in steps[:-1]:
         nested = target.get(step)
@@ -114,7 +117,7 @@ def _read_attribute_value(value: Any) -> Any:
 
 
 def unify_item(source_item: Any) -> Any:
-    """Return an item with unified keys, with the keys of inner objects such as ``attributes`` added to the item."""
+    """Return an item with unified keys. Keys of inner objects such as ``attributes`` are added to the item."""
     unified = unify_keys(source_item)
     if isinstance(unified, Unified):
         add_enveloped_keys(unified)
@@ -122,7 +125,7 @@ def unify_item(source_item: Any) -> Any:
 
 
 def add_enveloped_keys(unified: Unified) -> None:
-    """Add the keys of inner objects such as ``attributes``, and of the root span of a trace, to the item itself."""
+    """Add to the item the keys of its inner objects such as ``attributes``, and of the root span of a trace."""
     spans = unified.get("spans")
     for span in cast("list[Any]", spans) if isinstance(spans, list) else []:
         if isinstance(span, Unified) and not any(span.get(name) for name in _SPAN_PARENTS):
@@ -167,9 +170,9 @@ def _restore_original_keys(value: Any) -> Any:
 
 
 def select_branch(nodes: Any, leaf: str | None) -> list[Any] | None:
-    """Return the messages of a tree from its root to ``leaf``, or to the newest message.
+    """Return the messages of a tree from its root to the message ``leaf``, or to the newest message.
 
-    Returns ``None`` for a plain list. A tree is an object that contains messages by their ids, or a list in which
+    Returns ``None`` for a plain list. A tree is an object whose messages are keyed by id, or a list in which
     each message contains the id of the preceding message.
     """
     names = _LIST_PARENTS if isinstance(nodes, list) else _NODE_PARENTS

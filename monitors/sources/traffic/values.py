@@ -24,7 +24,7 @@ _DOWN_WORDS: Final = (
 
 
 def select_reachable_paths(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the paths that can lead to a value in the object, in lower snake case."""
+    """Return, in lower snake case, the paths that may lead to a value, because the object has their first key."""
     return _select_by_keys(tuple(source_item), paths) if isinstance(source_item, Unified) else ()
 
 
@@ -56,7 +56,7 @@ def replace_surrogates(text: str) -> str:
 
 
 def find_first_name(source_item: Any, paths: tuple[str, ...]) -> str | None:
-    """Return the first name or number at the paths as a string."""
+    """Return the first name or number at the paths as a string, or ``None`` if there is none."""
     return next(find_names(source_item, paths), None)
 
 
@@ -81,7 +81,7 @@ def find_source_names(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ..
 
 
 def find_first_non_negative_number(source_item: Any, paths: tuple[str, ...]) -> float | None:
-    """Return the first non-negative number at the paths."""
+    """Return the first number at the paths that is not negative, or ``None`` if there is none."""
     for value in find_flattened_values(source_item, paths):
         if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             number = float(value) if abs(value) < 1e300 else math.inf  # noqa: PLR2004 - more than a float holds
@@ -101,14 +101,17 @@ def is_yes(value: Any) -> bool:
 
 
 def find_thumb(source_item: Any, paths: tuple[str, ...]) -> Thumb | None:
-    """Return the first thumb at the paths."""
+    """Return the first thumbs up or thumbs down at the paths, or ``None`` if there is none."""
     return next(
         (thumb for value in find_flattened_values(source_item, paths) if (thumb := parse_thumb(value))), None
     )
 
 
 def parse_thumb(value: Any) -> Thumb | None:
-    """Return up for true, 1 or "like", down for false, 0, -1 or "bad"; ``None`` for others, such as stars."""
+    """Return the thumb that ``value`` means: up for true, 1 or "like", down for false, 0, -1 or "bad".
+
+    Return ``None`` for any other value, such as a number of stars.
+    """
     if isinstance(value, bool):
         return Thumb.UP if value else Thumb.DOWN
     if isinstance(value, int | float):

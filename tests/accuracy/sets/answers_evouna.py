@@ -1,4 +1,7 @@
-"""Answers of five systems to questions from two public sets, labelled by people."""
+"""Measures the factual grader on answers of five systems to questions from two public sets.
+
+People labelled the answers.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ WORST = ("false_pass", "false_fail")
 
 
 def measure(data: Path) -> Measured:
-    """Measure the agreement and both kinds of error, separately for golds that are quantities and for other golds."""
+    """Measure how often the grader agrees with people, and the rates of false passes and false fails.
+
+    Golds that are quantities and all other golds are measured separately.
+    """
     names: dict[bool, list[str]] = {True: [], False: []}
     errors: list[TellingError] = []
     for row in read_rows(data / "answers" / "evouna.jsonl"):

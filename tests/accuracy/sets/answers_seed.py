@@ -1,4 +1,7 @@
-"""Real replies of the insurance bot, labelled by one person. Other sets measure expected refusals."""
+"""Measures the factual grader on real replies of the insurance bot, which one person labelled.
+
+Cases with an expected refusal are skipped. Other sets measure them.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ NAME = "answers/seed replies"
 
 
 def measure(data: Path) -> Measured:
-    """Measure the agreement with the annotator.
+    """Measure how often the grader agrees with the person who labelled the replies.
 
-    The baseline is the bot's own grader (21 of 26 over all its replies).
+    The baseline is the agreement of the bot's own grader: 21 of 26, counted over all replies of the bot.
     """
     names: list[str] = []
     errors: list[TellingError] = []

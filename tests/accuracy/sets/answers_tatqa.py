@@ -1,4 +1,7 @@
-"""Questions about financial tables: sign, scale and rounding. The label is the task's own exact match."""
+"""Measures the factual grader on questions about financial tables: sign, scale and rounding.
+
+The label states whether the answer passes the exact match that the task itself defines.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ DAY = re.compile(
     r"|November|December)(?: \d{1,2},)?",
     re.IGNORECASE,
 )
-"""Matches a day and month. If the gold is a year, they do not make a reply different."""
+"""Matches a day and month.
+
+If the gold is a year, a reply that also states the day and month is not different.
+"""
 SMALL = frozenset(
     [
         "had",
@@ -60,7 +66,10 @@ LESSONS = {
 
 
 def measure(data: Path) -> Measured:
-    """Measure the agreement with exact match by type of answer. Text spans are not the purpose of this set."""
+    """Measure how often the grader agrees with exact match, for each type of answer.
+
+    Answers that are spans of a text are also measured, but they are not the purpose of this set.
+    """
     names: dict[str, list[str]] = {}
     errors: list[TellingError] = []
     for row in read_rows(data / "answers" / "tatqa.jsonl"):
@@ -81,7 +90,7 @@ def measure(data: Path) -> Measured:
 
 
 def _count_reader_false_passes(data: Path) -> Figure:
-    """Measure the false passes of spans.
+    """Measure how many wrong answers the grader passes, among answers that are spans of a text.
 
     Replies that exact match rejects only because of small words ("In 2018,") are not counted.
     """
@@ -97,9 +106,10 @@ def _count_reader_false_passes(data: Path) -> Figure:
 
 
 def _says_the_same_words(row: dict[str, Any]) -> bool:
-    """Return whether reply and gold have the same words and figures.
+    """Return whether the reply and the gold of a row have the same words and figures.
 
-    Small words, words of the question and the day of a year are ignored.
+    Small words and words of the question are ignored. If the gold is a year, a day and month in the reply are
+    ignored too.
     """
     answer = DAY.sub(" ", row["answer"]) if YEAR.fullmatch(row["gold"]) else row["answer"]
     gold, answer_words = _list_words(row["gold"]), _list_words(answer)

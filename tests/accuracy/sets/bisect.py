@@ -1,4 +1,7 @@
-"""Searches over 20 simulated builds: how often the first bad build is found, and how many questions that takes."""
+"""Measures simulated searches for the first bad build among 20 builds.
+
+The figures are how often the search finds this build, and how many questions it needs.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,8 @@ Suite = Callable[[Random], list[SimulatedCase]]
 class SimulatedSuite:
     """A simulated suite with failing cases.
 
-    If ``twice`` is true, the goal is an average of at most twice the noise-free probes.
+    If ``twice`` is true, the suite has a goal: on average, a search needs at most twice as many probes as
+    without noise.
     """
 
     what: str

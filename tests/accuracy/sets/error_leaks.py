@@ -1,4 +1,7 @@
-"""Errors of SDKs, servers and frameworks shown as answers, and answers that only mention errors."""
+"""Measures how well Lookout detects errors of SDKs, servers and frameworks that are shown as answers.
+
+The set also contains answers that only mention errors.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,14 @@ NAME = "error leaks"
 
 OWN_ROWS = Path("tests/monitors/facts/error_leak_rows.jsonl")
 BARE = "{}"
-"""The wrapper of an error without surrounding text."""
+"""The wrapper of a bare error, which has no text around it."""
 
 
 def measure(data: Path) -> Measured:
-    """Measure recall, for bare errors and errors in an app's wrapper, and false alarms.
+    """Measure the share of detected errors, and the share of false alarms.
 
-    The project's own rows are measured separately.
+    Bare errors, and errors in a text that an application puts around them, are also measured separately. So are
+    the project's own rows.
     """
     errors = list(read_rows(data / "error_leaks" / "errors.jsonl"))
     answers = list(read_rows(data / "error_leaks" / "answers.jsonl"))
@@ -42,7 +46,10 @@ def measure(data: Path) -> Measured:
 
 
 def _read_own() -> tuple[Figure, ...]:
-    """Measure the project's own rows. The first half was written before the rules, the second half after them."""
+    """Measure the project's own rows, separately for both halves.
+
+    The first half was written before the rules, the second half after them.
+    """
     figures: list[Figure] = []
     for half in ("first", "second"):
         rows = [row for row in read_rows(OWN_ROWS) if row["half"] == half]

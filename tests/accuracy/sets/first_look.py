@@ -1,4 +1,7 @@
-"""Common attributes of a suite's failed cases, and no claim if the failed cases have nothing in common."""
+"""Measures whether Lookout names the attributes that the failed cases of a suite have in common.
+
+If the failed cases have nothing in common, Lookout should make no claim.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,18 @@ from tests.monitors.explain.planted_otherwise import nested_suite, sessions_suit
 NAME = "first look"
 RANDOM = "nothing in common"
 OWN_SUITES = 40
-"""Suites of other kinds, made by this project: the number of suites for each number of causes."""
+"""The number of suites that this project generates for each number of causes.
+
+These suites are of other kinds.
+"""
 MAKERS: Final = {"own suites": planted_suite, "nested suites": nested_suite, "sessions": sessions_suite}
 
 
 def measure(data: Path) -> Measured:
-    """Measure named causes, wrong claims, and claims about suites without a cause, then the project's own suites."""
+    """Measure named causes, wrong claims, and claims that are made about suites without a cause.
+
+    The set's suites are measured first, then the project's own suites.
+    """
     figures: list[Figure] = []
     errors: list[TellingError] = []
     rows = list(read_rows(data / "first_look" / "planted_suites.jsonl"))

@@ -1,4 +1,4 @@
-"""Language detection: English, Hindi, Hinglish or another language."""
+"""Measures the detection of a sentence's language: English, Hindi, Hinglish or another language."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from tests.accuracy.rows import read_rows
 NAME = "language/sentences"
 TARGET = 0.92
 BASELINE = 0.65
-"""Mean recall of a method that looks only at the script, from the set's own notes."""
+"""Mean recall of a method that looks only at the script, such as Latin or Devanagari.
+
+The value is from the set's own notes.
+"""
 OURS = ("en", "hi", "hinglish")
 SHOWN = 4
 
 
 def measure(data: Path) -> Measured:
-    """Measure the accuracy over the three graded languages, the recall of all four classes, and the mean recall."""
+    """Measure the accuracy over English, Hindi and Hinglish, the recall of each class, and the mean recall."""
     seen: Counter[tuple[str, str]] = Counter()
     errors: list[TellingError] = []
     for row in read_rows(data / "language" / "sentences.jsonl"):
@@ -45,7 +48,7 @@ def measure(data: Path) -> Measured:
 
 
 def _compute_mean(recalls: list[Figure]) -> Figure:
-    """Compute the mean recall.
+    """Compute the mean of ``recalls``.
 
     Its interval is the mean of the recalls' intervals, which is wider than the interval of the mean.
     """

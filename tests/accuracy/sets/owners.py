@@ -1,7 +1,8 @@
-"""Results for an owner without a judge: answers outside insurance, pairs of answers, and kinds of refusal.
+"""Measures the results that the owner of an application gets without a judge.
 
-The rates are those that matter to an owner: how many of all wrong answers pass, and how many of all right answers
-pass.
+The sets contain answers outside insurance, pairs of a right and a wrong answer, and kinds of refusal. The
+rates are those that matter to an owner: how many of all wrong answers pass, and how many of all right
+answers pass.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ COMMAND = (str(Path(sys.executable).parent / "lookout"),)
 PASSES = frozenset({"passed", "refused: yes"})
 FAILS = frozenset({"failed", "refused: no"})
 CLASSES = {"answered_not_asked": "answered"}
-"""The class of a label whose name differs from Lookout's class. In both classes, the reply does not decline."""
+"""Maps a label to Lookout's class, if the two names differ. In both, the reply does not decline."""
 
 
 def measure(data: Path) -> Measured:

@@ -1,6 +1,7 @@
-"""Personal data in support answers: values to redact, values that must stay, and texts without personal data.
+"""Measures the masking of personal data in support answers.
 
-The rows come from the data folder and from the project. The pipe `lookout redact` redacts in the same way.
+The rows contain values to mask, values that must stay, and texts without personal data. They come from the
+data folder and from the project. The pipe `lookout redact` masks values in the same way.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ LESSON = "a value counts where a word beside it says whose it is"
 
 
 def measure(data: Path) -> Measured:
-    """Measure the shares of fully masked values, personal finds, values that stay, and unchanged texts."""
+    """Measure fully masked values, finds that are personal data, values that stay, and unchanged texts.
+
+    Values that stay are those that must not be masked. Unchanged texts are those without personal data.
+    """
     figures, errors = _measure_rows("", list(read_rows(data / "owners" / "personal.jsonl")))
     own_figures, own_errors = _measure_rows("own rows: ", list(read_rows(OWN_ROWS)))
     return Measured(
@@ -73,7 +77,7 @@ def _measure_rows(prefix: str, rows: Sequence[dict[str, Any]]) -> tuple[list[Fig
 
 
 def find_letters(text: str, value: str) -> set[int]:
-    """Return the positions of a value's letters and digits, for each place where the value occurs."""
+    """Return the positions in ``text`` of the letters and digits of ``value``, for each place where it occurs."""
     places: set[int] = set()
     start = text.find(value)
     while start >= 0:

@@ -1,4 +1,7 @@
-"""Personal data in sentences and in test vectors, and order numbers that look like personal data."""
+"""Measures the detection of personal data in sentences and in test vectors.
+
+The set also contains order numbers that look like personal data.
+"""
 
 from __future__ import annotations
 
@@ -50,10 +53,11 @@ class _Row(NamedTuple):
 
 
 def measure(data: Path) -> Measured:
-    """Measure recall and precision for each kind and for all promised kinds, and the share of masked order numbers.
+    """Measure recall and precision of personal data, and the share of masked order numbers.
 
-    An overlap counts as a find. A find that overlaps personal data of any kind is not a false alarm, because
-    masking was right. Recall requires the right kind. "Masked at all" ignores the kind, which is sufficient for an
+    Both are measured for each kind that Lookout promises to mask, and for all these kinds together. A value
+    counts as found if a find of the right kind overlaps it. A find that overlaps personal data of any kind is
+    not a false alarm, because masking was right. "Masked at all" ignores the kind, which is sufficient for an
     alert.
     """
     tally: Counter[tuple[str, str]] = Counter()

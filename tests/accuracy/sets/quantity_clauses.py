@@ -1,4 +1,7 @@
-"""Single facts in clauses of health policies, and durations in Hinglish requests: whether Lookout reads them."""
+"""Measures whether Lookout reads facts in clauses of health policies and durations in Hinglish requests.
+
+Each row has one labelled fact.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ NAME = "quantities/clauses"
 
 
 def measure(data: Path) -> Measured:
-    """Measure only recall, because a clause states more than the one labelled fact."""
+    """Measure recall. Precision is not measured, because a clause states more facts than the labelled one."""
     figures, errors = [], []
     clauses = list(read_rows(data / "quantities" / "policy_clauses.jsonl"))
     for label, rows, target, baseline in (

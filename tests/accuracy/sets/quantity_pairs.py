@@ -1,4 +1,4 @@
-"""Pairs of spoken and written forms: whether two texts state the same quantity."""
+"""Measures whether Lookout recognises that a spoken form and a written form state the same quantity."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ NAME = "quantities/pairs"
 
 TARGETS = {"duckling": 0.95}
 BASELINE = {"duckling": 0.75, "nemo": 0.49, "xquad": 1.00}
-"""Accuracy of comparing only the digits of both texts, from the set's own notes."""
+"""Accuracy of comparing only the digits of both texts, keyed by source.
+
+The values are from the set's own notes.
+"""
 
 
 def measure(data: Path) -> Measured:

@@ -1,4 +1,7 @@
-"""Real replies of the first insurance bot that Lookout was written for, graded by the pipe's own code."""
+"""Measures the code of `lookout grade` on real replies of an insurance bot.
+
+This bot is the first one that Lookout was written for.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ FIELDS = ("id", "question", "gold", "answer", "expected_refusal", "language")
 
 
 def measure(data: Path) -> Measured:
-    """Measure the agreement of ``correct`` on decided rows, and of ``refused``, with the person's label."""
+    """Measure how often ``correct`` (on decided rows) and ``refused`` agree with the person's label."""
     counts = {"right_pass": 0, "right_fail": 0, "false_pass": 0, "false_fail": 0, "abstained": 0}
     refused_right = rows = 0
     errors: list[TellingError] = []

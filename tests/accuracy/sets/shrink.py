@@ -1,6 +1,7 @@
-"""Questions with a planted trigger: whether the trigger remains, and what else remains.
+"""Measures the shrinking of questions with a planted trigger, which is the part that makes an answer fail.
 
-The questions are for simulated applications and for a real page.
+The figures state whether the trigger remains in the shortened question, and how much else remains. The
+questions are for simulated applications and for a real page.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ Its shortest question that causes the wrong amount was found by trying all quest
 
 
 def measure(data: Path) -> Measured:
-    """Measure each row once, and flaky rows several more times."""
+    """Measure each row once, and each flaky row several more times."""
     del data  # simulated, and the demo itself
     results = [(row.name, row.length, row.shrunk(BUDGET), row) for row in ROWS]
     lines = [_format_line(name, length, shrunk, met=row.is_met(shrunk)) for name, length, shrunk, row in results]

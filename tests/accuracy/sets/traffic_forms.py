@@ -1,4 +1,4 @@
-"""Logged conversations in the formats of common loggers, read by the pipe `lookout conversations`."""
+"""Measures how well `lookout conversations` reads logged conversations in the formats of common loggers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.accuracy.rows import read_rows
 NAME = "traffic forms"
 COMMAND = (str(Path(sys.executable).parent / "lookout"), "conversations")
 TARGET = 0.95
-"""57 of 60 conversations."""
+"""Minimum share of conversations that must be read correctly: 57 of 60."""
 
 
 def measure(data: Path) -> Measured:
@@ -53,7 +53,10 @@ def _is_same(name: str, answer: dict[str, Any], row: dict[str, Any]) -> bool:
 
 
 def _flatten(name: str, value: Any) -> Any:
-    """Return a value without irrelevant differences: runs of white space, fractions of a second."""
+    """Return the value of the field ``name`` without differences that do not matter.
+
+    Each run of white space becomes one space. Fractions of a second are removed from times.
+    """
     if name == "completed_at":
         return datetime.fromisoformat(value).replace(microsecond=0) if value else None
     if isinstance(value, list):

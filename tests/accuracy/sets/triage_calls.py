@@ -1,4 +1,4 @@
-"""An agent's tool calls compared with the reference calls, and how often the agent solves a task repeatedly."""
+"""Compares an agent's tool calls with reference calls, and measures how often it solves a task repeatedly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ NAME = "triage/trajectories"
 def measure(data: Path) -> Measured:
     """Measure pass^k, the calls of solved and failed runs, and repeated calls.
 
-    Each figure is compared with the published figure. Calls are also compared with the reference.
+    pass^k is the probability that ``k`` runs of a task all solve it. Each figure is compared with the published
+    figure. Calls are also compared with the reference.
     """
     rows = list(read_rows(data / "triage" / "trajectories.jsonl"))
     calls = sum(len(row["calls"]) for row in rows)

@@ -1,4 +1,4 @@
-"""Files that a fix changed, and the lists of files that agents and simple methods report."""
+"""Compares the files that a fix changed with the files that agents and simple methods report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ PUBLISHED = {
 }
 """Precision, recall and F1 from the set's own notes. The measured scores must be the same."""
 NEAR = 0.0015
-"""Half a unit of the last published digit, plus the rounding error of both sides."""
+"""Maximum difference between a measured and a published score.
+
+It is half a unit of the last published digit, plus the rounding error of both scores.
+"""
 
 
 def measure(data: Path) -> Measured:

@@ -1,4 +1,7 @@
-"""Single changes between two real runs over the demo, and pairs of runs without a change."""
+"""Measures whether Lookout names the single change between two real runs over the demo.
+
+The set also contains pairs of runs without a change.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ from tests.monitors.explain.changed_demo import (
 
 NAME = "what changed"
 CONTROLS = 10
-"""Pairs without a change: of an application that repeats its answers, and the same number for a rewording one."""
+"""Number of pairs without a change, for an application that repeats its answers.
+
+The same number of pairs is made for an application that rewords its answers.
+"""
 BOOK = load_policies()
 PLAIN = Variant(model="small-2026-01", more={"system_fingerprint": "fp_44"}, headers={"X-App-Version": "1.4.2"})
 WORDED = replace(PLAIN, wording=True)
@@ -45,7 +51,7 @@ version of a grader, of the browser and of Lookout, so the test changes these ve
 
 @dataclass(frozen=True)
 class Planted:
-    """A planted change between two runs, and the side to which it belongs."""
+    """Two runs with a planted change between them, and the kind of change that Lookout must name."""
 
     name: str
     group: str
@@ -57,7 +63,7 @@ class Planted:
 
     @property
     def expected(self) -> ChangeKind:
-        """Return the side that must be named."""
+        """Return the kind of change that must be named."""
         return self.side or ChangeKind(self.group)
 
 
@@ -144,7 +150,10 @@ def _build_monitors() -> Iterator[Planted]:
 
 
 def measure(data: Path) -> Measured:
-    """Measure which side is named first for each planted change, and what is claimed for pairs without a change."""
+    """Measure which kind of change is named first for each planted change.
+
+    Also measure what is claimed for pairs without a change.
+    """
     del data  # the demo itself is what is asked
     planted = [*_build_applications(), *_build_models(), *_build_contents(), *_build_monitors()]
     with tempfile.TemporaryDirectory() as folder:
@@ -193,7 +202,7 @@ def _is_right(one: Planted, changed: WhatChanged) -> bool:
 
 
 def _is_wrong(one: Planted, changed: WhatChanged) -> bool:
-    """Return whether any side other than the expected side is named."""
+    """Return whether Lookout names a kind of change that is neither the expected kind nor unknown."""
     return bool(changed.primary_change_kinds - {one.expected, ChangeKind.UNKNOWN})
 
 

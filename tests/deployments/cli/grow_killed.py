@@ -1,4 +1,7 @@
-"""`lookout gold grow`, killed after the case was added and before its draft is decided. Arguments: data, suite."""
+"""Runs `lookout gold grow`, and kills it after the case was added and before its draft is marked as decided.
+
+Arguments: the data folder and the suite.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from deployments.cli.gold import grow
 
 
 def main() -> None:
-    """Run until the outcome is about to be stored."""
+    """Run the command until it is about to store the outcome of the draft."""
 
     def killed(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,6 +1,6 @@
-"""Run ``lookout`` with a folder that is read-only, or full (``full:FOLDER``), only for this process.
+"""Runs ``lookout`` with a folder that is read-only or full, only for this process.
 
-Arguments: the folder, then the command's own arguments.
+Arguments: the folder (``full:FOLDER`` for a full one), then the arguments of the command.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000
 FULL = "full:"
 READ_ONLY, REMOUNT, BIND, RECURSIVE, PRIVATE = 1, 32, 4096, 16384, 1 << 18
 FIXED = os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC
-"""The mount flags that a user who is not root outside of the namespace cannot change."""
+"""The mount flags that a user cannot change who is not root outside the namespace."""
 
 
 def protect(folder: Path) -> None:

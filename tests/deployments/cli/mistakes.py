@@ -1,6 +1,6 @@
-"""The most common mistakes: the user's command, the output, and the fix.
+"""A table of the most common mistakes: the user's command, its output, and how to fix it.
 
-docs/troubleshooting.md is generated from this table, and the tests make every mistake through the real command.
+docs/troubleshooting.md is generated from this table, and the tests make every mistake with the real command.
 Update the page with: `python -m tests.deployments.cli.mistakes`.
 """
 

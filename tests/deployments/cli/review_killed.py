@@ -1,6 +1,6 @@
-"""`lookout gold review`, killed at a step. Arguments: the step, the drafts, the suite.
+"""Runs `lookout gold review`, and kills it at a step. Arguments: the step, the drafts, the suite.
 
-Keys come on standard input.
+The keys are read from standard input.
 
 ``in_suite``: the new suite is written to a temporary file but has not replaced the suite. ``between``: the case was
 added, but its draft is not marked. ``in_drafts``: the new file of drafts is written but has not replaced the old
@@ -19,7 +19,7 @@ from monitors import storage
 
 
 def main() -> None:
-    """Run until the step is reached."""
+    """Run the command until it reaches the step at which it is killed."""
     step, drafts, suite = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     replace = os.replace
 

@@ -1,4 +1,4 @@
-"""The command: help, exit codes, and a one-line message with advice for every mistake."""
+"""Tests of the whole command: its help, its exit codes, and a one-line message with advice for every mistake."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.lookout_commands import every_command
 
 
 def lookout(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run the command. No test here gets as far as a Prefect server."""
+    """Return a function that runs the command in ``cwd``. No test in this file needs a Prefect server."""
     return run_in_process(*arguments, cwd=cwd, env=fork_server.bare(**variables))
 
 
@@ -47,7 +47,7 @@ def test_without_arguments_it_prints_the_help(tmp_path):
 
 @pytest.mark.whole_only
 def test_the_help_of_a_command_shows_brackets_as_they_are_written(tmp_path):
-    """Every command has help, and text in brackets is not read as markup."""
+    """Every command has help, and text in square brackets is shown as written, not read as markup."""
     with_brackets = 0
     for path, command in every_command().items():
         done = lookout(*path.split(), "--help", cwd=tmp_path, COLUMNS="400")
@@ -64,7 +64,10 @@ def test_the_help_of_a_command_shows_brackets_as_they_are_written(tmp_path):
     "error", [httpx.ConnectError("All connection attempts failed"), RuntimeError("Failed to reach API at http://x")]
 )
 def test_a_prefect_server_that_ended_meanwhile_is_named_with_what_to_do(error, snapshot):
-    """The errors are those of Prefect's client in the middle of a run and at its start."""
+    """If the Prefect server ended in the meantime, the message says so and what to do.
+
+    The errors are those that Prefect's client raises in the middle of a run and at its start.
+    """
     assert cli._format_error(error) == snapshot(name="server")
     assert cli._format_error(RuntimeError("anything else")) == snapshot(name="anything else")
 
@@ -206,7 +209,10 @@ def test_results_of_another_form_are_an_error(tmp_path, text):
 
 @pytest.mark.prefect
 def test_a_missing_browser_is_reported_once_with_what_to_do(tmp_path, prefect_environment):
-    """The owners get one message, which is printed if Slack is not configured, and the caller gets one line."""
+    """A missing browser is reported once, with advice.
+
+    The owners get one message, which is printed if Slack is not configured. The caller gets one line.
+    """
     configured(tmp_path, "http://127.0.0.1:9", few_cases(tmp_path))
     environment = prefect_environment | fork_server.WARM | {"CHROMIUM_PATH": "/nowhere/chromium"}
     done = fork_server.run("verify", "demo", cwd=tmp_path, env=environment)
@@ -220,7 +226,10 @@ def test_a_missing_browser_is_reported_once_with_what_to_do(tmp_path, prefect_en
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_run_that_gets_sigterm_says_what_is_stored(prefect_environment, tmp_path):
-    """If a person, a CI job or a shutdown ends a verification, it prints a line and no traceback."""
+    """A verification that gets SIGTERM prints what is stored, and no traceback.
+
+    A person, a CI job or a shutdown can send this signal.
+    """
     few_cases(tmp_path, severe=1, others=1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
@@ -248,9 +257,9 @@ def test_a_run_that_gets_sigterm_says_what_is_stored(prefect_environment, tmp_pa
 
 
 def _terminated(process: subprocess.Popen[bytes]) -> int:
-    """Send SIGTERM until the process ends, and return the exit code.
+    """Send SIGTERM repeatedly until the process ends, and return its exit code.
 
-    Prefect raises an error at SIGTERM, which is lost if it is raised inside an asyncio callback.
+    Prefect raises an error at SIGTERM. This error is lost if it is raised inside an asyncio callback.
     """
     while True:
         process.terminate()

@@ -144,9 +144,10 @@ def test_what_the_journal_had_lost_before_is_named_after_the_restore(folder):
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_verified_target_goes_on_after_a_restore(tmp_path):
-    """After a run, a backup, a lost disk and a restore, the report is the same.
+    """A verified target continues after a restore.
 
-    The next run is compared with the first.
+    After a run, a backup, a lost disk and a restore, its report is the same. The next run is compared with the
+    run from before the backup.
     """
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -55,7 +55,10 @@ configuration.SUITE = Path(sys.argv.pop(1))
 from deployments.cli.app import main
 sys.exit(main())
 """
-"""The command for a suite other than the demo's own."""
+"""A Python program that runs ``lookout`` with another suite in place of the demo's own.
+
+Its first argument is the suite.
+"""
 LATE = ("deployments.receivers.deploys", "deployments.receivers.readiness")
 """Modules that `lookout receive` imports after the settings of Prefect's client have been set."""
 
@@ -67,7 +70,10 @@ class Installation:
     folder: Path
 
     def run(self, *arguments: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run the command to its end, and check that nothing was written into the home, Prefect's default location."""
+        """Run the command to its end.
+
+        Check that nothing was written into the home, which is Prefect's default location.
+        """
         environment = fork_server.bare(**variables)
         done = fork_server.run(*arguments, cwd=self.folder, env=environment, given=stdin, timeout_s=COMMAND_S)
         assert list(fork_server.bare_home().glob(".prefect*")) == []
@@ -75,7 +81,7 @@ class Installation:
 
 
 class Bot(ThreadedServer):
-    """A chat API that knows the suite's answers and gives one wrong answer."""
+    """A chat API that knows the answers of the suite, and gives a wrong answer to one question."""
 
     def application(self) -> web.Application:
         made = web.Application()
@@ -102,7 +108,7 @@ def line(case_id: str, question: str, gold: str, severity: int) -> dict[str, obj
 
 
 def written(folder: Path, address: str, judge: str) -> None:
-    """Write all files that the commands of these tests use."""
+    """Write all files that the commands in this file use."""
     suite = [line(*case) for case in CASES]
     (folder / "suite.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in suite), encoding="utf-8")
     talk = [
@@ -145,7 +151,10 @@ base_url = "{judge}"
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """Run `lookout verify` in that environment, and return its results, warehouse and server."""
+    """Run `lookout verify` in a bare environment.
+
+    Return the installation with its results, warehouse and server.
+    """
     folder = tmp_path_factory.mktemp("bare")
     with Bot() as bot, AnthropicServer(judge=RuleDrafter()) as judge:
         written(folder, bot.url, judge.url)
@@ -234,7 +243,7 @@ ON_THEIR_OWN = {
     "up",
     *(f"site{name}" for name in ("", " export", " token add", " token list", " token revoke")),
 }
-"""Commands that other files test in the same environment.
+"""Commands that other test files test in the same bare environment.
 
 The files are test_login.py, test_up_command.py and site/test_site_command.py.
 """
@@ -263,7 +272,7 @@ def test_a_pipe_does_its_work(tmp_path, command):
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_people_decide_about_what_is_broken(installation):
-    """All decisions about an incident and a silence work one after the other."""
+    """All decisions about an incident, and a silence, work one after the other."""
 
     def decide(name: str, *arguments: str, code: int = 0) -> str:
         done = installation.run("alerts", name, *arguments)
@@ -375,7 +384,7 @@ def test_a_nightly_report_can_be_queried_at_once(installation):
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_down_ends_the_server_and_says_what_else_runs(installation, prefect_environment):
-    """The server is not ended under `lookout up` or a run.
+    """`lookout down` ends the Prefect server of the data folder, unless `lookout up` or a run uses it.
 
     Servers of other data folders are listed with their users.
     """
@@ -408,7 +417,7 @@ def test_every_command_has_its_test_here():
 
 @pytest.mark.whole_only
 def test_no_module_of_a_command_brings_prefect_with_it(tmp_path):
-    """Prefect reads its server's address at import, so no other import may load it."""
+    """No module of a command imports Prefect, because Prefect reads its server's address when it is imported."""
     names = [
         ".".join(file.relative_to(ROOT).with_suffix("").parts)
         for file in sorted((ROOT / "deployments").rglob("*.py"))
@@ -431,7 +440,10 @@ def test_no_module_of_a_command_brings_prefect_with_it(tmp_path):
 def started(
     installation: Installation, *arguments: str, **variables: str
 ) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[], str]]]:
-    """Start a command that runs until it is stopped, and yield it with its output so far."""
+    """Start a command that runs until it is stopped.
+
+    Yield the process and the output that it has printed so far.
+    """
     log = installation.folder / f"{arguments[0]}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -21,7 +21,10 @@ SHELL = "chrome-headless-shell"
 
 
 class Mirror(ThreadedServer):
-    """A mirror of Playwright's downloads. Its headless shell is this machine's own browser, or it has no files."""
+    """A mirror of Playwright's downloads.
+
+    Its headless shell starts this machine's own browser, or it has no files.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +67,7 @@ def machine(tmp_path: Path, mirror: Mirror) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def chromium(browser_path: str | None) -> str:
-    """Return a browser that works."""
+    """Return the path of a browser that works."""
     return find_browser(browser_path).executable
 
 
@@ -83,7 +86,10 @@ def test_without_a_browser_it_says_how_to_get_one(tmp_path, machine, mirror):
     ids=["not there", "not a browser"],
 )
 def test_a_browser_that_was_named_is_never_replaced(tmp_path, machine, mirror, made, said):
-    """If CHROMIUM_PATH is wrong, nothing is downloaded, because another browser would not be used."""
+    """If CHROMIUM_PATH points to no working browser, nothing is downloaded.
+
+    Another browser would not be used.
+    """
     named = tmp_path / "named"
     if made:
         named.write_text(made)
@@ -98,7 +104,7 @@ def test_a_browser_that_was_named_is_never_replaced(tmp_path, machine, mirror, m
 
 @pytest.mark.browser
 def test_nothing_is_fetched_where_a_browser_works(tmp_path, machine, mirror, chromium):
-    """The working browser is configured, or is among the machine's commands."""
+    """Nothing is downloaded if a working browser is configured or is among the commands of the machine."""
     (tmp_path / "bin" / "chromium").symlink_to(chromium)
     found = tmp_path / "bin" / "chromium"
     for variables, used, source in (

@@ -1,4 +1,4 @@
-"""The first obstacles with a user's own bot: nothing listens, a wrong key, an API, a bot without small talk."""
+"""The first problems of users with their own bot: no server, a wrong key, an API, a bot without small talk."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def closed_port() -> Iterator[int]:
 
 
 def run(folder: Path, *arguments: str, **variables: str):
-    """Run the command in an environment that contains only these variables."""
+    """Run the command in ``folder``, in an environment that contains only the given variables."""
     return fork_server.run(*arguments, cwd=folder, env=fork_server.bare(**variables), timeout_s=END_S)
 
 
@@ -90,7 +90,10 @@ def test_a_closed_port_is_reported_before_a_server_is_started(tmp_path: Path, cl
 def test_one_cause_is_one_line_with_how_many_questions_it_cost(
     tmp_path: Path, closed_port: int, prefect_environment: dict[str, str]
 ) -> None:
-    """If a server runs, the run is created, so that its result is stored and people are notified."""
+    """A single cause is printed in one line, with the number of questions that it affected.
+
+    If a Prefect server runs, a run is created, so that its result is stored and people are notified.
+    """
     written(tmp_path, f"http://127.0.0.1:{closed_port}", 'driver = "json"\nretry_pause_s = 0\nattempts = 1\n')
     done = run(tmp_path, "verify", "bot", PREFECT_API_URL=prefect_environment["PREFECT_API_URL"])
     assert done.returncode == 3, done.stdout + done.stderr
@@ -130,7 +133,7 @@ def test_a_wrong_key_is_one_line_and_the_next_step_names_its_variable(
 
 
 def _one_line(text: str) -> str:
-    """Join a text into one line, because the lengths of ports decide where it wraps."""
+    """Join a text into one line, because the length of a port number decides where the text wraps."""
     return " ".join(replace_volatile(text).split())
 
 

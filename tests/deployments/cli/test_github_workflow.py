@@ -1,4 +1,4 @@
-"""The workflow to copy: its permissions, its commands, and the effect of its steps."""
+"""Tests of the GitHub workflow that users copy: its permissions, its commands, and the effect of its steps."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def test_code_of_a_fork_never_runs_with_our_secrets():
 
 
 def test_the_commit_and_its_target_branch_are_named_for_each_event():
-    """Each event gives the commit and target branch: a pull request, a merge group, and a push.
+    """For each event, the workflow passes the commit and its target branch to the gate.
 
-    A baseline belongs to one branch.
+    The events are a pull request, a merge group and a push. A baseline belongs to one branch.
     """
     for name in ("pull_request.head.sha", "merge_group.head_sha", "github.sha"):
         assert name in GATE["env"]["COMMIT"]
@@ -91,7 +91,10 @@ def test_the_reports_are_always_uploaded_and_nothing_raw_is_among_them():
 
 
 def test_only_the_base_branch_s_passes_become_baselines():
-    """A failed gate ends the job, so a later step without ``always()`` runs only after a pass."""
+    """Only a PASS on the base branch becomes a baseline.
+
+    A failed gate ends the job, so a later step without ``always()`` runs only after a PASS.
+    """
     names = [step.get("name") for step in STEPS]
     assert names.index("Ask the gold questions") < names.index("Accept it as the baseline")
     for name in ("Accept it as the baseline", "Keep the baseline"):
@@ -102,9 +105,9 @@ def test_only_the_base_branch_s_passes_become_baselines():
 
 @pytest.fixture
 def job(tmp_path, prefect_environment):
-    """Return a function that runs a step's script as the runner does.
+    """Return a function that runs the script of a workflow step as GitHub's runner does.
 
-    It uses ``bash -e``, in the repository, with the environment of job and step.
+    It uses ``bash -e`` in the repository, with the environment of the job and the step.
     """
     programs = tmp_path / "bin"
     programs.mkdir()

@@ -50,7 +50,10 @@ def folder(tmp_path):
 
 @pytest.fixture
 def grow(monkeypatch, capsys):
-    """Run the command in this process, with keys as from a pipe, and return its output."""
+    """Return a function that runs the command in this process and returns its output.
+
+    Keys are read as from a pipe.
+    """
     monkeypatch.setenv("COLUMNS", "200")
 
     def run(folder: Path, keys: str = "", **options) -> str:
@@ -74,7 +77,10 @@ def outcomes(folder: Path):
 
 
 def test_a_case_joins_when_the_bad_reply_fails_and_its_draft_is_decided(folder, grow, snapshot):
-    """The question and the type stay, and the user types the gold: three lines after the key."""
+    """A draft becomes a case if its bad reply fails on it, and the draft is then decided.
+
+    The question and the type stay, and the user types the gold. This takes three lines after the key.
+    """
     shown = grow(folder, "g\n\n24 months\n\n")
     assert shown == snapshot
     (case,) = load_suite(folder / "suite.jsonl").cases
@@ -115,7 +121,11 @@ def test_severity_is_proposed_with_its_reason_and_the_person_may_set_it(folder, 
 
 
 def test_near_duplicates_are_asked_about_once_and_other_policies_are_not_taken_for_them(folder, grow):
-    """A question with a typo or other spacing is a duplicate; Silver instead of Gold, or another figure, is not."""
+    """A near duplicate of an existing question is reported once.
+
+    A question with a typo or other spacing is a near duplicate. A question about Silver instead of Gold, or with
+    another figure, is not.
+    """
     store = store_in(folder, seed=2)
     for number, asked in enumerate(
         (
@@ -176,7 +186,7 @@ def test_killed_between_suite_and_warehouse_the_next_session_notes_it(folder, gr
 
 
 def leak(folder: Path, slack: SlackServer) -> None:
-    """Create a real alert about a leak in live traffic, and a person's click on "Add to gold"."""
+    """Create a real alert about a leak in live traffic, and simulate a person's click on "Add to gold"."""
     clock = Clock(NIGHT)
     people = build_operator_actions(folder, slack, clock)
     raw = Exchange(
@@ -201,9 +211,10 @@ def leak(folder: Path, slack: SlackServer) -> None:
 
 
 def test_from_a_leak_in_live_traffic_to_a_case_as_a_person_does_it(tmp_path, snapshot):
-    """Alert, click, list and gold run as separate processes.
+    """A leak in live traffic becomes a case.
 
-    The leaked text is never shown, and the case fails on such a leak.
+    The alert, the click, the list and the gold run as separate processes. The leaked text is never shown, and a
+    reply with such a leak fails the case.
     """
     with SlackServer() as slack:
         leak(tmp_path, slack)
@@ -221,7 +232,7 @@ def test_from_a_leak_in_live_traffic_to_a_case_as_a_person_does_it(tmp_path, sna
 
 
 def traces(folder: Path) -> None:
-    """Write one night of live traffic: a wrong reply, a right one, and a question from the gold set."""
+    """Write one night of live traffic: a wrong reply, a right one, and a question that is in the gold set."""
     store = store_in(folder)
     rows = []
     for case_id, origin, failed in (
@@ -246,7 +257,10 @@ def traces(folder: Path) -> None:
 
 
 def test_a_trace_becomes_a_draft_in_one_step_redacted(tmp_path, grow):
-    """A failed reply becomes the bad reply, and a right reply is proposed as gold. A second call changes nothing."""
+    """One command turns a trace into a redacted draft.
+
+    A failed reply becomes the bad reply, and a right reply is proposed as gold. A second call changes nothing.
+    """
     traces(tmp_path)
     for _ in range(2):
         grow(tmp_path, take="run-1/wrong:1", suite=None)

@@ -38,14 +38,14 @@ class Owner(NamedTuple):
     langfuse: LangfuseServer
 
     def gold(self, command: str, *options: str) -> Any:
-        """Run the command in an environment with Langfuse's keys."""
+        """Run ``lookout gold …`` in an environment with Langfuse's keys."""
         environment = fork_server.bare(LANGFUSE_PUBLIC_KEY=PUBLIC, LANGFUSE_SECRET_KEY=SECRET)
         done = run_in_process("gold", command, DATASET, *options, cwd=self.folder, env=environment)
         assert SECRET not in done.stdout + done.stderr
         return done
 
     def suite(self) -> dict[str, Any]:
-        """Return the cases of the file by id."""
+        """Return the cases of the suite file by id."""
         lines = (self.folder / "suite.jsonl").read_text(encoding="utf-8").splitlines()
         return {case["id"]: case for case in map(json.loads, lines)}
 
@@ -59,7 +59,7 @@ def owner(tmp_path: Path) -> Iterator[Owner]:
 
 
 def test_a_suite_goes_to_langfuse_and_comes_back_with_what_people_did(owner: Owner) -> None:
-    """A push is complete, and a second push writes nothing.
+    """A suite is pushed completely, and a second push writes nothing.
 
     A pull copies a person's changes into the suite, and stores a person's new case as a draft.
     """
@@ -111,7 +111,10 @@ def test_production_s_keys_are_refused_before_anything_is_written(owner: Owner) 
 @pytest.mark.whole_only
 @pytest.mark.parametrize("at_border", ["swapped", "missing"])
 def test_pages_without_a_stable_order_end_the_pull_and_change_nothing(owner: Owner, at_border: str) -> None:
-    """Of 230 items, one is read twice or never, so the pull cannot know what to remove or add."""
+    """If pages overlap because their order is not stable, the pull stops and changes nothing.
+
+    Of 230 items, one is read twice or never, so the pull cannot know what to remove or add.
+    """
     cases = [
         CASE | {"id": f"plan-{number}", "question": f"Plan {number}?", "gold": "30 days"} for number in range(230)
     ]

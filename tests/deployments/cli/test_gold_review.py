@@ -32,7 +32,7 @@ from tests.deployments.gold_process import gold
 
 @pytest.fixture
 def drafts(tmp_path):
-    """Return three drafts that were not reviewed yet."""
+    """Write three drafts that have not been reviewed yet. Return the path of their file."""
     path = tmp_path / "drafts.jsonl"
     append_new_drafts(path, [gold_draft(number) for number in (1, 2, 3)])
     return path
@@ -40,7 +40,10 @@ def drafts(tmp_path):
 
 @pytest.fixture
 def review(monkeypatch, capsys, tmp_path):
-    """Run the command in this process, with keys as from a pipe, and return its output."""
+    """Return a function that runs the command in this process and returns its output.
+
+    Keys are read as from a pipe.
+    """
 
     def run(drafts: Path, keys: str, *, by: str | None = "asha", columns: int = 160, **options) -> str:
         monkeypatch.setenv("COLUMNS", str(columns))
@@ -106,7 +109,7 @@ def test_an_edit_that_the_checks_refuse_does_not_join(tmp_path, drafts, review, 
 
 
 def test_the_targets_own_numbers_are_personal_data(tmp_path, drafts, review):
-    """Account numbers have different forms, so the settings of the suite's target define them."""
+    """Account numbers are recognised by the settings of the suite's target, because their forms differ."""
     typed = "e\nWhat does SRK-204417 get for a cataract under Suraksha Gold?\n\n\ny\nq\n"
     target = '[targets.one]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
     patterns = "graders = { account_patterns = ['SRK-\\d{6}'] }\n"
@@ -126,7 +129,10 @@ def test_the_name_is_remembered_and_without_one_nothing_is_accepted(tmp_path, dr
 
 
 def test_a_translation_joins_with_its_pair_and_the_original_gets_it_too(tmp_path, drafts, review):
-    """A translation with figures other than the original's cannot be accepted."""
+    """An accepted translation is added as a pair with its original, and the original gets the pair's name too.
+
+    A translation whose figures differ from those of the original cannot be accepted.
+    """
     suite = tmp_path / "suite.jsonl"
     original = gold_case(
         "bonus", turns=("How large is the bonus of Suraksha Gold after 1 claim-free year?",), gold="20%"
@@ -167,7 +173,10 @@ def test_an_unreviewed_draft_does_not_load_as_gold(tmp_path):
 
 @pytest.mark.parametrize("step", ["in_suite", "between", "in_drafts"])
 def test_killed_at_any_step_a_case_joins_once(tmp_path, drafts, review, step):
-    """After SIGKILL in a real process, the next session detects the completed steps and does the remaining ones."""
+    """If the review is killed at any step, each case is added once.
+
+    A real process gets SIGKILL. The next session detects the completed steps and does the remaining ones.
+    """
     suite = tmp_path / "suite.jsonl"
     suite.write_text(format_case_line(gold_case("first")) + "\n", encoding="utf-8")
     killed = fork_server.run(
@@ -210,7 +219,10 @@ def test_as_a_process_drafts_are_listed_and_reviewed(tmp_path, drafts, snapshot)
 
 
 def test_at_a_terminal_one_key_is_enough(tmp_path, drafts):
-    """In a real pseudo-terminal, the name is read as a line, and then single keys without Enter."""
+    """On a terminal, one key is enough for a decision.
+
+    In a real pseudo-terminal, the name is read as a line, and then single keys without Enter.
+    """
     driver, terminal = pty.openpty()
     process = fork_server.start(
         *("gold", "review", str(drafts), "--suite", "suite.jsonl"),

@@ -1,4 +1,4 @@
-"""Two machines share one journal in a bucket: each command sees what the other machine wrote."""
+"""Two machines share one journal in an S3 bucket: each command sees what the other machine wrote."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test-hush", "AWS_
 
 @pytest.fixture(scope="module")
 def bucket():
-    """Set the variables with which S3's own tools find the bucket."""
+    """Start a local bucket, and set the variables with which S3's own tools find it."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     _, port = server.get_host_and_port()
@@ -86,7 +86,10 @@ def test_a_place_with_keys_or_none_is_refused_without_repeating_them(place):
 
 
 def test_another_folder_than_the_configuration_s_has_its_journal_beside_it(tmp_path):
-    """With the `--data-folder` of an archive, another journal must not be loaded into the archive."""
+    """A command with a `--data-folder` other than the configured one uses the journal inside that folder.
+
+    For example, the configured shared journal must not be loaded into an archived data folder.
+    """
     folder = machine(tmp_path / "one")
     archive = tmp_path / "archive"
     assert open_warehouse(folder / "lookout.toml", archive).journal.segments.format_location("x") == str(

@@ -52,7 +52,7 @@ def configured(folder: Path, site: LoginSite, login: str, *, form: str = "/login
 
 
 def everything(folder: Path) -> dict[str, bytes]:
-    """Return every file of the data folder except the session."""
+    """Return the content of every file in the data folder except the session, by file path."""
     return {
         str(file): file.read_bytes()
         for file in (folder / "data").rglob("*")
@@ -114,7 +114,10 @@ def test_a_session_from_another_machine_is_proved_before_it_is_stored(tmp_path: 
 
 @pytest.mark.whole_only
 def test_after_signing_in_in_the_window_no_key_is_needed(tmp_path: Path, site: LoginSite) -> None:
-    """The site's single sign-on acts for the person. The browser in this test draws no window."""
+    """After the user signs in in the browser window, no key is needed.
+
+    The site's single sign-on acts for the user. The browser in this test draws no window.
+    """
     installation = configured(tmp_path, site, BY_PERSON, form="/sso")
     done = installation.run("login", "bot", DISPLAY=":99")
     assert done.returncode == 0, done.stderr
@@ -126,7 +129,11 @@ def test_after_signing_in_in_the_window_no_key_is_needed(tmp_path: Path, site: L
 def test_a_run_signs_in_and_stores_no_secret_and_its_end_is_a_fault_of_the_monitor(
     tmp_path: Path, site: LoginSite
 ) -> None:
-    """The whole run is in a bare environment and stores every trace. Then a person's session has ended."""
+    """A run signs in by itself and stores no secret.
+
+    If the user's session has ended, this is a fault of the monitor. The whole run is in a bare environment and
+    stores every trace.
+    """
     installation = configured(tmp_path, site, BY_FORM)
     with_tables(tmp_path / "data" / "prefect")
     try:

@@ -1,4 +1,7 @@
-"""Every mistake of the table, made as a new user makes it: in an empty home, without Lookout's variables."""
+"""Tests of every mistake in the table.
+
+Each is made as by a new user: in an empty home, without Lookout's variables.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +31,17 @@ from tests.servers.threaded_server import ThreadedServer
 
 ROWS = [row for rows in GROUPS.values() for row in rows]
 USAGE_ERRORS = [row for row in ROWS if row.code == 2 and not row.set_up]
-"""Mistakes that are found before a server, a browser or another process is needed."""
+"""The mistakes that the command reports before it needs a server, a browser or another process."""
 COMMAND_S = 300
 PREFIX = str(Path(sys.prefix).resolve())
-"""The prefix of this environment. It is resolved, because the environment of a worktree is a symbolic link."""
+"""The resolved path of this Python environment. In a worktree, the environment is a symbolic link."""
 IN_MOUNT = "tests.deployments.cli.in_read_only"
 NO_DUCKDB = 'raise ModuleNotFoundError("No module named \'duckdb\'", name="duckdb")\n'
 LEAST = 20
 
 
 class Pages(ThreadedServer):
-    """Pages without a chat. A missing page is HTTP 404."""
+    """A server of web pages without a chat. A missing page is answered with HTTP 404."""
 
     def application(self) -> web.Application:
         made = web.Application()
@@ -62,7 +65,7 @@ def _page(title: str, body: str, *, late: timedelta = timedelta()):
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The servers for the addresses in the rows."""
+    """The local servers whose addresses replace the placeholders in the rows."""
 
     pages: Pages
     slack: SlackServer
@@ -80,7 +83,10 @@ class Surroundings:
         return {name: url.replace("http://127.0.0.1", "localhost") for name, url in servers}
 
     def real(self, text: str) -> str:
-        """Replace placeholders with the servers' addresses, or with the page's port where a row has only a port."""
+        """Replace the placeholders in ``text`` with the addresses of the servers.
+
+        Where a row contains only the port 7860, replace it with the page server's port.
+        """
         for name, address in self.addresses.items():
             text = text.replace(name, address)
         return re.sub(r"--port 7860|port 7860\b", lambda found: found[0].replace("7860", self.port), text)
@@ -188,7 +194,7 @@ def _run(arguments, folder: Path, environment, module: str | None) -> subprocess
 
 
 def _plain(text: str) -> str:
-    """Join a text into one line, because the wrapping of terminals and tables does not matter."""
+    """Join a text into one line, so that the wrapping of terminals and tables does not matter."""
     return " ".join(text.split())
 
 

@@ -25,7 +25,10 @@ UNTIL = ("--until", "2026-03-01T02:00")
 
 @pytest.fixture
 def space(tmp_path: Path) -> Path:
-    """Return a folder with the log of 25 turns and a configuration with that log."""
+    """Return a folder with a log and a configuration that reads this log.
+
+    The demo Space wrote the log, which has 25 turns.
+    """
     shutil.copy(SUITE, tmp_path / "suite.jsonl")
     log = TurnLog(tmp_path)
     for number, (question, reply) in enumerate(list(replies().items())[:25]):
@@ -99,7 +102,7 @@ def question(number: int, **changes: object) -> str:
 
 @pytest.fixture
 def logged(tmp_path: Path) -> Path:
-    """Return a folder with a configuration of live traffic only. The test writes the log."""
+    """Return a folder with a configuration that has only live traffic. Each test writes its own log."""
     shutil.copy(SUITE, tmp_path / "suite.jsonl")
     (tmp_path / "lookout.toml").write_text(
         'data_folder = "data"\n[targets.demo]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
@@ -157,9 +160,10 @@ def test_a_page_that_looks_full_is_not_taken_for_all_there_is(logged, snapshot):
 
 
 def test_one_kind_of_risk_does_not_take_the_whole_sample(logged, snapshot):
-    """Of 850 conversations, 60 are sampled, although 150 contain a disclosure.
+    """No single kind of risk takes the whole sample.
 
-    Each stratum has a minimum, and the largest stratum gets the most.
+    Of 850 conversations, 60 are sampled, although 150 contain a disclosure. Each stratum has a minimum, and the
+    largest stratum gets the most.
     """
     leak, other = "Write to asha.verma.1987@gmail.com about her claim.", "आपके पास नवीनीकरण के लिए तीस दिन हैं।"
     rows = [question(number, answer=leak, id=f"l{number}") for number in range(150)]
@@ -182,9 +186,10 @@ def test_one_kind_of_risk_does_not_take_the_whole_sample(logged, snapshot):
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_the_plan_shows_the_interval_that_the_sample_buys_for_each_rate(space, lookout, snapshot):
-    """Both rates have an interval. The expected rates are first assumed, and later taken from earlier nights.
+    """The plan shows, for each rate, the interval that the planned sample size gives.
 
-    Rules check the questions of the gold set.
+    The expected rates are first assumed, and later taken from earlier nights. Rules check the questions of the
+    gold set.
     """
     assumed = json.loads(plan(space, "--json").stdout)["rates"]
     assert [(rate["learnt"], rate["expected_rate"]) for rate in assumed] == [(False, 0.01)] * 2

@@ -35,7 +35,7 @@ def folder(tmp_path):
 
 
 def run(folder: Path, *typed: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in this process, with a Prefect that no run can reach."""
+    """Run a command in this process, with a Prefect address at which no run can be created."""
     return run_in_process(*typed, cwd=folder, env={**os.environ, "PREFECT_API_URL": "http://127.0.0.1:9/api"})
 
 

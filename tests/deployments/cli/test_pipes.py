@@ -1,4 +1,7 @@
-"""The pipes: JSON Lines in, JSON Lines out. `test_bare_commands` runs each pipe as a process."""
+"""Tests of the commands that read JSON Lines and write JSON Lines.
+
+`test_bare_commands` runs each of them as a process.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,12 @@ PIPES = ("facts", "grade", "redact")
 
 
 def run(pipe: str, payload: bytes, *, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run one pipe in an empty folder, with an environment that contains only an empty home."""
+    """Run one of these commands in an empty folder. Its environment contains only an empty home."""
     return run_in_process(pipe, cwd=cwd, env=fork_server.bare(PATH=""), given=payload)
 
 
 def answers(pipe: str, *lines: object, cwd: Path) -> list[dict[str, Any]]:
-    """Return the answers to well-formed lines."""
+    """Return the output for well-formed input lines."""
     payload = "".join(json.dumps(line) + "\n" for line in lines).encode()
     done = run(pipe, payload, cwd=cwd)
     assert done.returncode == 0, done.stderr
@@ -33,7 +36,7 @@ def answers(pipe: str, *lines: object, cwd: Path) -> list[dict[str, Any]]:
 
 
 def line(**changes: object) -> dict[str, object]:
-    """Return a line for ``grade`` with a right answer."""
+    """Build an input line for ``lookout grade`` with a right answer."""
     return {
         "id": 1,
         "question": "What is the waiting period?",

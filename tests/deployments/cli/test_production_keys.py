@@ -41,7 +41,7 @@ SHARED = {
 
 
 class Servers:
-    """The application, LangSmith and the judge, and a configuration with all three."""
+    """The application, LangSmith and the judge as local servers, and a configuration with all three."""
 
     def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
         self.folder = folder

@@ -22,7 +22,7 @@ at = "guard.jsonl"
 
 
 def in_mount(folder: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run ``lookout`` in the parent of ``folder``, with ``folder`` read-only only for this process."""
+    """Run ``lookout`` in the parent folder of ``folder``. ``folder`` is read-only, but only for this process."""
     module = "tests.deployments.cli.in_read_only"
     return fork_server.run(str(folder), *command, module=module, cwd=folder.parent, env=environment)
 

@@ -1,4 +1,4 @@
-"""`lookout reconcile`: findings and misses in words, and a reason for each unknown value."""
+"""`lookout reconcile` describes findings and misses in words, and gives a reason for each unknown value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SINCE_NOON = (datetime.now(UTC) - NOON).days + 3
 
 @pytest.fixture
 def config(tmp_path):
-    """Write 41 log entries, of which 20 are labelled, and a night of 200.
+    """Write a configuration, 41 log entries, of which 20 are labelled, and a night of 200 conversations.
 
     One in ten of the sampled conversations is bad.
     """
@@ -52,7 +52,7 @@ def config(tmp_path):
 
 
 def review(folder, count: int = 60) -> None:
-    """Store reviews: people find every third answer wrong, and the judge failed nine in ten of those."""
+    """Store ``count`` reviews. People find every third answer wrong. The judge failed nine in ten of these."""
     store = store_in(folder, seed=2)
     store.journal.append_suite(suite(count))
     rows = []
@@ -104,7 +104,10 @@ def test_the_same_as_json_for_each_target(config, capsys, monkeypatch):
 
 
 def test_without_data_nothing_is_claimed(config, capsys, monkeypatch, snapshot):
-    """A guard with an empty log held back nothing. If no log is read, its figures are unknown."""
+    """Without data, no figure is claimed.
+
+    A guard whose log is empty held back nothing. If no log is read, the guard's figures are unknown.
+    """
     said = replace_volatile(printed(config, capsys, monkeypatch, target="quiet"))
     assert "0 %" not in said
     assert said == snapshot(name="no log is read")

@@ -55,7 +55,10 @@ def folder(tmp_path):
 
 @pytest.fixture
 def review(monkeypatch, capsys):
-    """Run the command in this process, with keys as from a pipe, and return its output."""
+    """Return a function that runs the command in this process and returns its output.
+
+    Keys are read as from a pipe.
+    """
     monkeypatch.setenv("COLUMNS", "200")
 
     def run(folder: Path, *, keys: str = "", **options) -> str:
@@ -75,9 +78,9 @@ def labels(folder: Path):
 
 
 def test_answers_are_shown_one_by_one_and_the_session_is_resumed(folder, review, snapshot):
-    """The answers are right, wrong with kind and note, unsure, skip and quit.
+    """Answers are shown one by one, and the next session shows the remaining ones.
 
-    The next session shows the remaining answers.
+    The keys are those for right, wrong with kind and note, unsure, skip and quit.
     """
     first = review(folder, share=1, by="asha", keys="x\ny\nn\n1\nno such clause\nu\ns\nq\n")
     assert first == snapshot
@@ -102,7 +105,7 @@ def test_the_judges_word_is_shown_only_after_the_persons(folder, review):
 
 
 def test_a_second_reviewer_reads_who_answered_before(folder, review):
-    """Both verdicts are stored, and only the second reviewer sees that another person reviewed the answer."""
+    """A second reviewer sees that another person has already reviewed the answer. Both verdicts are stored."""
     first = review(folder, share=1, by="asha", keys="y\nq\n")
     assert "Already answered" not in first
     second = review(folder, share=1, by="ben", keys="u\nq\n")
@@ -122,7 +125,10 @@ def test_texts_are_redacted_and_inert_unless_raw_is_asked_for(folder, review):
 
 
 def test_disagreements_become_drafts_redacted_and_once(folder, review):
-    """All six answers are labelled wrong: five labels contradict the judge, the label of case-0 does not."""
+    """Labels that contradict the judge become redacted drafts, each once.
+
+    All six answers are labelled wrong. Five of these labels contradict the judge. The label of case-0 does not.
+    """
     review(folder, share=1, by="asha", keys="n\nx\n\n" * 6)
     lines = (folder / "drafts" / "review.jsonl").read_text(encoding="utf-8").splitlines()
     drafts = [CaseDraft.model_validate_json(line) for line in lines]
@@ -144,7 +150,10 @@ def test_the_list_for_scripts_has_no_verdict_of_the_judge(folder, review):
 
 
 def test_an_answer_that_two_runs_brought_is_reviewed_once(folder, review):
-    """The second run has the same answers, except for one."""
+    """An answer that occurs in two runs is reviewed once.
+
+    In the second run, all answers except one are the same.
+    """
     store = store_in(folder, seed=2)
     texts = ["Another answer." if n == 3 else PERSONAL if n == 1 else f"Answer {n}." for n in range(6)]
     results = [
@@ -160,7 +169,10 @@ def test_an_answer_that_two_runs_brought_is_reviewed_once(folder, review):
 
 
 def test_a_rate_needs_five_reviews(folder, review):
-    """One false fail among four right answers does not give a rate of a quarter."""
+    """A rate is shown only from five reviews on.
+
+    One false fail among four right answers does not give a rate of 25 %.
+    """
     review(folder, share=1, by="asha", keys="y\n" * 4)
     assert json.loads(review(folder, figures=True, as_json=True).splitlines()[1])["false_fail_rate"] is None
     review(folder, share=1, keys="y\n")
@@ -178,7 +190,10 @@ def test_figures_are_weighted_and_say_when_they_are_few(folder, review, snapshot
 
 
 def test_five_percent_are_sampled_by_default(folder, review):
-    """Two of six answers are sampled: a passed answer and the failed one."""
+    """By default, 5 % of the answers are sampled.
+
+    Of six answers, these are one passed answer and the failed one.
+    """
     assert len(review(folder, by="asha", as_json=True).splitlines()) == 2
 
 
@@ -205,7 +220,10 @@ def test_without_a_warehouse_it_says_what_makes_one(tmp_path, review, snapshot):
 
 
 def test_at_a_terminal_one_key_is_enough(folder):
-    """In a real pseudo-terminal, the name is read as a line, and then single keys without Enter."""
+    """On a terminal, one key is enough for a review.
+
+    In a real pseudo-terminal, the name is read as a line, and then single keys without Enter.
+    """
     driver, terminal = pty.openpty()
     process = fork_server.start(
         *("review", "--data-folder", str(folder), "--share", "1", "--days", str(SINCE_NOON)),
@@ -239,14 +257,20 @@ def test_at_a_terminal_one_key_is_enough(folder):
 
 
 LET_THROUGH = "The waiting period is 24 months for plan five. [Source: Gold, clause 4.2]"
-"""An answer that matches the gold, although the reviewer knows that this plan has changed."""
+"""An answer that matches the gold.
+
+The reviewer labels it wrong, because they know that this plan has changed.
+"""
 TURNED_DOWN = "The waiting period is a quarter of eight years. [Source: Gold, clause 4.2]"
 WRONG = "The waiting period is 36 months. [Source: Gold, clause 4.2]"
 
 
 @pytest.fixture(scope="module")
 def without_judge(tmp_path_factory, lookout):
-    """Return a suite verified by rules alone: 6 of 16 answers are wrong, and one rule has an error of each kind."""
+    """Return the folder of a suite that was verified by rules alone.
+
+    6 of 16 answers are wrong. One rule has one error of each kind.
+    """
     folder = tmp_path_factory.mktemp("rules")
     with Chat() as chat:
         watched(folder, chat, cases=16)
@@ -295,9 +319,9 @@ def test_people_see_what_rules_passed_and_each_rule_gets_its_error_rates(without
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_the_share_is_a_setting_of_its_own_table(without_judge):
-    """Of 10 passes and 6 failures, one each is sampled. ``[review]`` sets another share.
+    """The shares of sampled answers are set in the table ``[review]``.
 
-    The error for the old key gives the new one.
+    The error for the old key names the new one. By default, one of 10 passes and one of 6 failures are sampled.
     """
 
     def listed(*options):

@@ -71,9 +71,9 @@ def test_contradictions_of_a_verdict(said, passed, differs):
 
 
 def test_a_failure_that_is_named_is_held_against_the_verdicts_on_the_same_question():
-    """A label contradicts only verdicts on its own failure kind.
+    """A label with a failure kind contradicts only verdicts on that kind.
 
-    Here a rule passed a wrong fact, and another rule failed the answer for its language.
+    Here one rule passed a wrong fact, and another rule failed the same answer for its language.
     """
     language = verdict(passed=False, aspect=Aspect.LANGUAGE, kind=FailureKind.WRONG_LANGUAGE)
     answer = graded_answer(verdict(passed=True), language)

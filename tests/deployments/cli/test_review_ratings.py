@@ -51,7 +51,7 @@ def issues() -> Suite:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder with six reports that rules passed and that the judge rated according to `RATINGS`."""
+    """Return a folder with six reports. The rules passed all of them, and the judge rated them as in `RATINGS`."""
     store, suite = store_in(tmp_path), issues()
     store.journal.append_suite(suite)
     written = list(reports([4] * len(RATINGS)).values())
@@ -68,7 +68,10 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def review(folder, monkeypatch, capsys):
-    """Run the command in this process, with keys as from a pipe, and return its output."""
+    """Return a function that runs the command in this process and returns its output.
+
+    Keys are read as from a pipe.
+    """
     monkeypatch.setenv("COLUMNS", "200")
 
     def run(*, keys: str = "", **options) -> str:
@@ -87,7 +90,10 @@ def rows(folder: Path, sql: str):
 
 
 def keys_for(review, *, by: str, rating_of) -> str:
-    """Return the keys for "right" and the rating of each report, in the order in which the reports are shown."""
+    """Return the keys that review each report as right and rate it with ``rating_of``.
+
+    The reports are in the order in which they are shown.
+    """
     listed = [json.loads(line) for line in review(share=1, by=by, as_json=True).splitlines()]
     return "".join(f"y\n{rating_of(int(one['case_id'][1:]))}\n" for one in listed)
 
@@ -102,7 +108,10 @@ def test_the_judges_rating_shows_after_the_persons_and_the_issue_before(review, 
 
 
 def test_ratings_are_stored_and_resumed_and_any_other_key_skips_one(folder, review):
-    """The answers: right and 5; wrong with kind, rating, note; right, unrated; skipped; unsure and 3; quit."""
+    """Ratings are stored, and a session is resumed. Any other key leaves a report without a rating.
+
+    The answers are: right and 5; wrong with kind, rating and note; right and unrated; skipped; unsure and 3; quit.
+    """
     review(share=1, by="asha", keys="y\n5\nn\n7\n2\nno cause\ny\nx\ns\nu\n3\nq\n")
     found = rows(folder, "select answer, rating, failure_kind, note from labels order by answer, rating")
     assert found == (
@@ -115,7 +124,10 @@ def test_ratings_are_stored_and_resumed_and_any_other_key_skips_one(folder, revi
 
 @pytest.mark.whole_only
 def test_figures_are_kappa_and_differences_with_intervals(folder, review, snapshot):
-    """The person rates every report one lower than the judge, except for the worst report."""
+    """The figures are kappa and the rating differences, each with an interval.
+
+    The person rates every report one lower than the judge, except for the worst report.
+    """
     review(share=1, by="asha", keys=keys_for(review, by="asha", rating_of=lambda n: max(1, RATINGS[n] - 1)))
     assert review(figures=True) == snapshot
     found = [json.loads(line) for line in review(figures=True, as_json=True).splitlines()]

@@ -1,4 +1,4 @@
-"""``lookout sql`` at its limits: a user stops a query, and a result is larger than the memory."""
+"""``lookout sql`` at its limits: a user stops a query, and a result does not fit into memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGE = "select x, repeat('abcdefgh', 20) as text from range(30000000) a(x)"
 """A query with a result of 6 GB."""
 MEMORY_BYTES = 1_200_000 * 1024
 QUERY_CPU_S = 4.0
-"""CPU seconds that are more than the command needs before its query runs."""
+"""A number of CPU seconds. A command that has used more than this is already running its query."""
 INTERRUPTED = 130
 
 

@@ -52,7 +52,7 @@ COMMANDS = {
 def installation(
     tmp_path_factory: pytest.TempPathFactory, prefect_environment: dict[str, str]
 ) -> Iterator[Installation]:
-    """Return an installation with a stored run, night and incident, whose bot answers."""
+    """Return an installation with a stored run, a night and an incident. Its bot answers questions."""
     folder = tmp_path_factory.mktemp("terminal")
     with Bot() as bot:
         written(folder, bot.url, "http://127.0.0.1:9")
@@ -65,7 +65,7 @@ def installation(
 
 
 def on_terminal(folder: Path, columns: int, *command: str, **variables: str) -> str:
-    """Return the complete output of the command on a terminal of ``columns``, with escape sequences."""
+    """Return the complete output of the command on a terminal of ``columns`` columns, with escape sequences."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     environment = fork_server.bare(TERM="xterm-256color", COLUMNS=str(columns), **variables)
@@ -92,7 +92,7 @@ def on_terminal(folder: Path, columns: int, *command: str, **variables: str) -> 
 
 
 def rows(said: str) -> list[str]:
-    """Return the rows on the terminal at the end. Overwritten progress bars are removed."""
+    """Return the rows that the terminal shows at the end, without overwritten progress bars."""
     plain = ESCAPE.sub("", said)
     return [row.rpartition("\r")[2].rstrip() for row in plain.split("\n")]
 
@@ -118,7 +118,7 @@ def _is_copied(row: str, columns: int) -> bool:
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_colour_stands_on_a_terminal_alone_and_not_where_it_is_unwanted(installation):
-    """A terminal gets colours. With NO_COLOR or a pipe, the output has no colours."""
+    """Colours are written to a terminal only. With NO_COLOR or in a pipe, the output has no colours."""
     assert COLOUR.search(on_terminal(installation.folder, COLUMNS, "report"))
     unwanted = on_terminal(installation.folder, COLUMNS, "report", NO_COLOR="1")
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]", unwanted)
@@ -159,7 +159,10 @@ def test_a_word_is_never_broken_and_nothing_is_lost():
 
 
 def test_a_verdict_with_all_that_it_may_say_fits(capsys):
-    """A regression with a baseline fits at both widths, in short and in full."""
+    """A verdict with all its possible parts fits the terminal at both widths, in its short and its full form.
+
+    The example is a regression with a baseline.
+    """
     broken = report(
         [*batch(Severity.MINOR, 30, 8), *batch(Severity.CRITICAL, 40, 1)],
         baseline=baseline([*batch(Severity.MINOR, 30, 0), *batch(Severity.CRITICAL, 40, 0)]),

@@ -54,7 +54,10 @@ def report(number: int, **changes: object) -> dict[str, object]:
 
 @pytest.mark.prefect
 def test_issues_are_imported_asked_and_graded(tmp_path: Path, lookout, snapshot):
-    """A good run is accepted. The next run is compared with it, in each part and in four dimensions."""
+    """Issues are imported, sent to the agent, and its reports are graded.
+
+    A good run is accepted. The next run is compared with it, in each part and in four dimensions.
+    """
     (tmp_path / "theirs.json").write_text(json.dumps(ISSUES), encoding="utf-8")
     done = lookout("gold", "import", "theirs.json", "--out", "issues.jsonl", "--severity", "triage=2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -84,7 +87,7 @@ def test_issues_are_imported_asked_and_graded(tmp_path: Path, lookout, snapshot)
 
 
 def verified(folder: Path, lookout, reports: dict[str, object], steps: dict[str, list[str]]):
-    """Run the command once against an agent with these reports."""
+    """Run `lookout verify` once against an agent with these reports and steps. Return the finished process."""
     with TriageAgent(reports, steps) as agent:
         (folder / "lookout.toml").write_text(CONFIG.format(url=agent.url), encoding="utf-8")
         done = lookout("verify", "agent", "--json", cwd=folder)

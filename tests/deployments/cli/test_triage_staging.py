@@ -1,4 +1,4 @@
-"""A triage service with traces in LangSmith, asked only in staging, as an owner runs it."""
+"""A triage service whose traces are in LangSmith, and which is asked only in staging, as an owner runs it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ min_severity_3_cases = 0
 
 
 def a_trace(trace_id: str, calls: list[str], project: uuid.UUID = PROJECT) -> list[dict[str, Any]]:
-    """Build the trace of a graph that calls an agent from its supervisor for each call, each with one tool call."""
+    """Build the trace of a graph whose supervisor calls one agent for each of ``calls``.
+
+    Each agent calls one tool.
+    """
     times = {"start_time": "2026-01-31T02:00:00+00:00", "end_time": "2026-01-31T02:00:03+00:00"}
     common = times | {"project_id": str(project), "is_root": False, "parent_run_ids": [trace_id]}
     runs = [common | {"id": trace_id, "name": "LangGraph", "run_type": "chain", "is_root": True, "metadata": {}}]

@@ -41,7 +41,7 @@ def configured(folder, extra=TRIGGER):
 
 
 def refused(file, *, port=None, command="up", **variables):
-    """Return the error that the command printed instead of starting."""
+    """Return the error that the command prints when it refuses to start."""
     place = () if command == "receive" else ("--port", str(port or find_free_port("127.0.0.1", 0)))
     environment = fork_server.bare(COLUMNS="400", **variables)
     done = run_in_process(command, "--config", str(file), *place, cwd=file.parent, env=environment)
@@ -96,7 +96,10 @@ def test_from_one_command_a_delivery_becomes_a_run_a_killed_part_comes_back_and_
 @pytest.mark.prefect
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
 def test_killed_itself_it_leaves_nothing_behind_and_a_second_one_is_refused(tmp_path, prefect_environment):
-    """The installation uses another Prefect server, which keeps running."""
+    """If `lookout up` itself is killed, none of its processes is left. A second `lookout up` is refused.
+
+    The installation uses another Prefect server, which keeps running.
+    """
     api = prefect_environment["PREFECT_API_URL"]
     file = configured(tmp_path)
     with up(file, PREFECT_API_URL=api, SLACK_SIGNING_SECRET="8f742231b10e") as running:
@@ -160,7 +163,10 @@ rating_needed = true
 
 
 def test_every_variable_that_a_run_would_miss_is_named_with_its_target_and_key(tmp_path, snapshot):
-    """Missing variables are reported before the start, not by the first nightly run."""
+    """Each missing variable that a run would need is named with its target and key.
+
+    It is reported before the start, and not by the first nightly run.
+    """
     few_cases(tmp_path, severe=1, others=1)
     file = tmp_path / "lookout.toml"
     bot = 'data_folder = "data"\n[targets.bot]\nmodel_family = "llama"\nurl = "http://127.0.0.1:9"\nsuite = "few.jsonl"\n'
@@ -173,7 +179,10 @@ def test_every_variable_that_a_run_would_miss_is_named_with_its_target_and_key(t
 
 
 def test_a_receiver_alone_names_what_its_runs_would_miss(tmp_path, snapshot):
-    """Only targets with a deploy trigger are checked."""
+    """`lookout receive` alone names the variables that its runs would miss.
+
+    It checks only targets with a deploy trigger.
+    """
     few_cases(tmp_path, severe=1, others=1)
     file = tmp_path / "lookout.toml"
     bot = 'data_folder = "data"\n[targets.bot]\nmodel_family = "llama"\nurl = "http://127.0.0.1:9"\nsuite = "few.jsonl"\n'

@@ -56,7 +56,7 @@ min_severity_3_cases = 0
 
 
 class Owner:
-    """A triage agent, a Slack server, a LangSmith server, and a configuration for all three.
+    """The surroundings of an owner: a triage agent, a Slack server, a LangSmith server, and a configuration.
 
     LangSmith's dataset contains all issues except the last.
     """
@@ -85,7 +85,7 @@ class Owner:
         return self._lookout("verify", "agent", cwd=self.folder, SLACK_BOT_TOKEN=TOKEN, LANGSMITH_API_KEY=KEY)
 
     def written(self, name: str) -> str:
-        """Return the newest run's report with this file name."""
+        """Return the content of the file ``name`` from the newest run's reports."""
         (*_, newest) = sorted((self.folder / "data" / "runs").glob(f"*/{name}"))
         return newest.read_text(encoding="utf-8")
 

@@ -44,7 +44,7 @@ min_severity_3_cases = 0
 
 
 class Owner(NamedTuple):
-    """A triage agent, a Langfuse server, and a configuration for both.
+    """The surroundings of an owner: a triage agent, a Langfuse server, and a configuration for both.
 
     Langfuse's dataset contains all issues except the last.
     """
@@ -76,7 +76,10 @@ def owner(tmp_path: Path, lookout: Any) -> Iterator[Owner]:
 
 @pytest.mark.prefect
 def test_a_run_is_an_experiment_of_langfuse(owner: Owner) -> None:
-    """Each case with an item is a span with its scores in one experiment. The run's report contains its address."""
+    """A run is stored as one experiment in Langfuse. The run's report contains the experiment's address.
+
+    Each case that has a dataset item is a span with its scores.
+    """
     done = owner.verify()
     spans = owner.langfuse.attributes()
     assert {span["langfuse.experiment.item.id"] for span in spans} == set(owner.langfuse.items), done.stderr

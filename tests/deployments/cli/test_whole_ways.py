@@ -1,4 +1,4 @@
-"""Complete workflows with real commands: a page of past chats, thumbs, judges, translations."""
+"""Complete workflows with real commands: a page of past chats, users' thumbs, several judges, translations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PERIOD = gold_case("period", turns=("How long is the guarantee?",), gold="24 mon
 
 
 def grade_night(lookout, folder: Path, source: str) -> dict:
-    """Write a configuration with one source of conversations, and grade the night as a user does."""
+    """Write a configuration with one source of conversations, and grade a night of them as a user does."""
     (folder / "suite.jsonl").write_text(PERIOD.model_dump_json() + "\n", encoding="utf-8")
     (folder / "lookout.toml").write_text(
         'data_folder = "data"\n[targets.shop]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
@@ -61,7 +61,10 @@ def test_a_night_is_graded_from_a_page_of_past_conversations(tmp_path, lookout):
 
 
 def test_thumbs_on_clarifying_questions_reach_the_night_s_report(tmp_path, lookout):
-    """The log contains thumbs as an application stores them. Thumbs on answers are not counted."""
+    """Users' thumbs on clarifying questions are counted in the nightly report. Thumbs on answers are not.
+
+    The log contains thumbs as an application stores them.
+    """
     asks = "Which lamp do you mean, the table lamp or the floor lamp?"
     thumbs = [("up", asks), ("up", asks), ("down", asks), (None, asks), ("down", "The guarantee lasts 24 months.")]
     rows = [
@@ -88,7 +91,10 @@ def test_thumbs_on_clarifying_questions_reach_the_night_s_report(tmp_path, looko
     [("fails it", 1, "failed"), ("passes it", 0, "correct"), ("is down", 1, "failed")],
 )
 def test_of_three_judges_the_majority_decides_and_a_tie_fails(tmp_path, lookout, third, exit_code, outcome):
-    """The first judge passes an answer that the second fails. Only then is the third judge asked."""
+    """Of three judges, the majority decides, and a tie fails the answer.
+
+    The first judge passes an answer that the second fails. Only then is the third judge asked.
+    """
     with (
         Chat(TEETH_WRONG) as chat,
         AnthropicServer() as first,
@@ -119,9 +125,9 @@ def test_of_three_judges_the_majority_decides_and_a_tie_fails(tmp_path, lookout,
 
 
 def test_an_accepted_translation_joins_the_bilingual_set_and_is_compared_with_its_english_case(tmp_path, lookout):
-    """A translation is drafted, accepted by a person, and asked in a run.
+    """A translation is drafted, accepted by a person, added to the bilingual set, and asked in a run.
 
-    The answers in Hindi are worse, and the report shows the difference.
+    The Hindi answers are worse than the English ones, and the report shows the difference.
     """
     suite = tmp_path / "suite.jsonl"
     drafter = RuleDrafter()

@@ -1,4 +1,4 @@
-"""In a GitHub Actions job, no command lets the runner execute text from an application, a suite or a log."""
+"""In a GitHub Actions job, no text from an application, a suite or a log is executed as a workflow command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The receiver as a process, as ``lookout receive`` starts it, with ``[deploys]`` in a separate file.
+"""Runs the receiver as a process, as ``lookout receive`` starts it.
+
+The ``[deploys]`` table is in a separate file.
 
 python -m tests.deployments.demo.receive_worker LOOKOUT_TOML DEPLOYS_TOML PORT
 """

@@ -26,7 +26,10 @@ FAULTS = {
     "berths-10": {FailureKind.FORMAT, FailureKind.POOR_TRIAGE},
     "berths-11": {FailureKind.INEFFICIENT},
 }
-"""Failures that rules detect, by case. Only a judge can detect the wrong cause in the right file, berths-1."""
+"""The failures that rules detect, by case.
+
+Only a judge can detect the fault of the case berths-1: the report has the right file but a wrong cause.
+"""
 WRONG_CAUSE = "berths-1"
 
 
@@ -38,7 +41,7 @@ def results(folder: Path) -> tuple[RunReport, dict[str, CaseResult]]:
 
 
 def failed(cases: dict[str, CaseResult]) -> dict[str, set[FailureKind]]:
-    """Return the failure kinds of each failed case."""
+    """Return the failure kinds of each failed case, by case id."""
     return {name: set(one.assessment.failure_kinds) for name, one in cases.items() if one.assessment.failure_kinds}
 
 
@@ -50,7 +53,7 @@ def summary_of(output: str) -> str:
 
 
 def ratings(cases: dict[str, CaseResult]) -> dict[str, int]:
-    """Return the judge's ratings."""
+    """Return the judge's ratings by case."""
     given = ((name, grade) for name, one in cases.items() for grade in one.assessment.grades)
     return {
         name: grade.rubric

@@ -1,4 +1,4 @@
-"""The demo bot answers questions in people's own words, and refuses all other questions."""
+"""Tests that the demo bot answers questions in people's own words, and refuses questions that it cannot answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hand-written cases of the package: forty adversarial cases and twenty triples match their descriptions."""
+"""The hand-written cases of the package match their descriptions: forty adversarial cases and twenty triples."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ MISSED_BY_THE_DEMO = {
     "adv-switch-wifi": "answers about claim documents",
     "adv-hinglish-copay-promise": "declines what its documents say",
 }
-"""Cases that the demo's bot really answers wrong, even without planted faults.
+"""Cases that the demo's bot answers wrong, even without planted faults.
 
-They show the value of such cases.
+They show why such cases are useful.
 """
 
 

@@ -1,4 +1,7 @@
-"""`lookout gold vary`: a file of variants that is equal for the same seed and loads unchanged."""
+"""`lookout gold vary` writes a file of variants.
+
+The same seed gives the same file, and the file loads unchanged.
+"""
 
 from __future__ import annotations
 

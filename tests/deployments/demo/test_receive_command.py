@@ -1,4 +1,4 @@
-"""``lookout receive`` on its own, as the page about webhooks describes it.
+"""``lookout receive`` on its own, as the documentation of webhooks describes it.
 
 Acknowledged deploys are verified, and the receiver reports its state.
 """
@@ -24,7 +24,7 @@ from tests.deployments.up_process import SECRETS, START_S, Up
 from tests.prefect_home import with_tables
 
 SLOW_S = 900
-"""Timeout in seconds for the start of a server and a browser on a busy machine."""
+"""Timeout in seconds within which a server and a browser must start, even on a busy machine."""
 
 ALL_TRUE = {
     "keeps_deploys": True,
@@ -37,7 +37,7 @@ ALL_TRUE = {
 
 
 def bare_environment(**variables):
-    """Return the environment of a plain shell: without the address of a server and without keys."""
+    """Return the environment of a plain shell: without the address of a Prefect server and without keys."""
     outside = ("LOOKOUT_", "PREFECT_", "SLACK_")
     known = {name: value for name, value in os.environ.items() if not name.startswith(outside)}
     return known | {"PYTHONPATH": str(ROOT)} | SECRETS | variables
@@ -45,7 +45,7 @@ def bare_environment(**variables):
 
 @contextmanager
 def receive(file, **variables):
-    """Run the command with a configuration, and end it afterwards."""
+    """Run the command with the configuration ``file`` during the ``with`` block."""
     port = find_free_port("127.0.0.1", 0)
     log = file.parent / "receive.log"
     line = [sys.executable, "-m", "deployments.cli.app", "receive", "--config", str(file), "--port", str(port)]

@@ -56,7 +56,7 @@ def test_f31_without_a_secret_it_does_not_start(config, snapshot):
 
 @contextmanager
 def receiving(config, port):
-    """Start the process, and yield it as soon as it answers."""
+    """Start the receiver process, and yield it as soon as it answers."""
     process = fork_server.start(
         *("slack-actions", "--config", str(config), "--port", str(port)),
         cwd=ROOT,
@@ -82,9 +82,10 @@ def is_healthy(port):
 
 @pytest.mark.whole_only
 def test_f35_a_press_outlives_the_receiver_that_took_it(config, slack, tmp_path):
-    """After SIGKILL, the next receiver carries out the action and shows it.
+    """A button press survives the receiver that acknowledged it.
 
-    The first receiver was killed after its 200 response, before it could write to the warehouse.
+    That receiver is killed after its 200 response, before it can write to the warehouse. The next receiver
+    carries out the action and shows it.
     """
     port = find_free_port("127.0.0.1", 0)
     (tmp_path / "data").mkdir()

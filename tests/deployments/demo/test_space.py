@@ -1,4 +1,7 @@
-"""The Space as a process: it prints its address, streams over Gradio's API, logs, and explains a failed start."""
+"""The demo Space as a process.
+
+It prints its address, streams answers, writes its logs, and explains a failed start.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ ROOT = Path(__file__).parents[3]
 
 @dataclass(frozen=True)
 class Running:
-    """A running Space and the location of its log."""
+    """A running Space, and the path of its log."""
 
     url: str
     logs: Path
@@ -56,7 +59,7 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def ask(space: Running, question: str) -> list[str]:
-    """Yield every state of the growing answer from Gradio's event stream."""
+    """Ask a question, and yield every state of the growing answer from Gradio's event stream."""
     with httpx.Client(base_url=space.url, timeout=30) as client:
         event = (
             client.post("/gradio_api/call/chat", json={"data": [question]}).raise_for_status().json()["event_id"]
@@ -99,7 +102,10 @@ def test_the_space_names_its_commit_and_start_time(space: Running):
 
 @pytest.mark.whole_only
 def test_its_page_names_no_other_host(space: Running):
-    """Scripts, styles and fonts come from the Space itself. The picture for link previews is not loaded."""
+    """The Space's page loads nothing from another host: scripts, styles and fonts come from the Space itself.
+
+    The picture for link previews is named in the page but not loaded.
+    """
     page = httpx.get(space.url).text
     loaded = [part for part in page.split("<") if part.startswith(("script", "link", "img"))]
     assert loaded

@@ -34,7 +34,10 @@ OLDER_EDITION = (
     "hing-family-maternity",
     "mix-silver-free-look",
 )
-"""Cases whose figures changed in the policy's replaced document. Its other figures are unchanged."""
+"""Cases whose figures changed when the policy's document was replaced.
+
+The other figures of the old document are valid.
+"""
 
 PLANTED = {
     "gold-claim-summary": {FailureKind.PII_DISCLOSURE},
@@ -44,7 +47,10 @@ PLANTED = {
     "type-car": {FailureKind.SHOULD_HAVE_REFUSED},
     "cmp-copay-three": {FailureKind.ERROR_LEAK},
 } | {case_id: {FailureKind.WRONG_FACT} for case_id in OLDER_EDITION}
-"""Failures that the faults cause in this suite. The slow answer and the blocked draft are right in the end."""
+"""The failures that the planted faults cause in this suite.
+
+The slow answer and the blocked draft are not failures, because the final answer is right.
+"""
 
 
 def answered(bot: Bot, case: GoldCase) -> Exchange:

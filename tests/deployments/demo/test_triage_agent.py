@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def worked(issue: IssueText, faults: HealthyAgent | None = None) -> tuple[list[str], Report]:
-    """Return the tools that the agent uses, and its report."""
+    """Return the tools that the agent uses for an issue, and the report that it writes."""
     actions = TriageAgent(FILES, faults).work(issue)
     used: list[str] = []
     while True:
@@ -102,7 +102,7 @@ def issue_url(fault: PlantedFault) -> str:
 
 
 def heard(service: httpx.Client, job: str, until: str) -> list[dict[str, object]]:
-    """Return a job's events up to the first event of a type."""
+    """Return the events of a job up to the first event of the type ``until``."""
     events: list[dict[str, object]] = []
     with service.stream("GET", f"/jobs/{job}/stream") as response:
         assert response.headers["content-type"].startswith("text/event-stream")

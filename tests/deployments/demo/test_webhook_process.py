@@ -69,7 +69,7 @@ def test_f31_on_half_a_configuration_it_does_not_start(tmp_path, deploys, variab
 
 
 class Process:
-    """The receiver process, as soon as it answers."""
+    """A receiver process that answers already."""
 
     def __init__(self, process, port):
         self.process = process
@@ -136,7 +136,10 @@ async def client():
 
 @pytest.mark.prefect
 async def test_f35_killed_after_its_202_the_run_happens_once_all_the_same(tmp_path, prefect, client):
-    """Prefect is down when the delivery arrives, so only the stored delivery can start the run."""
+    """If the receiver is killed after its 202 response, the run still happens once.
+
+    Prefect is down when the delivery arrives, so only the stored delivery can start the run.
+    """
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         away = f"http://127.0.0.1:{nobody.getsockname()[1]}/api"
     async with receiving(tmp_path, client, deployment=prefect.name, api=away) as first:
@@ -153,7 +156,11 @@ async def test_f35_killed_after_its_202_the_run_happens_once_all_the_same(tmp_pa
 @pytest.mark.prefect
 @pytest.mark.whole_only
 async def test_f35_killed_at_any_moment_what_was_acknowledged_is_run_once(tmp_path, prefect, client):
-    """Deliveries arrive one after the other, and SIGKILL hits a random one while runs for earlier ones are created."""
+    """At whatever moment the receiver is killed, each acknowledged delivery is run once.
+
+    Deliveries arrive one after the other. SIGKILL hits while a random delivery is received and earlier runs are
+    created.
+    """
     chance, acknowledged, sent = random.Random(35), [], iter(commits(30))
     for _ in range(2):
         async with receiving(tmp_path, client, deployment=prefect.name, api=prefect.api) as door:

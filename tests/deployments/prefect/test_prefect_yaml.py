@@ -21,7 +21,10 @@ pytestmark = pytest.mark.prefect
 
 SECRET_WORDS = re.compile(r"token|secret|password|passphrase|credential|api_?key|private_?key|auth|webhook")
 NAMES_ONE = ("_variable", "_env", "_block")
-"""Suffixes of parameters that contain the name of a secret: of an environment variable or of a block."""
+"""Suffixes of parameters that contain the name of a secret.
+
+It is the name of an environment variable or of a block.
+"""
 NO_SECRETS = {"max_tokens", "prompt_tokens_up_to", "password_field"}
 
 
@@ -40,13 +43,16 @@ def planned(config):
 
 
 def test_the_file_is_made_from_the_schedules(config):
-    """The file matches the schedules. If it does not, run `python -m deployments.prefect.prefect_yaml`."""
+    """The committed file matches the schedules.
+
+    If it does not, run `python -m deployments.prefect.prefect_yaml`.
+    """
     assert DOCUMENT.read_text(encoding="utf-8") == format_prefect_yaml(config, INSTALLED_AT)
 
 
 @pytest.mark.parametrize("kind", pool_templates.MAKERS)
 def test_a_pool_s_template_is_made_from_the_one_that_prefect_ships(kind):
-    """The template is built from Prefect's own template.
+    """A pool's template is built from the template that Prefect ships.
 
     If it is outdated, run `python -m tests.tools.pool_templates`.
     """
@@ -55,7 +61,10 @@ def test_a_pool_s_template_is_made_from_the_one_that_prefect_ships(kind):
 
 
 def test_the_installed_prefect_reads_every_key(content):
-    """Prefect's model ignores unknown keys, so the keys are compared too."""
+    """The installed Prefect reads every key of the file.
+
+    Prefect's model ignores unknown keys, so the test also compares the keys.
+    """
     from prefect.cli.deploy._models import (
         ConcurrencyLimitSpec,
         DeploymentConfig,
@@ -153,7 +162,10 @@ def all_flows():
 
 
 def secrets_in(schema):
-    """Return the property names in a schema that look like a secret, but not those that hold the name of a secret."""
+    """Return the names of the properties in a schema that look like a secret.
+
+    Properties that contain only the name of a secret are left out.
+    """
     for key, value in schema.items():
         if key == "properties":
             yield from (

@@ -1,4 +1,4 @@
-"""The Slack button receiver on a real port on loopback, in the event loop of the test."""
+"""Starts the receiver of Slack's button presses on a real port on loopback, in the event loop of the test."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.servers.slack_interaction import SIGNING_SECRET, form_of, signed
 
 @dataclass
 class Receiver:
-    """The address of the receiver, and a function that presses a button."""
+    """A running receiver: its address, and a method that presses a button."""
 
     url: str
     client: httpx.AsyncClient

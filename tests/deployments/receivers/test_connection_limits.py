@@ -1,4 +1,4 @@
-"""Many idle, slow or genuine connections delay no response to a delivery or health check."""
+"""Tests that many idle, slow or genuine connections do not delay the response to a delivery or a health check."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def place_of(door):
 
 @asynccontextmanager
 async def crowd(door, how_many, sent=b""):
-    """Open connections that send ``sent`` and then nothing more."""
+    """Open ``how_many`` connections that send ``sent`` and then nothing more."""
     lines = [await asyncio.open_connection(*place_of(door)) for _ in range(how_many)]
     try:
         for _, writer in lines:
@@ -48,7 +48,7 @@ def request_of(commit):
 
 
 async def delivered(door, commit):
-    """Return the status of one delivery on its own connection."""
+    """Send one delivery on its own connection. Return the HTTP status of the response as a text."""
     reader, writer = await asyncio.open_connection(*place_of(door))
     writer.write(request_of(commit))
     answer = await reader.read()

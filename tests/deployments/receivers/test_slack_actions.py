@@ -1,4 +1,4 @@
-"""Presses of Slack's buttons: signed requests to a real receiver, a local Slack, and a real warehouse."""
+"""Button presses in Slack: signed requests to a real receiver, with a local Slack server and a real warehouse."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ async def test_one_of_several_failures_by_its_menu(people, clock, slack, door, s
 
 
 async def test_f28_the_same_press_again_is_one_action(people, clock, slack, door):
-    """A repeated delivery and a repeated press do nothing.
+    """The same press twice is one action: a repeated delivery and a repeated press do nothing.
 
-    A press by another user whose phone still shows the button does nothing either.
+    Nothing happens either if another user, whose phone still shows the button, presses it.
     """
     await page(people, clock)
     before = slack.messages[0]
@@ -133,7 +133,10 @@ def _button(action_id, value):
 
 @contextmanager
 def full_disk(people):
-    """Make the outbox unwritable: a file replaces its folder, because permissions do not restrict root."""
+    """Make the outbox of the journal unwritable during the ``with`` block.
+
+    A file takes the place of its folder, because permissions do not restrict the user root.
+    """
     folder = Path(people.store.journal.segments.format_location("_outbox"))
     aside = folder.with_name("aside")
     folder.rename(aside)
@@ -169,7 +172,7 @@ async def test_when_slack_fails_the_edit_the_response_url_shows_it(people, clock
 
 
 async def test_f37_an_answer_address_that_is_not_slack_s_is_never_asked(people, clock, slack):
-    """Whether signed or not, an address in a payload is never requested if it is not Slack's."""
+    """An answer address in a payload is never requested if it is not Slack's, even if the payload is signed."""
     await page(people, clock)
     with SlackServer() as other:
         async with receiver(people, clock, None) as door:
@@ -188,7 +191,10 @@ async def test_f37_an_answer_address_that_is_not_slack_s_is_never_asked(people, 
 
 
 async def test_a_press_that_cannot_be_stored_is_not_acknowledged(people, clock, slack, door):
-    """Slack shows an error to the user who pressed. A 200 response would be wrong."""
+    """A press that cannot be stored is not acknowledged, because a 200 response would be wrong.
+
+    Slack then shows an error to the user who pressed.
+    """
     await page(people, clock)
     payload = interaction(slack, slack.messages[0], ACKNOWLEDGE)
     with full_disk(people):
@@ -214,7 +220,7 @@ async def test_a_new_receiver_carries_out_and_shows_what_a_killed_one_had_stored
 
 
 async def test_f90_no_file_is_ever_given_to_slack(people, clock, slack, door):
-    """Screenshots are never uploaded to Slack, whatever is sent, edited or pressed."""
+    """No file is ever uploaded to Slack, for example a screenshot, whatever is sent, edited or pressed."""
     await page(people, clock, observation("leak-1"), observation("conversation-1", origin=Origin.TRAFFIC))
     for action in (ACKNOWLEDGE, MENU):
         option = "Add to gold" if action == MENU else ""

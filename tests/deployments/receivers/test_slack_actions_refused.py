@@ -1,4 +1,7 @@
-"""Only genuine presses of Slack are accepted: not forged, stale, malformed, too large or too slow requests."""
+"""Tests that only genuine button presses from Slack are accepted.
+
+Forged, stale, malformed, too large and too slow requests are refused.
+"""
 
 from __future__ import annotations
 
@@ -156,7 +159,7 @@ async def test_f32_a_body_that_is_too_large_is_refused_before_it_is_read(people,
 
 
 async def test_f101_unsigned_bodies_are_refused_before_they_are_read(people, door, clock):
-    """Headers without a valid signature format are rejected before the body begins."""
+    """A request whose headers contain no well-formed signature is refused before its body is read."""
     host, port = door.url.removeprefix("http://").split(":")
     headers = signed(b"", clock()) | {"host": host, "content-length": str(MAX_BODY_BYTES)}
     del headers["x-slack-signature"]

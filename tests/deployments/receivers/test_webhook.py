@@ -133,7 +133,10 @@ async def test_one_repository_feeds_two_targets_a_run_each(tmp_path, prefect, ap
 @pytest.mark.whole_only
 @pytest.mark.prefect
 async def test_the_receiver_is_ready_only_with_a_runner_for_the_deployment(tmp_path, prefect, api):
-    """Three Prefect servers answer: without the deployment, with it, and with it and a runner that polls for runs."""
+    """The receiver is ready only if the Prefect server has the deployment and a runner that polls for runs.
+
+    Three servers are tested: one without the deployment, one with it, and one with it and a runner.
+    """
     async with receiver(tmp_path, prefect_api=api) as door:
         nothing = await door.client.get(f"{door.url}/readyz")
     async with receiver(tmp_path, prefect_api=api, deployment=prefect.name) as door:

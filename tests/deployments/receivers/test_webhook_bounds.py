@@ -1,4 +1,4 @@
-"""The body of a delivery is limited in size and in time before it is read."""
+"""Tests that the body of a delivery is limited in size, and in the time in which it must arrive."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_f32_a_body_that_says_no_length_is_cut_off(door):
 
 
 async def spoken(door, head, body=b""):
-    """Return the response to bytes that no client would send."""
+    """Send bytes that no client library would send, and return the response."""
     host, port = door.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(head + body)

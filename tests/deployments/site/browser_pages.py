@@ -1,4 +1,4 @@
-"""Pages of the site in a real browser: how they are opened, and the tested widths and colours."""
+"""Opens pages of the site in a real browser, at the tested widths and colours, and checks their accessibility."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AXE_OPTIONS = {
 PHONE, DESKTOP, NARROW = 390, 1280, 320
 LAYOUTS = [(width, dark) for width in (NARROW, PHONE, DESKTOP) for dark in (False, True)]
 AXE_LAYOUTS = [(NARROW, True), (DESKTOP, False)]
-"""The layouts that axe-core checks too. It takes twenty times as long as our own rules."""
+"""The layouts that are also checked with axe-core, which takes twenty times as long as our own rules."""
 
 
 @asynccontextmanager
@@ -36,7 +36,10 @@ async def opened(
     zone: str = "UTC",
     without_policy: bool = False,
 ) -> AsyncIterator[tuple[Page, list[str]]]:
-    """Open a page. Yield it and a growing list of errors, dialogs and requests to other hosts."""
+    """Open a page.
+
+    Yield the page and a list of errors, dialogs and requests to other hosts, which grows as they occur.
+    """
     context = await chromium.new_context(
         viewport={"width": width, "height": 800},
         color_scheme="dark" if dark else "light",
@@ -80,7 +83,7 @@ async def find_broken_rules(page: Page, *, axe: bool = True) -> list[str]:
 
 
 async def find_broken_rules_everywhere(page: Page) -> list[str]:
-    """Find the accessibility rules that ``page`` breaks, in light and dark and at every width.
+    """Find the accessibility rules that ``page`` breaks, in light and dark colours and at every width.
 
     The page changes its layout without loading again, which takes a twentieth of the time.
     """

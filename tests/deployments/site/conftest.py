@@ -1,4 +1,4 @@
-"""Fixtures for the tests of the site: one browser for each worker."""
+"""Fixtures for the tests of the site: one browser for each pytest worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data for a site: incidents with history, a hallucination log, answers to review, gold drafts."""
+"""Fills a site with data: incidents with their history, a hallucination log, answers to review, and gold drafts."""
 
 from __future__ import annotations
 
@@ -44,19 +44,22 @@ LOG_ENTRIES = 3
 
 
 def compute_fingerprint(name: str) -> str:
-    """Compute the fingerprint of the incident with this name."""
+    """Compute the fingerprint of the incident that is called ``name`` here."""
     return hashlib.sha256(name.encode()).hexdigest()
 
 
 def with_people(folder: Path, *, incidents: int = 3) -> Store:
-    """Fill a warehouse in ``folder`` with hostile answers and incidents of an hour ago. ``user-0`` is from a user."""
+    """Fill a warehouse in ``folder`` with hostile answers and with incidents that are an hour old.
+
+    The incident ``user-0`` was reported by a user.
+    """
     shutil.copytree(_people_folder(incidents), folder, dirs_exist_ok=True)
     return store_in(folder, seed=2)
 
 
 @cache
 def _people_folder(incidents: int) -> Path:
-    """Fill a folder once for each process.
+    """Fill a folder, once for each process, and return its path.
 
     Every test gets a copy, because filling a folder takes a quarter of a second.
     """
@@ -90,7 +93,7 @@ def _people_folder(incidents: int) -> Path:
 
 
 def with_drafts(folder: Path, count: int = 3) -> Path:
-    """Write a file of drafts next to the configuration."""
+    """Write a file of ``count`` drafts next to the configuration, and return its path."""
     path = folder / "gold-drafts.jsonl"
     append_new_drafts(path, [gold_draft(number) for number in range(1, count + 1)])
     return path

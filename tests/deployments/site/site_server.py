@@ -1,4 +1,4 @@
-"""A site with a filled warehouse, served on loopback by a thread, for real browsers and plain requests."""
+"""Serves a site with a filled warehouse on loopback, in a thread, for real browsers and plain requests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ EXAMPLES = {
     "silence": "S-1",
     "draft": "draft-1",
 }
-"""Example values in page addresses, for tests that walk the routing table. A new page adds its values here."""
+"""Example values for the placeholders in page addresses, for tests of all routes.
+
+A new page needs its values here.
+"""
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)>\u202e\"'{{7*7}} javascript:alert(3) ask@example.org"
@@ -62,7 +65,10 @@ class ServedSite:
 
 
 def filled(folder: Path, *, runs: int = 3, cases: int = 4) -> Store:
-    """Fill a warehouse with runs of the target ``helpdesk`` with hostile answers. The last run was an hour ago."""
+    """Fill a warehouse with runs of the target ``helpdesk``, whose answers are hostile.
+
+    The last run was an hour ago.
+    """
     store = store_in(folder)
     for number in range(runs):
         store.journal.append(run_rows(f"run-{number}", cases, hours_ago=runs - number), run_id=f"run-{number}")
@@ -73,7 +79,7 @@ def filled(folder: Path, *, runs: int = 3, cases: int = 4) -> Store:
 
 
 def run_rows(run_id: str, cases: int, *, hours_ago: float) -> list[ResultRow | AssessmentRow | RunRow]:
-    """Build a run with ``cases`` cases. The first case failed with a hostile answer."""
+    """Build the rows of a run with ``cases`` cases. The first case failed with a hostile answer."""
     rows: list[ResultRow | AssessmentRow | RunRow] = []
     for case in range(cases):
         failed = FailureKind.WRONG_FACT if case == 0 else None

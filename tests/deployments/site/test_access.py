@@ -56,14 +56,14 @@ def test_without_a_token_every_address_answers_401(guarded, path, suffix):
 
 @pytest.mark.parametrize("path", [route.path for route in ACTIONS] + ["/logout"])
 def test_without_a_token_nothing_is_decided(guarded, path):
-    """A decision needs a token, like every page."""
+    """Every decision needs a token: without one, the response is HTTP 401."""
     site, _ = guarded
     assert httpx.post(f"{site.address}{path.format(**EXAMPLES)}", trust_env=False).status_code == 401
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/login", "/login/assets/site.css", "/login/assets/site.js"])
 def test_login_and_health_are_open(guarded, path):
-    """The addresses for logging in and for a watchdog need no token."""
+    """The addresses for logging in, and the health check for a watchdog, need no token."""
     site, _ = guarded
     assert get(site, path).status_code == 200
 
@@ -159,9 +159,9 @@ def test_another_name_is_refused(local, host):
 
 
 def test_a_proxy_that_nobody_named_is_refused(local):
-    """Behind a proxy on this machine, every user would be local.
+    """A proxy that is not configured is refused.
 
-    Therefore a proxy must be configured, with a login.
+    Behind a proxy on this machine, every user would count as local. A configured proxy needs a login.
     """
     answer = get(local, "/", **{"x-forwarded-for": "203.0.113.7"})
     assert answer.status_code == 400

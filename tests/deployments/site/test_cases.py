@@ -1,4 +1,4 @@
-"""Cases by runs: a case's course follows from its answers, flips are marked, and answers are side by side."""
+"""Tests of the page of cases by runs: the course of each case, marked changes, and answers side by side."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COURSES = {
     "late": ("-----w", "failing"),
     "monitor": ("rrrrrm", "right"),
 }
-"""The outcomes of each case in six runs of three deploys, and its course.
+"""The outcomes of each case in six runs of three deploys, and the course that follows from them.
 
 The letters are r right, w wrong, n no answer, u ungraded, m not asked because of a fault of the monitor, - not
 asked.
@@ -42,7 +42,7 @@ asked.
 
 
 def run_rows(number: int, outcomes: dict[str, str]) -> list[ResultRow | AssessmentRow | RunRow]:
-    """Build a run in which each case has the given outcome. Two runs share a deploy."""
+    """Build the rows of a run in which each case has the given outcome. Two consecutive runs share a deploy."""
     run_id = f"run-{number}"
     rows: list[ResultRow | AssessmentRow | RunRow] = []
     for case_id, letter in outcomes.items():
@@ -64,7 +64,7 @@ def run_rows(number: int, outcomes: dict[str, str]) -> list[ResultRow | Assessme
 
 
 def store_of(folder: Path, courses: dict[str, str]) -> Store:
-    """Store these cases, with one run for each letter."""
+    """Store cases with the given courses. Each letter of a course is the outcome in one run."""
     store = store_in(folder)
     for number in range(max(map(len, courses.values()))):
         rows = run_rows(number, {name: letters[number] for name, letters in courses.items()})
@@ -89,7 +89,10 @@ def asked(site, path: str) -> dict:
 
 
 def test_each_case_has_the_course_that_its_answers_had(site):
-    """Right, failing, broke, fixed, flaky and ungraded are distinct, and a run without a verdict changes nothing."""
+    """Each case has the course that follows from its answers: right, failing, broke, fixed, flaky or ungraded.
+
+    A run without a verdict on the case changes nothing.
+    """
     data = asked(site, "/cases")
     assert {row["case_id"]: row["course"] for row in data["cases"]} == {
         name: course for name, (_, course) in COURSES.items()
@@ -98,7 +101,7 @@ def test_each_case_has_the_course_that_its_answers_had(site):
 
 
 def test_the_flip_is_marked_in_the_run_that_brought_it(site):
-    """The change point of a broken case is the first run in which it was wrong."""
+    """The change of a broken case is marked in the first run in which the case was wrong."""
     row = next(row for row in asked(site, "/cases?course=broke")["cases"] if row["case_id"] == "down")
     assert [cell["place"] for cell in row["cells"] if cell["flipped"]] == [2]
     assert Counter(cell["outcome"] for cell in row["cells"]) == {"correct": 4, "failed": 2}
@@ -143,14 +146,14 @@ def test_the_answers_of_a_case_stand_beside_each_other_masked_and_inert(site):
 
 
 def test_a_case_that_was_never_asked_is_a_404(site, snapshot):
-    """The page reports an unknown case, with the target that was searched."""
+    """A case that was never asked is answered with HTTP 404. The page says which target was searched."""
     answer = httpx.get(f"{site.address}/cases/nobody.json", trust_env=False)
     assert answer.status_code == 404
     assert answer.json()["error"] == snapshot
 
 
 def test_without_a_run_the_page_names_the_command(tmp_path):
-    """An empty warehouse is shown as no data, with the command that creates data."""
+    """Without a run, the page shows no data, and the command that creates data."""
     with serving_site(config_of(tmp_path), store_of(tmp_path, {"one": ""})) as empty:
         page = httpx.get(f"{empty.address}/cases", trust_env=False).text
     assert "no data" in page
@@ -161,7 +164,10 @@ def test_without_a_run_the_page_names_the_command(tmp_path):
 @given(st.lists(st.text("rwnum-", min_size=5, max_size=5), min_size=1, max_size=8))
 @pytest.mark.whole_only
 def test_courses_are_what_a_plain_count_says(sequences):
-    """For any outcomes, flips are changes between neighbouring verdicts, and the course follows from them."""
+    """For any outcomes, the page's courses equal those of a simple count.
+
+    A flip is a change between two consecutive verdicts, and the course follows from the flips.
+    """
     courses = {f"case-{number}": letters for number, letters in enumerate(sequences)}
     with tempfile.TemporaryDirectory() as folder:
         store = store_of(Path(folder), courses)
@@ -174,7 +180,7 @@ def test_courses_are_what_a_plain_count_says(sequences):
 
 
 def plain(letters: str) -> tuple[str, int]:
-    """Compute course and flips by a simple count."""
+    """Compute the course of a case and its flips by a simple count."""
     graded = [(number // 2, letter == "r") for number, letter in enumerate(letters) if letter in "rwn"]
     flips = sum(one[1] != other[1] for one, other in pairwise(graded))
     if not graded:

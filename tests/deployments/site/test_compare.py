@@ -23,7 +23,10 @@ OTHER_SUITE = hashlib.sha256(b"another suite").hexdigest()
 MANY = {f"case-{number:02}": "r" for number in range(40)}
 BROKEN = {**MANY, **{f"case-{number:02}": "w" for number in range(8)}, "case-39": "u"}
 RUNS = [MANY, BROKEN, {"only": "r", "case-00": "r", "case-08": "w"}, {"only": "w", "case-00": "r", "case-08": "r"}]
-"""The outcomes of four runs: eight of forty cases broke and one was ungraded, then two runs with few cases."""
+"""The outcomes of four runs. Between the first two, eight of forty cases broke and one became ungraded.
+
+The other two runs have few cases.
+"""
 
 
 def store_of(folder: Path) -> Store:
@@ -69,7 +72,10 @@ def compared(site, query: str) -> dict:
 
 
 def test_the_flips_stand_first_and_mcnemar_says_what_they_show(site, snapshot):
-    """Of 39 pairs, eight broke and none was fixed. That is worse, and the figures are those of McNemar's test."""
+    """Cases that changed are listed first, with the result of McNemar's test.
+
+    Of 39 pairs, eight broke and none was fixed, so the second run is worse.
+    """
     data = compared(site, "before=run-0&now=run-1")
     assert [flip["case_id"] for flip in data["flips"]] == [f"case-{number:02}" for number in range(8)]
     everything = data["sums"][0]
@@ -81,7 +87,10 @@ def test_the_flips_stand_first_and_mcnemar_says_what_they_show(site, snapshot):
 
 
 def test_the_reverse_is_better(site):
-    """With the two runs swapped, broken cases are fixed ones, and the p-value is the same."""
+    """With the two runs swapped, broken cases are fixed cases, and the result is better.
+
+    The p-value is the same.
+    """
     data = compared(site, "before=run-1&now=run-0")
     assert data["sums"][0]["says"].startswith("better")
     assert not any(flip["broke"] for flip in data["flips"])
@@ -89,7 +98,10 @@ def test_the_reverse_is_better(site):
 
 
 def test_too_few_pairs_say_so(site):
-    """Three pairs can prove nothing for any flips. Broken cases come before fixed cases."""
+    """If there are only three pairs, the page says that no change can prove anything.
+
+    Broken cases come before fixed cases.
+    """
     data = compared(site, "before=run-2&now=run-3")
     assert [(flip["case_id"], flip["broke"]) for flip in data["flips"]] == [("only", True), ("case-08", False)]
     assert data["sums"][0]["says"].startswith(TOO_FEW)
@@ -97,7 +109,10 @@ def test_too_few_pairs_say_so(site):
 
 
 def test_differences_are_named_and_edited_cases_are_not_paired(site):
-    """A different suite, commit and judge are reported. A case with an edited gold answer is skipped."""
+    """A different suite, commit or judge of the two runs is reported.
+
+    A case whose gold was edited is not compared.
+    """
     data = compared(site, "before=run-5&now=run-4")
     differs = {row["what"]: row["differs"] for row in data["differences"]}
     assert differs["suite"] is True
@@ -111,7 +126,7 @@ def test_differences_are_named_and_edited_cases_are_not_paired(site):
 
 
 def test_without_an_address_the_newest_run_stands_against_the_one_before(site):
-    """Without a selection, the page compares the two newest runs, and its fields show them."""
+    """Without a selection in the address, the page compares the two newest runs, and its fields show them."""
     data = compared(site, "")
     assert (data["before"]["run_id"], data["now"]["run_id"]) == ("run-4", "run-5")
     page = httpx.get(f"{site.address}/compare", trust_env=False).text
@@ -126,7 +141,7 @@ def test_texts_are_masked_and_inert(site):
 
 
 def test_an_unknown_run_is_a_404_that_says_which(site):
-    """The page contains the id of the unknown run."""
+    """An unknown run is answered with HTTP 404, and the page contains its id."""
     answer = httpx.get(f"{site.address}/compare.json?now=nowhere", trust_env=False)
     assert answer.status_code == 404
     assert "Run nowhere is not in the warehouse" in answer.json()["error"]
@@ -144,7 +159,7 @@ def test_one_run_alone_is_no_data(tmp_path):
 
 
 def test_recorded_facts_that_differ_are_named(tmp_path, snapshot):
-    """If both runs recorded their settings, a different grader version is reported."""
+    """If both runs recorded their settings, a fact that differs is reported, here the version of a grader."""
     store = store_in(tmp_path)
     for number in range(2):
         *rows, report = run_rows(number, MANY)

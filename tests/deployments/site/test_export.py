@@ -30,7 +30,7 @@ def copy(tmp_path_factory):
 
 @pytest.mark.whole_only
 def test_every_page_that_a_page_leads_to_is_a_file(copy):
-    """The export contains all runs and both parts of long tables, and every link leads to a file of the export."""
+    """The export contains every page that a page links to: all runs, and both pages of long tables."""
     written, goal = copy
     assert {"index.html", "runs/index.html", "runs/_page-2/index.html", "runs/run-0/_page-2/index.html"} <= set(
         written.files
@@ -59,7 +59,7 @@ def test_the_copy_shows_nothing_personal_and_has_no_forms(copy):
 
 @pytest.mark.whole_only
 def test_the_copy_has_json_figures_and_a_badge(copy):
-    """The export contains the machine-readable files too."""
+    """The export also contains the machine-readable files: JSON, figures and a badge."""
     written, goal = copy
     assert json.loads((goal / "runs" / "index.json").read_text())["data"]["paging"]["total"] == 60
     assert "lookout_weighted_score" in (goal / "metrics").read_text()
@@ -67,7 +67,10 @@ def test_the_copy_has_json_figures_and_a_badge(copy):
 
 
 def test_a_second_export_replaces_what_the_first_wrote_and_nothing_else(tmp_path):
-    """An outdated page is removed, a user's own file stays, and a user's own folder is refused."""
+    """A second export removes an outdated page of the first one, but no file of the user.
+
+    A folder that is the user's own is refused.
+    """
     (tmp_path / "data").mkdir()
     filled(tmp_path / "data", runs=1)
     goal = tmp_path / "copy"

@@ -1,4 +1,7 @@
-"""Data for other programs: Prometheus figures and a badge. Nothing is reported that was not counted."""
+"""Tests of the data for other programs: figures for Prometheus, and a badge.
+
+What was not counted is not reported.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from tests.warehouse.temporary_stores import store_in
 
 
 def figures(site):
-    """Return every sample by its name and labels."""
+    """Return every Prometheus sample of the site by its name and labels."""
     text = httpx.get(f"{site.address}/metrics", trust_env=False).text
     return {
         (sample.name, *sorted(sample.labels.values())): sample.value
@@ -22,7 +25,10 @@ def figures(site):
 
 
 def test_the_figures_are_those_of_the_last_run_and_of_open_incidents(tmp_path):
-    """The figures are those of the gate's known example: 744 of 904 weighted, and one incident of severity 3."""
+    """The figures are those of the last run and of the open incidents.
+
+    The last run is the gate's known example with a weighted score of 744 of 904. One incident has severity 3.
+    """
     with serving_site(config_of(tmp_path), filled(tmp_path)) as site:
         found = figures(site)
         shown = httpx.get(f"{site.address}/badge/helpdesk.svg", trust_env=False)
@@ -37,7 +43,7 @@ def test_the_figures_are_those_of_the_last_run_and_of_open_incidents(tmp_path):
 
 
 def test_uncounted_rows_have_no_figure(tmp_path):
-    """A target without a run has no score and no rate, instead of zero."""
+    """A target without a run has no score and no rate. They are left out, and not reported as zero."""
     with serving_site(config_of(tmp_path), store_in(tmp_path)) as site:
         found = figures(site)
         shown = httpx.get(f"{site.address}/badge/helpdesk.svg", trust_env=False).text

@@ -1,4 +1,4 @@
-"""The page Now shows the monitor's own health: healthy, unhealthy, or no data if it is unknown."""
+"""Tests of the monitor's own health on the page Now: healthy, unhealthy, or no data if it is unknown."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
 @contextmanager
 def site_in(folder, *, at: datetime = AT) -> Iterator[Site]:
-    """Build a site for ``folder`` at a given time, without a server."""
+    """Build a site for ``folder`` whose time is ``at``, without a server."""
     config = config_of(folder)
     with open_site(config, SiteEnvironment(lambda: at, "me")) as (site, _):
         yield site
@@ -48,7 +48,7 @@ def lines(site) -> dict:
 
 
 def test_cases_never_asked_are_no_data(tmp_path):
-    """Before the first background check, the health is neither good nor bad."""
+    """Before the first background check, the page shows no data, so the health is neither good nor bad."""
     filled(tmp_path)
     with site_in(tmp_path) as site:
         found = lines(site)
@@ -88,7 +88,7 @@ def test_cases_never_asked_are_no_data(tmp_path):
     ids=["passed", "failed"],
 )
 def test_the_last_drill_is_shown(tmp_path, station, ok, text, command):
-    """The page shows what the drill proved, or the station at which it ended, with advice."""
+    """The page shows what the last drill proved, or the station at which it failed, with advice."""
     store = filled(tmp_path)
     report = DrillReport(
         drill_id="drill-1",
@@ -119,7 +119,10 @@ def test_a_watcher_that_is_down_is_shown(tmp_path, age_s, ok, snapshot):
 
 
 def test_unsent_messages_and_unloaded_segments_are_counted(tmp_path, snapshot):
-    """A segment that was not loaded for an hour is unhealthy. A segment of a moment ago is pending."""
+    """Unsent messages and unloaded segments are counted.
+
+    A segment that has not been loaded for an hour is unhealthy. A new segment is pending.
+    """
     store = filled(tmp_path)
     refusals = [ReceiptRow(row=receipt(name, DeliveryStatus.REJECTED)) for name in ("refused", "refused-long-ago")]
     old = alert("refused-long-ago").model_copy(update={"created_at": NOON - timedelta(days=60)})
@@ -145,7 +148,7 @@ def test_unsent_messages_and_unloaded_segments_are_counted(tmp_path, snapshot):
     ids=["not configured", "sent", "did not arrive"],
 )
 async def test_the_last_heartbeat_is_shown(tmp_path, monkeypatch, address, ok, snapshot):
-    """The heartbeat is shown as its run recorded it. Without an address, no heartbeat is claimed."""
+    """The last heartbeat is shown as its run recorded it. If no address is configured, no heartbeat is shown."""
     filled(tmp_path)
     monkeypatch.delenv("LOOKOUT_HEARTBEAT_URL", raising=False)
     with Watchdog() as dog:
@@ -172,7 +175,7 @@ async def test_the_last_heartbeat_is_shown(tmp_path, monkeypatch, address, ok, s
     ids=["not registered", "paused", "new", "ran", "crashed", "overdue"],
 )
 def test_a_schedule_is_as_prefect_says(tmp_path, monkeypatch, state, ok, snapshot):
-    """A schedule that is not registered, paused, overdue or crashed is unhealthy."""
+    """A schedule that Prefect reports as not registered, paused, overdue or crashed is unhealthy."""
     filled(tmp_path)
     known = () if state is None else (state,)
     monkeypatch.setattr("deployments.site.health.find_api_url", lambda *_: "http://prefect")
@@ -195,7 +198,10 @@ def test_a_schedule_is_as_prefect_says(tmp_path, monkeypatch, state, ok, snapsho
 def test_now_never_names_lookout_up_as_the_remedy_while_it_runs(
     tmp_path, monkeypatch, started_before, shown, hidden
 ):
-    """The page is requested over HTTP while Prefect's server has none of the schedules."""
+    """While `lookout up` runs, the page Now does not advise to start it.
+
+    Prefect's server has none of the schedules in this test.
+    """
     now = datetime.now(UTC)
     with lock_data_folder(tmp_path, lambda: now - started_before) as lock:
         holder = json.loads((tmp_path / LOCK_NAME).read_text(encoding="utf-8"))
@@ -213,7 +219,7 @@ def test_without_lookout_up_its_command_is_named(tmp_path, monkeypatch):
 
 
 def test_the_next_run_is_shown_in_the_zone_of_its_schedule(tmp_path, monkeypatch):
-    """The page also shows UTC, which all other times use."""
+    """The next run is shown in the time zone of its schedule, and also in UTC, which all other times use."""
     soon = datetime.now(UTC).replace(month=1, day=3, hour=2, minute=15) + timedelta(days=366)
     state = ScheduleState(name="digest", paused=False, next_at=soon)
     page = now_page(tmp_path, monkeypatch, (state,), time_zone="Europe/Berlin")
@@ -221,7 +227,7 @@ def test_the_next_run_is_shown_in_the_zone_of_its_schedule(tmp_path, monkeypatch
 
 
 def now_page(folder, monkeypatch, known, **schedules) -> str:
-    """Return the page over HTTP, as soon as its background data is loaded."""
+    """Request the page Now over HTTP, and return it as soon as its background data is loaded."""
     monkeypatch.setattr("deployments.site.health.find_api_url", lambda *_: "http://prefect")
     monkeypatch.setattr("deployments.site.health.load_schedule_states", lambda *_: known)
     store, config = filled(folder), config_of(folder)
@@ -233,7 +239,10 @@ def now_page(folder, monkeypatch, known, **schedules) -> str:
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_prefect_is_asked_when_a_schedule_runs(prefect_environment):
-    """A real server has a deployment of Lookout with a finished and a future run. Other deployments are skipped."""
+    """The site asks Prefect's server when a schedule runs.
+
+    A real server has a deployment of Lookout with a finished and a future run. Deployments of others are skipped.
+    """
     api = prefect_environment["PREFECT_API_URL"]
     soon = datetime.now(UTC) + timedelta(hours=1)
     with SyncPrefectClient(api) as client:  # asks again where the server's database is busy
@@ -268,7 +277,7 @@ def test_prefect_is_asked_when_a_schedule_runs(prefect_environment):
 
 
 def test_a_server_that_is_away_or_strange_says_nothing(tmp_path):
-    """An unreachable server or an unexpected response is shown as no data."""
+    """If Prefect's server is unreachable or responds unexpectedly, the page shows no data."""
     assert load_schedule_states("http://127.0.0.1:9/api", PREFECT_TAG) is None
     with Watchdog() as dog:
         assert load_schedule_states(dog.url, PREFECT_TAG) is None

@@ -1,4 +1,7 @@
-"""The pages Judge and Suite show figures only from reviews or recorded runs, and otherwise "no data"."""
+"""Tests of the pages Judge and Suite.
+
+They show figures only from reviews or recorded runs, and otherwise "no data".
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ CASES = 12
 
 
 def judged_run(number: int) -> list[ResultRow | AssessmentRow | RunRow]:
-    """Build a run in which the judge passed every case and the other grader failed the first."""
+    """Build a run in which the judge passed every case, and the other grader failed the first case."""
     run_id = f"run-{number}"
     rows: list[ResultRow | AssessmentRow | RunRow] = []
     for case in range(CASES):
@@ -85,7 +88,7 @@ def store(tmp_path):
 
 
 def review(case: int, answer: AnswerVerdict) -> LabelRow:
-    """Build a person's review of a case of the first run."""
+    """Build a person's review of the answer to a case of the first run."""
     return LabelRow(
         row=HumanLabel(
             id=f"review-{case}",
@@ -103,9 +106,10 @@ def review(case: int, answer: AnswerVerdict) -> LabelRow:
 
 
 def test_the_judge_stands_beside_people_rules_and_canaries(tmp_path, store, snapshot):
-    """Of ten reviewed answers, the judge passed two wrong ones.
+    """The page Judge compares the judge with people, rules and canaries.
 
-    A group with a missed canary is listed, and nights count.
+    Of ten reviewed answers, the judge passed two wrong ones. A group with a missed canary is listed, and nights
+    count.
     """
     for number in range(2):
         store.journal.append(judged_run(number), run_id=f"run-{number}")
@@ -131,7 +135,10 @@ def test_the_judge_stands_beside_people_rules_and_canaries(tmp_path, store, snap
 
 
 def test_without_reviews_and_records_there_is_no_data(tmp_path, store, snapshot):
-    """Verdicts without reviews lead to a request for reviews. A run without recorded judging is listed as such."""
+    """Without reviews, the page asks for reviews of the judge's verdicts.
+
+    A run that did not record how it was judged is listed as such.
+    """
     store.journal.append(judged_run(0), run_id="run-0")
     old = run_report("old").model_copy(update={"finished_at": NOON - timedelta(days=1)})
     store.journal.append([RunRow(row=old)], run_id="old")
@@ -148,7 +155,11 @@ def test_without_reviews_and_records_there_is_no_data(tmp_path, store, snapshot)
 
 
 def test_the_suite_shows_how_often_answers_flip_or_that_no_case_was_asked_twice(tmp_path, store, snapshot):
-    """Rates have intervals, too few pairs and a void session are reported as such, and no session is no data."""
+    """The page Suite shows how often answers differ when a case is asked twice, or that no case was asked twice.
+
+    Rates have intervals. Too few pairs and a void session are reported as such. Without a session, there is no
+    data.
+    """
     store.journal.append(judged_run(0), run_id="run-0")
     with site_of(tmp_path, store) as served:
         assert asked(served, "/suite")["repeatability"] is None
@@ -169,7 +180,10 @@ def test_the_suite_shows_how_often_answers_flip_or_that_no_case_was_asked_twice(
 
 
 def test_the_suite_shows_balance_mutants_and_what_it_cannot_see(tmp_path, store, snapshot):
-    """The counts are those of the newest run, and gaps are sentences."""
+    """The page Suite shows the suite's balance, its mutants and its gaps.
+
+    The counts are those of the newest run, and the gaps are described in sentences.
+    """
 
     def mutants(name: str, caught: int) -> MutantCount:
         return MutantCount(name=name, mutants=20, caught=caught, passed=1, low=0.5, high=0.9, by_grader={})
@@ -216,7 +230,10 @@ def test_an_empty_warehouse_names_the_command(tmp_path, store, path):
 
 
 def test_cached_reviews_equal_the_warehouse(tmp_path):
-    """After each review, changed agreement or unsure answer, the cached values equal the view."""
+    """The cached review figures equal those of the warehouse view after each new review.
+
+    The reviews include changed verdicts and unsure answers.
+    """
     store, memory = judged_store(tmp_path), ReviewMemory()
     steps = [
         ("case-0", AnswerVerdict.RIGHT, "asha"),
@@ -241,7 +258,7 @@ def test_cached_reviews_equal_the_warehouse(tmp_path):
 
 
 def test_a_figure_is_computed_once_for_a_copy(tmp_path):
-    """A figure is computed again only for the next copy."""
+    """A figure is computed once for each copy of the warehouse."""
     store = judged_store(tmp_path)
     snapshot, _ = build_snapshot_store(store)
     snapshot.refresh(5)

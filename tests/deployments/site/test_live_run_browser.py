@@ -1,4 +1,4 @@
-"""A run in progress in a real browser: it is visible, then becomes a report, and a killed run is resumed."""
+"""A run in progress in a real browser: it is shown, and then becomes a report. A killed run can be resumed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOON_MS = 120_000
 
 
 class SlowChat(Chat):
-    """Answers two questions, the first of them wrong. The other questions wait until `release`."""
+    """A chat that answers two questions, the first of them wrong. Its other answers wait until `release`."""
 
     def __init__(self) -> None:
         super().__init__(WRONG, RIGHT, RIGHT, RIGHT)
@@ -42,7 +42,7 @@ class SlowChat(Chat):
 
 @pytest.fixture
 def watching(tmp_path, prefect_environment):
-    """Serve a site for an owner's lookout.toml with a slow target. Yield it with a function that starts a run."""
+    """Serve a site for an owner's lookout.toml with a slow target. Yield it, and a function that starts a run."""
     with SlowChat() as chat:
         config = load_config(watched(tmp_path, chat, cases=CASES))
         known = {name: value for name, value in prefect_environment.items() if not name.startswith("LOOKOUT_")}
@@ -72,7 +72,7 @@ def watching(tmp_path, prefect_environment):
 
 
 async def shown(page, address: str, where: str, text: str) -> None:
-    """Reload a page, as a reader without scripts does, until it contains a text."""
+    """Reload a page until the part ``where`` contains ``text``, as a reader without scripts does."""
     while True:
         answer = await page.goto(address)
         assert answer is not None
@@ -93,7 +93,10 @@ def with_refresh(config):
 
 @pytest.mark.whole_only
 async def test_a_run_is_seen_while_it_goes_on_and_becomes_its_report(chromium, watching):
-    """The pages Now, Runs and the run's own page show it with its severe failure. Then the page becomes the report."""
+    """A run is shown while it is in progress, and then becomes its report.
+
+    The pages Now and Runs and the run's own page show it with its severe failure.
+    """
     site, chat, verify = watching
     async with opened(chromium, site.address, width=PHONE) as (page, heard):
         assert "no data" in await page.locator(".card").inner_text()
@@ -120,9 +123,10 @@ async def test_a_run_is_seen_while_it_goes_on_and_becomes_its_report(chromium, w
 
 @pytest.mark.whole_only
 async def test_a_killed_run_is_stopped_and_the_next_goes_on_with_it(chromium, watching):
-    """Without scripts too, the page shows the answered cases and the command that finishes the run.
+    """A killed run is shown as stopped, and the next run continues it.
 
-    The command works.
+    With and without scripts, the page shows the answered cases and the command that finishes the run. The
+    command works.
     """
     site, chat, verify = watching
     process = verify()

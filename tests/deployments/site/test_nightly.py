@@ -1,4 +1,4 @@
-"""The page about nights: samples, rates with intervals and methods, drift, redacted examples."""
+"""Tests of the page about nightly runs: samples, rates with intervals and methods, drift, and redacted examples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ NIGHTS = 4
 
 
 def store_of(folder: Path) -> Store:
-    """Store four nights: the second has another grader, the third drifted, and the last has an unknown rate."""
+    """Store four nightly reports.
+
+    The second has another grader, the third drifted, and the last has an unknown rate.
+    """
     store = store_in(folder)
     for number in range(NIGHTS):
         night = f"night-{number}"
@@ -64,7 +67,10 @@ def asked(site, path: str) -> dict:
 
 
 def test_the_newest_night_is_shown_above_all_nights(site, snapshot):
-    """An unknown rate is shown as unknown with its reason, not as zero."""
+    """The newest night is shown above the list of all nights.
+
+    A rate that is unknown is shown as unknown with its reason, and not as zero.
+    """
     data = asked(site, "/nightly")
     assert data["shown"]["run_id"] == "night-3"
     rates = [rate["text"] for rate in data["shown"]["rates"]]
@@ -76,7 +82,10 @@ def test_the_newest_night_is_shown_above_all_nights(site, snapshot):
 
 
 def test_a_night_says_what_was_sampled_and_how_its_rates_were_corrected(site, snapshot):
-    """Strata have counts. The rate has its interval, its method, and the reviews used for the correction."""
+    """The page of a night says how many conversations of each stratum were sampled.
+
+    Its rate has an interval, the method of the correction, and the reviews that the correction uses.
+    """
     night = asked(site, "/nightly?night=night-0")["shown"]
     assert [(one["stratum"], one["conversations"], one["sampled"]) for one in night["strata"]] == [
         ("disclosure", 100, 50),
@@ -87,20 +96,26 @@ def test_a_night_says_what_was_sampled_and_how_its_rates_were_corrected(site, sn
 
 
 def test_drift_is_a_filter_and_a_word(site):
-    """The filter finds a night that drifted, and an untested night is shown as untested."""
+    """The filter for drift finds a night that drifted.
+
+    A night that was not tested for drift is shown as untested.
+    """
     assert [row["run_id"] for row in asked(site, "/nightly?drift=worse")["runs"]] == ["night-2"]
     assert "worse since" in " ".join(asked(site, "/nightly?night=night-2")["shown"]["facts"])
     assert "not tested" in httpx.get(f"{site.address}/nightly", trust_env=False).text
 
 
 def test_nights_of_another_grader_are_not_in_the_trend(site):
-    """Another judge's rates are not comparable: they are in the list but not on the line."""
+    """Nights of another judge are in the list but not in the trend line, because their rates are not comparable."""
     trend = asked(site, "/nightly")["trend"]
     assert [point["value"] for point in trend] == [0.004, 0.004, None]
 
 
 def test_examples_stand_by_kind_masked_inert_and_few(site):
-    """Each kind has at most three examples. A conversation is listed under each of its kinds."""
+    """Each failure kind has at most three examples, which are redacted and shown as text.
+
+    A conversation with several kinds is listed under each of them.
+    """
     examples = asked(site, "/nightly")["shown"]["examples"]
     assert sorted(one["kind"] for one in examples) == ["pii_disclosure"] + ["wrong_fact"] * 3
     page = httpx.get(f"{site.address}/nightly", trust_env=False).text
@@ -110,7 +125,10 @@ def test_examples_stand_by_kind_masked_inert_and_few(site):
 
 
 def test_an_unknown_night_is_a_404_and_none_at_all_names_the_command(site, tmp_path):
-    """The page contains the unknown night. Without any night, it contains the command that grades one."""
+    """An unknown night is answered with HTTP 404, and the page contains its name.
+
+    If there is no night at all, the page contains the command that grades one.
+    """
     answer = httpx.get(f"{site.address}/nightly.json?night=nowhere", trust_env=False)
     assert answer.status_code == 404
     assert "Nightly run nowhere is not in the warehouse" in answer.json()["error"]

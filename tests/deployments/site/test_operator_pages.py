@@ -1,4 +1,7 @@
-"""Incidents, the hallucination log and the review queue: their content, and decisions equal to the commands'."""
+"""Tests of the pages for incidents, the hallucination log and the review queue.
+
+They test the content of the pages, and that decisions have the same effect as those of the commands.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ def status(site, path: str) -> int:
 
 
 class Person:
-    """A user on this machine, with a page's form."""
+    """A user on this machine who has opened a page with a form."""
 
     def __init__(self, site) -> None:
         self.site = site
@@ -81,7 +84,7 @@ def person(site):
 
 @pytest.fixture
 def asha(person):
-    """Return the same user, after they have entered their name."""
+    """Return the user of `person`, after they entered the name asha."""
     assert person.post("/review/name", name="asha").status_code == 200
     return person
 
@@ -119,7 +122,7 @@ def test_incidents_are_listed_worst_first_and_filtered_by_the_address(site, quer
     ],
 )
 def test_a_filter_that_means_nothing_is_refused(site, path):
-    """The error contains the accepted values, and no list is shown."""
+    """A filter with an invalid value is refused. The error contains the accepted values, and no list is shown."""
     assert status(site, path) == 400
 
 
@@ -157,7 +160,10 @@ def test_a_message_links_to_pages_that_are_there(site, names):
 
 
 def test_an_incident_shows_its_story(site, snapshot):
-    """The page shows what was detected when, why a message was sent, and the redacted question, gold and answer."""
+    """The page of an incident shows its history.
+
+    It shows what was detected and when, why a message was sent, and the redacted question, gold and answer.
+    """
     shown = data(site, f"/incidents/{USER_0}")
     assert [line["text"].partition(",")[0] for line in shown["story"]] == ["open", "sent"]
     assert "first seen" in shown["story"][1]["text"]
@@ -168,7 +174,7 @@ def test_an_incident_shows_its_story(site, snapshot):
 
 
 def test_a_long_story_shows_its_end(site):
-    """For an incident of several months, the newest lines are shown, with the number of earlier lines."""
+    """The page of an incident with months of history shows the newest lines, and the number of earlier lines."""
     start = datetime.now(UTC) - timedelta(days=300)
     messages = [
         alert(f"LK-{number}", about=incident("user-1")).model_copy(
@@ -194,7 +200,10 @@ def test_a_long_story_shows_its_end(site):
     ],
 )
 def test_a_decision_is_carried_out_as_the_command_does(site, person, decision, state, left):
-    """The decision is in the warehouse at once, the page shows it, and the command's history has the same line."""
+    """A decision on the page has the same effect as the command.
+
+    The warehouse has it at once, the page shows it, and the history that the command prints has the same line.
+    """
     answer = person.post(f"/incidents/{USER_0}/decide/{decision}", note=f"asked {PERSONAL}")
     assert answer.status_code == 200, answer.text
     incident = find_incident(site.store, USER_0)
@@ -214,7 +223,10 @@ def test_a_decision_is_carried_out_as_the_command_does(site, person, decision, s
 
 
 def test_a_false_alarm_is_a_label_and_a_gold_case_a_draft(site, person):
-    """The stored rows equal those of Slack's buttons."""
+    """A false alarm becomes a label, and "Add to gold" becomes a draft.
+
+    The rows equal those of the buttons in Slack.
+    """
     person.post(f"/incidents/{USER_0}/decide/false_alarm")
     person.post(f"/incidents/{USER_0}/decide/add_to_gold")
     labels = site.store.query("select finding_right, done_by from labels").rows
@@ -223,7 +235,7 @@ def test_a_false_alarm_is_a_label_and_a_gold_case_a_draft(site, person):
 
 
 def test_an_unknown_decision_is_refused(person):
-    """An unknown decision in an address is not guessed."""
+    """An address with an unknown decision is refused."""
     assert person.post(f"/incidents/{USER_0}/decide/forget").status_code == 404
 
 
@@ -359,7 +371,10 @@ def sampled_by_command(folder, capsys) -> list[str]:
 
 
 def test_the_queue_offers_what_the_command_offers(site, asha, capsys):
-    """The answers have the same order, and an answer reviewed on the page is done for the command."""
+    """The page offers the same answers to review as the command, in the same order.
+
+    An answer that was reviewed on the page is also done for the command.
+    """
     expected = sampled_by_command(site.config.data_folder, capsys)
     offered = [
         data(site, f"/review?page={number}")["item"]["answer_id"]["case_id"]
@@ -372,7 +387,10 @@ def test_the_queue_offers_what_the_command_offers(site, asha, capsys):
 
 
 def test_no_verdict_is_shown_before_the_persons_review_is_stored(site, asha):
-    """The verdict is not in the page or its JSON, and the address cannot request it."""
+    """No verdict of the judge is shown before the person's review is stored.
+
+    It is neither in the page nor in its JSON, and no address shows it.
+    """
     item = data(site, "/review")["item"]["answer_id"]
     key = f"{item['run_id']}/{item['case_id']}/{item['repeat']}"
     for path in ("/review", "/review?said=wrong", f"/review?after={key}", f"/review.json?after={key}"):
@@ -382,7 +400,10 @@ def test_no_verdict_is_shown_before_the_persons_review_is_stored(site, asha):
 
 
 def test_a_second_reviewer_reads_who_answered_before(site, asha):
-    """Both verdicts are stored under the reviewers' names."""
+    """A second reviewer sees who reviewed the answer before.
+
+    Both reviews are stored under the reviewers' names.
+    """
     answer = data(site, "/review")["item"]["answer_id"]
     key = f"{answer['run_id']}/{answer['case_id']}/{answer['repeat']}"
     assert "Already reviewed" not in asha.post("/review/answer", answer=key, verdict="right").json()["done"]
@@ -393,9 +414,10 @@ def test_a_second_reviewer_reads_who_answered_before(site, asha):
 
 
 def test_a_word_becomes_the_same_label_and_draft_as_the_commands(site, asha):
-    """The label contains who decided, what is wrong and why.
+    """A review on the page becomes the same label and draft as a review by the command.
 
-    If the label contradicts the verdicts, a draft is stored. The first decision remains.
+    The label contains who decided, what is wrong and why. If it contradicts the verdicts, a draft is stored.
+    The first decision remains.
     """
     items = [data(site, f"/review?page={number}")["item"]["answer_id"] for number in (1, 2)]
     for item in items:
@@ -426,7 +448,10 @@ def test_a_word_becomes_the_same_label_and_draft_as_the_commands(site, asha):
     ],
 )
 def test_values_that_no_form_sends_are_refused(site, asha, fields, refused):
-    """An answer outside the sample and an invalid verdict are refused and leave no label."""
+    """Values that no form of the site sends are refused and leave no label.
+
+    Examples are an answer outside the sample and an invalid verdict.
+    """
     item = data(site, "/review")["item"]["answer_id"]
     answer = asha.post("/review/answer", **{"answer": f"run-1/{item['case_id']}/0", **fields})
     assert answer.status_code == refused
@@ -434,7 +459,7 @@ def test_values_that_no_form_sends_are_refused(site, asha, fields, refused):
 
 
 def test_nothing_is_reviewed_by_nobody(site, person):
-    """On this machine, the name is requested once. It is the name that the command remembers."""
+    """On this machine, a reviewer must enter a name once. The command remembers the same name."""
     assert data(site, "/review")["asks_name"]
     assert person.post("/review/answer", answer="run-1/case-0/0", verdict="right").status_code == 400
     assert person.post("/review/drafts/draft-1", word="yes").status_code == 400
@@ -445,7 +470,10 @@ def test_nothing_is_reviewed_by_nobody(site, person):
 
 
 def test_a_yes_makes_a_draft_gold(site, asha, tmp_path):
-    """The draft is added once to the target's suite, with the given severity and words and the person's name."""
+    """An accepted draft is added to the target's suite once.
+
+    It has the chosen severity, the entered words, and the name of the person.
+    """
     changed = "How much for one eye's cataract under Suraksha Gold?"
     answer = asha.post("/review/drafts/draft-1", word="yes", severity="3", question=changed)
     assert answer.status_code == 200, answer.text
@@ -467,7 +495,7 @@ def test_a_yes_makes_a_draft_gold(site, asha, tmp_path):
     ],
 )
 def test_drafts_refused_by_the_checks_do_not_join(site, asha, tmp_path, fields, refused):
-    """The checks are those of the command, and a refused draft stays pending."""
+    """A draft that the checks refuse is not added and stays pending. The checks are those of the command."""
     answer = asha.post("/review/drafts/draft-1", **fields)
     assert answer.status_code in {400, 409}
     assert refused in answer.json()["error"]
@@ -475,7 +503,7 @@ def test_drafts_refused_by_the_checks_do_not_join(site, asha, tmp_path, fields, 
 
 
 def test_a_no_leaves_its_reason(asha, tmp_path):
-    """The rejection has the person's name and contains no personal data."""
+    """A rejected draft keeps the reason and the person's name. The stored reason contains no personal data."""
     asha.post("/review/drafts/draft-2", word="no", note=f"as {PERSONAL} said")
     (draft,) = [one for one in read_drafts(tmp_path / "gold-drafts.jsonl") if one.id == "draft-2"]
     assert (draft.state, draft.reviewed_by, draft.note) == (DraftState.REJECTED, "asha", "as [e-mail] said")

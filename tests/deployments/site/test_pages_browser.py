@@ -1,4 +1,7 @@
-"""The pages in a real browser, on a phone and a desktop: readable, no scripts from texts, no external requests."""
+"""Tests of the pages in a real browser, on a phone and on a desktop.
+
+The pages are readable, run no script from a text, and send no request to another host.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +103,7 @@ async def test_a_person_logs_in_and_out(chromium, tmp_path):
 
 
 async def test_a_page_renews_itself(chromium, site):
-    """A run that is loaded while the page is open appears without a click."""
+    """An open page updates itself: a run that is loaded into the warehouse appears without a click."""
     async with opened(chromium, site.address) as (page, heard):
         await page.evaluate("() => { document.getElementById('main').dataset.live = '1'; keepLive(main); }")
         before = await page.locator(".card .note").first.inner_text()

@@ -56,7 +56,11 @@ def labels(site):
     ],
 )
 async def test_each_decision_is_one_press(chromium, site, width, button, state):
-    """From the list to the incident, the reason and the press. The page and its history show the result."""
+    """Each decision is one press of a button.
+
+    The person goes from the list to the incident, enters a reason, and presses. The page and its history show
+    the result.
+    """
     async with opened(chromium, f"{site.address}/incidents", width=width) as (page, heard):
         await page.locator("tbody a").first.click()
         await page.get_by_label("Reason, for later readers").fill("looked at it")
@@ -84,7 +88,10 @@ async def test_a_silence_is_made_and_ended(chromium, site, width):
 
 @BOTH
 async def test_an_answer_is_reviewed_by_keys(chromium, site, width):
-    """Keys work for skip and back, help, a verdict and undo, and kinds by digit. Verdicts appear only after Enter."""
+    """An answer is reviewed by keys: skip, back, help, a verdict, undo, and a digit for the kind.
+
+    The judge's verdict appears only after Enter.
+    """
     async with opened(chromium, f"{site.address}/review", width=width) as (page, heard):
         first = await page.locator(".item").inner_text()
         await page.keyboard.press("?")
@@ -116,7 +123,7 @@ async def test_an_answer_is_reviewed_by_keys(chromium, site, width):
 
 @BOTH
 async def test_typing_a_reason_presses_nothing(chromium, site, width):
-    """Letters and digits in a field are text, and Enter in the field stores it."""
+    """Letters and digits in a text field are text, not keys. Enter in the field stores the review."""
     async with opened(chromium, f"{site.address}/review?said=wrong", width=width) as (page, _):
         await page.get_by_label("Why?").press_sequentially("zny 12 ?")
         assert await page.locator("input:checked").count() == 0
@@ -223,7 +230,7 @@ async def test_drafts_of_incidents_are_decided_by_keys(chromium, site, width, tm
 
 
 async def shows(page, text: str) -> None:
-    """Reload the page until its copy of the warehouse contains a text."""
+    """Reload the page until it contains ``text``, which it does with its next copy of the warehouse."""
     while text not in await page.locator("main").inner_text():
         await page.reload()
 
@@ -250,7 +257,7 @@ async def test_everything_is_decided_without_script(chromium, site):
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
-    """Serve a site whose pages are only viewed, not changed."""
+    """Serve a site for tests that only view its pages."""
     folder = tmp_path_factory.mktemp("people")
     with_drafts(folder)
     store = with_people(folder)

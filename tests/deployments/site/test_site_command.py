@@ -17,7 +17,7 @@ START_S = 120
 
 
 def where(folder):
-    """Run the command in ``folder``, in an environment without Lookout's variables."""
+    """Return a function that runs the command in ``folder``, in an environment without Lookout's variables."""
     known = {name: value for name, value in os.environ.items() if not name.startswith(("LOOKOUT_", "PREFECT_"))}
     return {"cwd": folder, "env": known | fork_server.WARM}
 
@@ -28,7 +28,7 @@ def ran(folder, *words):
 
 @pytest.fixture
 def owned(tmp_path):
-    """Return a folder as an owner has it: lookout.toml and the data of runs."""
+    """Return the working folder of an owner: it contains lookout.toml and the data of runs."""
     (tmp_path / "data").mkdir()
     filled(tmp_path / "data", runs=2)
     (tmp_path / "lookout.toml").write_text(
@@ -61,7 +61,7 @@ def test_an_owner_adds_a_token_serves_and_revokes_it(owned):
 
 
 def asked(port, path, headers):
-    """Return the status of a response, or ``None`` while nothing listens."""
+    """Return the HTTP status of a response, or ``None`` if nothing listens on the port."""
     try:
         return httpx.get(f"http://127.0.0.1:{port}{path}", headers=headers, trust_env=False).status_code
     except httpx.ConnectError:
@@ -77,7 +77,7 @@ def test_an_owner_exports_the_pages(owned):
 
 
 def test_an_unknown_name_has_no_token_to_revoke(owned, snapshot):
-    """The error lists the names that exist."""
+    """Revoking the token of an unknown name is an error that lists the known names."""
     done = ran(owned, "site", "token", "revoke", "nobody")
     assert done.returncode == 2
     assert done.stderr == snapshot

@@ -1,4 +1,7 @@
-"""Deliveries of GitHub, the Hub and a Standard Webhooks sender: our own payloads, signed as theirs."""
+"""Builds signed deliveries of GitHub, the Hub and a Standard Webhooks sender.
+
+The payloads are our own. They are signed as the senders sign theirs.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ SPACE = "acme/helpdesk-space"
 
 
 def trigger(**values: Any) -> TriggerSettings:
-    """Build a trigger of the target ``bot``, by default for GitHub."""
+    """Build a trigger for the target ``bot``. By default, its sender is GitHub."""
     defaults = {"provider": "github", "repository": REPOSITORY, "target": "bot"}
     return TriggerSettings.model_validate(defaults | values)
 
@@ -107,7 +110,7 @@ def by_standard(payload: Any, *, msg_id: str = "msg_1") -> Delivery:
 
 
 def deployed(**changes: Any) -> dict[str, Any]:
-    """Build a ``deployment_status``.
+    """Build the payload of GitHub's ``deployment_status`` event.
 
     ``changes`` are ``state``, ``id``, ``sha``, ``ref``, ``environment``, ``repository`` and more.
     """
@@ -167,7 +170,10 @@ def pushed(**changes: Any) -> dict[str, Any]:
 
 
 def space_pushed(*refs: tuple[str, str | None], **changes: Any) -> dict[str, Any]:
-    """Build the Hub's delivery about a push. ``refs`` are pairs of ref and new commit, by default for ``main``."""
+    """Build the Hub's payload about a push.
+
+    ``refs`` are pairs of a ref and its new commit, by default for ``main``.
+    """
     updated = refs or (("refs/heads/main", COMMIT),)
     return {
         "event": {"action": changes.get("action", "update"), "scope": changes.get("scope", "repo.content")},
@@ -183,7 +189,7 @@ def space_pushed(*refs: tuple[str, str | None], **changes: Any) -> dict[str, Any
 
 
 def announced(**changes: Any) -> dict[str, Any]:
-    """Build a Standard Webhooks message in Lookout's format."""
+    """Build a Standard Webhooks payload in Lookout's format."""
     data = {"repository": REPOSITORY, "commit": COMMIT, **changes.get("data", {})}
     return {
         "type": changes.get("type", "deploy.succeeded"),

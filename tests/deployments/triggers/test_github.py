@@ -192,7 +192,10 @@ def test_f30_old_and_new_secret_are_valid_at_once_and_a_third_is_not():
 
 @pytest.mark.skipif(not DATA.exists(), reason="the data folder is not beside the project")
 def test_githubs_own_example_of_a_signature_is_accepted():
-    """The body of GitHub's example is not JSON, so the body is refused, not the signature."""
+    """GitHub's own example of a signature is accepted.
+
+    The example is still refused, because its body is not JSON.
+    """
     vector = json.loads((DATA / "github_signature.json").read_text(encoding="utf-8"))
     name, _, value = vector["header"].partition(": ")
     headers = github_headers(b"") | {name.lower(): value}

@@ -32,7 +32,7 @@ async def door(tmp_path):
 
 
 def genuine():
-    """Return an acceptable delivery of each sender: its name, body and headers."""
+    """Return a valid delivery of each sender: the sender's name, the body and the headers."""
     deployment, message = raw(deployed()), raw(announced())
     return {
         "github": (deployment, github_headers(deployment)),

@@ -1,4 +1,4 @@
-"""A clock that a test moves forward while Python processes run by it."""
+"""A clock that a test moves forward while Python processes use it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ Other programs, such as Prefect's server, are started without LD_PRELOAD.
 
 
 class Clock:
-    """A clock that moves forward while Python processes use it. ``variables`` are the variables that they need."""
+    """A clock that a test moves forward while Python processes use it.
+
+    A process uses it if it has the environment variables ``variables``.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._file, library = folder / "clock", folder / "moved_clock.so"
@@ -42,6 +45,6 @@ class Clock:
         }
 
     def set(self, ahead: timedelta) -> None:
-        """Set how far the clock is ahead. Running processes see the change at once."""
+        """Set how far the clock is ahead of the real time. Running processes see the change at once."""
         with self._file.open("r+b" if self._file.exists() else "wb") as file:
             file.write(struct.pack("@l", round(ahead.total_seconds())))

@@ -1,4 +1,4 @@
-"""A command with all its descendants: it ends as without the guard, and no descendant is left."""
+"""Tests of the guard of a command: the command ends as without the guard, and none of its descendants is left."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ print(os.getpid(), one.pid, flush=True)
 {then}
 """
 STAYS = FAMILY.format(then="time.sleep(600)")
-"""A command whose child has its own session and ignores SIGTERM."""
+"""A program whose child has its own session and ignores SIGTERM."""
 LEAVES = FAMILY.format(then="os._exit(7)")
-"""The same command, but it ends by itself and leaves its child running."""
+"""The same program, except that it ends by itself and leaves its child running."""
 
 
 def gone(pid: int) -> bool:
@@ -45,7 +45,7 @@ def wait_until_gone(*pids: int) -> None:
 
 @contextmanager
 def guarded(program: str):
-    """Start the guard of a program. Yield the guard and the process ids of the program and its child."""
+    """Start the guard of a program. Yield the guard, and the process ids of the program and of its child."""
     guard = subprocess.Popen(
         [sys.executable, "-m", "deployments.up.guard", sys.executable, "-c", program],
         cwd=ROOT,
@@ -90,7 +90,10 @@ def test_leftover_processes_of_a_killed_command_are_ended():
 
 @pytest.mark.whole_only
 def test_signals_do_not_reach_past_the_line():
-    """A service manager signals every process of a group, which must not change the order of stopping."""
+    """A signal to the guard does not end the guarded program.
+
+    A service manager signals every process of a group, and this must not change the order in which parts stop.
+    """
     with guarded(STAYS) as (guard, pids):
         guard.send_signal(signal.SIGTERM)
         guard.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""The unit and the compose file declare what ``lookout up`` needs."""
+"""The systemd unit and the compose file declare what ``lookout up`` needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.conftest import ROOT
 FOLDER = ROOT / "deployments"
 UNIT = FOLDER / "lookout.service"
 STOPS_WITHIN_S = 2 * max(STOP_S, GRACE_S + ORPHANS_GRACE_S)
-"""Maximum time for stopping in seconds, in two steps: first all parts except the server, then the server."""
+"""Maximum time for stopping, in seconds. All parts except the server stop first, and then the server."""
 
 
 def unit() -> configparser.ConfigParser:

@@ -1,4 +1,7 @@
-"""Nights under `lookout up`: the cron schedule starts one on time, and a user starts one on Prefect's page."""
+"""Nightly runs under `lookout up`.
+
+The cron schedule starts one on time, and a user starts one on Prefect's page.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ DAY = timedelta(days=1)
 
 
 def configure(folder: Path, targets: Sequence[str], ended: datetime) -> Path:
-    """Write a configuration whose targets have three conversations each, in the night that ends at ``ended``."""
+    """Write a configuration in which each target has three conversations in the night that ends at ``ended``."""
     (folder / "suite.jsonl").write_text(PERIOD.model_dump_json() + "\n", encoding="utf-8")
     text = 'data_folder = "data"\n[schedules]\nverify_cron = ""\nrepeatability_cron = ""\n'
     for target in targets:
@@ -63,13 +66,13 @@ def ask(api: str, path: str, **body: Any) -> Any:
 
 
 def list_runs(api: str, target: str) -> list[dict[str, Any]]:
-    """List the flow runs of a target's nights, the earliest first."""
+    """List the flow runs of a target's nightly deployment, the earliest first."""
     deployment = {"name": {"any_": [f"grade-traffic-{target}"]}}
     return ask(api, "/flow_runs/filter", deployments=deployment, sort="EXPECTED_START_TIME_ASC")
 
 
 def wait_for_schedule(running: Up, folder: Path, target: str) -> str:
-    """Wait until the next nights are planned in Prefect, and return the address of its API."""
+    """Wait until Prefect has planned the next nightly run, and return the address of Prefect's API."""
     home = folder / "data" / "prefect"
     running.until(lambda: "deployments: " in running.said(), "the runner serves")
     server = find_running_server(home)
@@ -86,7 +89,10 @@ def load_reports(folder: Path, target: str) -> tuple[NightlyReport, ...]:
 
 @pytest.mark.skipif(sys.platform != "linux" or shutil.which("cc") is None, reason="the clock is moved by a library")
 def test_the_cron_of_a_night_fires_at_its_own_time(tmp_path):
-    """All processes start at one o'clock. Then the clock is five seconds before two, and no request is sent."""
+    """The cron schedule of a nightly run starts it at its own time.
+
+    All processes start at one o'clock. Then the clock is set to five seconds before two, and no request is sent.
+    """
     now = datetime.now(UTC)
     due_at = now.replace(hour=2, minute=0, second=0, microsecond=0) + 2 * DAY
     clock = Clock(tmp_path)
@@ -108,7 +114,10 @@ def test_the_cron_of_a_night_fires_at_its_own_time(tmp_path):
 
 @pytest.mark.browser
 def test_a_person_starts_a_night_with_other_parameters_on_prefect_s_page(tmp_path):
-    """The deployment grades one target. The user enters another target on the page for custom runs."""
+    """A user starts a nightly run with other parameters on Prefect's page.
+
+    The deployment grades one target. The user enters another target on the page for custom runs.
+    """
     now = datetime.now(UTC)
     ended = now.replace(hour=2, minute=0, second=0, microsecond=0)
     path = configure(tmp_path, ["shop", "bar"], ended if ended <= now else ended - DAY)

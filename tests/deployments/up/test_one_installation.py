@@ -26,7 +26,7 @@ def noon():
 
 
 def noted(folder, **changes):
-    """Return the content that another `lookout up` left in the lock file."""
+    """Write the lock file that another `lookout up` left in ``folder``. ``changes`` replace some of its values."""
     holder = {"host": "other", "kernel": "another", "pid": 7, "alive_at": NOON}
     (folder / LOCK_NAME).write_text(Holder(**(holder | changes)).model_dump_json())
 

@@ -1,4 +1,7 @@
-"""`lookout up` after an outage: one missed run, paused schedules stay paused, removed targets are removed."""
+"""`lookout up` after an outage.
+
+One missed run is made up for, paused schedules stay paused, and the schedules of removed targets are removed.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ TRIGGER = '[[deploys.triggers]]\nprovider = "github"\nrepository = "acme/helpdes
 
 
 class Api:
-    """The API of the installation's Prefect server."""
+    """The API of the Prefect server that the installation uses."""
 
     def __init__(self, client: httpx.Client) -> None:
         self.client = client

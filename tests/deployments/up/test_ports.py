@@ -1,4 +1,4 @@
-"""A port that is in use is refused before anything starts, with a command that avoids it."""
+"""A port that is in use is refused before anything starts, with a command that uses another port."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def suite_of(folder: Path) -> Path:
 
 @pytest.mark.parametrize("own", [False, True], ids=["two above the receiver's", "a port of its own"])
 def test_the_sites_port_is_refused_with_the_option_or_the_setting_that_moves_it(tmp_path, own, snapshot):
-    """Without its own port, the site's port depends on the receiver's, and the message gives the new port."""
+    """If the site's port is in use, the message names the option or the setting that changes it.
+
+    Without its own setting, the site's port depends on the receiver's port, and the message gives the new port.
+    """
     with taken() as held:
         number = held.getsockname()[1]
         site = {"enabled": True, **({"port": number} if own else {})}
@@ -47,6 +50,9 @@ def test_the_sites_port_is_refused_with_the_option_or_the_setting_that_moves_it(
 
 @pytest.mark.parametrize("port", [1, 4300, 65_433, 65_434, 65_533])
 def test_the_port_that_is_proposed_is_one(port):
-    """The proposal has three consecutive valid ports, and none of them is in use."""
+    """The proposed port is the first of three valid ports.
+
+    None of them is one of the three ports that begin at ``port``.
+    """
     assert 1 <= suggest_other_receiver_port(port) <= 65_533
     assert abs(suggest_other_receiver_port(port) - port) > 2

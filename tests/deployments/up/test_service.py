@@ -1,4 +1,4 @@
-"""The service's parts fail and restart independently, and the processes that only wait import very little."""
+"""The parts of the service fail and restart independently, and processes that only wait import very little."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def config():
 
 @pytest.fixture
 def reports(monkeypatch):
-    """Collect the alerts about parts instead of sending them."""
+    """Return a list that collects the alerts about crashed or recovered parts instead of sending them."""
     sent = []
 
     async def send_crash_loop_alert(_config, name, deaths, last_end):

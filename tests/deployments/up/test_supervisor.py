@@ -1,4 +1,7 @@
-"""Parts are restarted, cause an alert if they crash repeatedly, and end in order, with real processes."""
+"""Tests of the supervisor with real processes.
+
+It restarts parts, alerts if a part crashes repeatedly, and stops all parts in order.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +117,7 @@ async def test_a_part_that_stays_up_again_is_reported(tmp_path):
 
 
 async def test_the_one_that_stops_last_outlives_the_others():
-    """The first part stops slowly, and the last part must still run then."""
+    """The part that stops last outlives the others: it still runs while the first part stops slowly."""
     slow = (
         "import signal, sys, time\n"
         "def end(*_):\n    time.sleep(1); print('slow is done', flush=True); sys.exit(0)\n"
@@ -141,14 +144,17 @@ async def test_a_line_without_end_is_cut_and_all_of_it_is_logged():
 
 @pytest.fixture
 def bystander():
-    """Start a process before any supervisor."""
+    """Start a process that exists before any supervisor."""
     with subprocess.Popen([sys.executable, "-c", LIVES], stdout=subprocess.DEVNULL) as process:
         yield process
         process.kill()
 
 
 async def test_processes_from_before_the_supervisor_are_left_alone(bystander):
-    """Only processes that the parts started are ended, even if the same process started the bystander."""
+    """The supervisor ends only processes that its parts started.
+
+    It does not end a bystander that was started by the same parent process.
+    """
     async with supervised(part("one", LIVES)) as (listener, supervisor, _):
         await listener.until(lambda: listener.pids("one"))
         supervisor._running["one"].kill()

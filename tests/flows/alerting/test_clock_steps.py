@@ -1,4 +1,7 @@
-"""The clock moves forward or back by an hour or by days: no alert waits for a past time or is sent twice."""
+"""Tests in which the clock moves forward or back by an hour or by days.
+
+No alert waits for a time that is already past, and no alert is sent twice.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,11 @@ async def test_a_message_whose_reply_was_lost_is_found_again_after_a_step(testbe
 
 @pytest.mark.whole_only
 async def test_a_fault_is_said_once_and_its_end_too(testbed, slack, step):
-    """A fault before the step is resolved by a run after the step, although its time seems to be in the future."""
+    """A fault and its recovery are each reported once, although the clock moves in between.
+
+    The fault was seen before the clock moved. A run after that resolves it, even if the fault seems to be in
+    the future.
+    """
     await notify(testbed.notifier(), [observation(seen_at=testbed.now)], summary=QUIET)
     testbed.skip(**step)
     ended = scope("run-2", "leak-1", began_at=testbed.now, ended_at=testbed.now + timedelta(minutes=5))

@@ -46,7 +46,7 @@ def lookout(testbed: AlertingTestbed, *arguments: str):
 
 
 def tear_outbox_segment(testbed: AlertingTestbed) -> None:
-    """Write a segment of another process that was not loaded yet, truncated in the middle."""
+    """Write a truncated segment, as another process would leave it. It has not been loaded yet."""
     receipt = Receipt(alert_id="LK-AAAAAAAA", status=DeliveryStatus.SENT, at=testbed())
     segment_id = testbed.store.journal.append_outbox([ReceiptRow(row=receipt)])
     (path,) = (get_data_folder(testbed) / "journal" / OUTBOX).glob(f"{segment_id}*")
@@ -85,13 +85,13 @@ async def test_f94_a_torn_outbox_segment_is_reported_once_by_whichever_reader_me
 
 
 def damage_parquet(archive: Path) -> None:
-    """Truncate the archived rows."""
+    """Truncate the Parquet file that contains the archived rows."""
     (parquet,) = archive.glob("*.parquet")
     parquet.write_bytes(parquet.read_bytes()[:100])
 
 
 def delete_manifest(archive: Path) -> None:
-    """Delete the list of the archived segments."""
+    """Delete the manifest, which lists the archived segments."""
     (manifest,) = archive.glob("*.manifest.json")
     manifest.unlink()
 
@@ -106,7 +106,10 @@ DAMAGES = pytest.mark.parametrize("damage", [damage_parquet, delete_manifest, de
 
 
 def archive_and_damage(testbed: AlertingTestbed, damage: Callable[[Path], None]) -> None:
-    """Archive the whole journal, delete the warehouse, which the journal can restore, and damage the archive."""
+    """Archive the whole journal, delete the warehouse, and damage the archive with ``damage``.
+
+    The warehouse can be rebuilt only from the journal.
+    """
     testbed.skip(days=1)
     compact_segments(testbed.store, before=testbed(), wait_s=5, unfinished=True)
     for file in (testbed.store.database.file, testbed.store.database.file.with_suffix(".duckdb.wal")):

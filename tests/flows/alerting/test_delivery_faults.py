@@ -1,4 +1,7 @@
-"""Rows 1 to 18, as far as they concern the flow: a real warehouse, a faulty Slack server, real receipts."""
+"""Rows 1 to 18 of the fault matrix, as far as they concern the flow.
+
+The tests use a real warehouse, a faulty Slack server and real receipts.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,10 @@ def said(slack: SlackServer) -> str:
 
 @pytest.mark.whole_only
 async def test_f02_an_outage_of_slack_delays_the_page_and_doubles_nothing(testbed, slack):
-    """Slack returns HTTP 500 for ten minutes.
+    """An outage of Slack delays an alert, which is then sent once.
 
-    The first visit after that sends the alert; later visits send nothing.
-
-    There is a visit every three minutes.
+    Slack returns HTTP 500 for ten minutes, and a run tries to send the alert every three minutes. The first run
+    after the outage sends the alert; later runs send nothing.
     """
     slack.always = "500"
     await notify(testbed.notifier(), [observation()], summary=QUIET)
@@ -49,7 +51,10 @@ async def test_f02_an_outage_of_slack_delays_the_page_and_doubles_nothing(testbe
 
 
 async def test_f03_a_refused_message_is_stored_and_printed(testbed, slack, snapshot):
-    """With a revoked token, the terminal prints the alert and the reason, and the warehouse stores both."""
+    """An alert that Slack refuses because the token is revoked is printed in the terminal with the reason.
+
+    The warehouse stores both.
+    """
     slack.always = "token_revoked"
     await notify(testbed.notifier(), [observation()], summary=QUIET)
     assert slack.messages == []
@@ -60,9 +65,10 @@ async def test_f03_a_refused_message_is_stored_and_printed(testbed, slack, snaps
 
 @pytest.mark.whole_only
 async def test_f03_each_run_retries_a_refused_alert_until_it_is_sent_once(testbed, slack):
-    """A refused alert is sent once, even if no new alert proves that the channel works again.
+    """Each run retries a refused alert until it is sent, and it is sent once.
 
-    Every run sees only this known fault.
+    No run has a new alert that could prove that the channel works again, because every run sees only this known
+    fault.
     """
     slack.always = "token_revoked"
     for run in range(3):
@@ -80,7 +86,7 @@ async def test_f03_each_run_retries_a_refused_alert_until_it_is_sent_once(testbe
 
 
 def list_refused_kinds(testbed) -> list[object]:
-    """List the kinds of the messages that the view shows as refused, and check that none of them is pending."""
+    """Return the kinds of the messages that the view lists as refused. Check that none of them is pending."""
     rows = testbed.store.query("select kind, state from unsent_alerts order by kind").rows
     assert {state for _, state in rows} <= {"refused"}
     return [kind for kind, _ in rows]
@@ -91,9 +97,10 @@ def list_incidents(alert: Alert) -> list[Incident]:
 
 
 async def test_f92_what_slack_refused_comes_as_one_alert_and_one_summary_once_it_works(testbed, slack, snapshot):
-    """The known incident price-1 recovers.
+    """When Slack works again, the refused alerts arrive as one alert and one summary.
 
-    Of the refused alerts, leak-1 stays open, leak-2 is resolved, the gate fails.
+    Of the refused alerts, leak-1 stays open, leak-2 is resolved, and the gate fails. The known incident price-1 has
+    recovered in the meantime.
     """
     await notify(testbed.notifier("before"), [observation("price-1", FailureKind.WRONG_FACT)], summary=QUIET)
     slack.always = "channel_not_found"
@@ -149,7 +156,10 @@ async def test_f92_an_alert_that_slack_refused_is_in_a_summary_when_its_incident
 
 @pytest.mark.whole_only
 async def test_f92_a_refused_recovery_is_a_fault_and_comes_with_the_next_visit(testbed, slack):
-    """If nothing else is pending, a job that runs every minute retries after an hour, not every minute."""
+    """A recovery message that Slack refuses is reported as a fault, and is sent again later.
+
+    If nothing else is pending, a job that runs every minute retries after an hour, and not every minute.
+    """
     await notify(testbed.notifier(), [outage()], summary=QUIET)
     slack.always = "channel_not_found"
     testbed.skip(hours=1)
@@ -176,7 +186,10 @@ async def test_f92_a_refused_recovery_is_a_fault_and_comes_with_the_next_visit(t
 
 
 async def test_f92_the_fault_of_the_refusals_ends_when_nothing_else_was_missed(testbed, slack):
-    """Slack refused only a reminder of a known incident, so a message about the fault shows that Slack works again."""
+    """A message about the end of the fault proves that Slack works again.
+
+    It is sent if Slack refused nothing except the reminder of a known incident.
+    """
     await notify(testbed.notifier(), [observation()], summary=QUIET)
     slack.always = "channel_not_found"
     testbed.skip(days=1)
@@ -245,7 +258,10 @@ async def test_f03_a_second_webhook_takes_over_from_a_revoked_token(testbed, sla
 
 
 async def test_f03_a_temporary_fault_uses_no_fallback(testbed, slack):
-    """HTTP 500 is not a refusal: the message waits for the main channel."""
+    """A temporary fault such as HTTP 500 is not a refusal.
+
+    The message waits for the main channel, and the fallback is not used.
+    """
     slack.misbehave("500")
     ways = [testbed.bot(), testbed.bot(slack_channel="C0SECOND")]
     await notify(testbed.notifier(paths=ways), [observation()], summary=QUIET)
@@ -257,9 +273,9 @@ async def test_f03_a_temporary_fault_uses_no_fallback(testbed, slack):
 
 @pytest.mark.whole_only
 async def test_f11_later_failures_grow_the_first_message(testbed, slack, snapshot):
-    """Fifty failures of one run are sent in five batches, as one edited message.
+    """Fifty failures of one run are sent in five batches as one message, which is edited.
 
-    The message has its first id and, at the end, the scores.
+    The message keeps its first id, and finally contains the scores.
     """
     notifier = testbed.notifier()
     for batch in range(5):
@@ -288,7 +304,10 @@ async def test_f11_later_failures_grow_the_first_message(testbed, slack, snapsho
 async def test_an_alert_about_a_case_that_was_right_at_other_times_is_marked_flaky_at_the_end(
     testbed, slack, snapshot
 ):
-    """The alert was sent after the first answer, before the other answers of the case."""
+    """An alert is sent after the first answer to a case.
+
+    If other answers to the case are right, the message is marked as flaky at the end of the run.
+    """
     notifier = testbed.notifier()
     await notify(notifier, [observation("leak-1"), observation("leak-2")], summary=QUIET)
     assert "flaky" not in said(slack)
@@ -338,7 +357,10 @@ async def test_an_acknowledged_message_is_not_edited(testbed, slack):
 
 
 async def test_f14_a_purge_while_it_still_fails_says_nothing(testbed, slack):
-    """All older data is compacted and purged, and the same failure in the next run is not a new incident."""
+    """If old data is purged while a case still fails, nothing is sent: the next failure is not a new incident.
+
+    All older data is compacted and purged before the next run.
+    """
     await notify(testbed.notifier(), [observation()], summary=QUIET)
     testbed.skip(days=0.5)
     compact_segments(testbed.store, before=testbed.now, wait_s=5, unfinished=True)
@@ -353,7 +375,7 @@ async def test_f14_a_purge_while_it_still_fails_says_nothing(testbed, slack):
 
 
 async def test_a_storage_fault_is_alerted(testbed, slack, tmp_path):
-    """A file replaces the journal's folder, and the alert is still sent."""
+    """A storage fault is alerted. A file takes the place of the journal's folder, so nothing can be stored."""
     (tmp_path / "journal").write_text("in the way", encoding="utf-8")
     await notify_fault(testbed.notifier(), Fault("WarehouseUnwritable", "cannot write /data: no space left"))
     (message,) = slack.messages

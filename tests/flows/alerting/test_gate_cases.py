@@ -1,4 +1,7 @@
-"""A gate that stays failed, by case: a new wrong answer alerts, a known one does not, a fixed one is reported."""
+"""Tests of a gate that stays failed, case by case.
+
+A new wrong answer causes an alert, a known one does not, and a fixed one is reported.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ CLEARED = {"cleared": frozenset({IncidentKind.GATE_FAIL})}
 
 
 def gate(run_id: str, *cases: str, **changes):
-    """Build a gate that fails because of ``cases``, none of which has its own alert."""
+    """Build the observation of a gate that fails because of ``cases``. None of these cases has its own alert."""
     examples = tuple(
         FailedCase(
             case_id=case,
@@ -49,13 +52,13 @@ def gate(run_id: str, *cases: str, **changes):
 
 
 async def tell(testbed: AlertingTestbed, run_id: str, *seen, paths=None, ended=None, **context):
-    """Send the notifications of one run, an hour after the previous run."""
+    """Send the notifications of the run ``run_id``, which takes place an hour after the previous run."""
     testbed.skip(hours=1)
     return await notify(testbed.notifier(run_id, paths), seen, summary=RunSummary(**context), scope=ended)
 
 
 def after(testbed: AlertingTestbed, run_id: str, *right: str, **changes):
-    """Build a run that ends now, in which the cases of ``right`` are right."""
+    """Build the scope of a run that ends now, and in which the cases ``right`` are answered correctly."""
     return scope(run_id, *right, began_at=testbed.now, ended_at=testbed.now, **changes)
 
 
@@ -66,7 +69,10 @@ def blocks(message) -> str:
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_new_wrong_price_reaches_slack_while_the_gate_fails_already(tmp_path, lookout, slack, snapshot):
-    """In four runs through a webhook, one case is wrong, then a second too, then both again, then none."""
+    """A new wrong price causes a message while the gate is already failing.
+
+    There are four runs through a webhook: one case is wrong, then a second one too, then both again, then none.
+    """
     with Chat(RIGHT) as chat:
         watched(
             tmp_path,
@@ -106,7 +112,10 @@ def test_a_new_wrong_price_reaches_slack_while_the_gate_fails_already(tmp_path, 
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_recovery_by_an_edited_gold_says_so(tmp_path, lookout, slack):
-    """A case of severity 3 and one of severity 2 are wrong until their golds are changed to the bot's answers."""
+    """If an incident ends because the gold was edited, the recovery message says so.
+
+    Two cases, of severity 3 and 2, are wrong until their golds are changed to the bot's answers.
+    """
     with Chat(WRONG) as chat:
         gold = "The premium is ₹8,400 a year."
         watched(tmp_path, chat, cases=2, gold=gold, more=f'[alerts]\nslack_api_url = "{slack.api_url}"\n')
@@ -121,7 +130,10 @@ def test_a_recovery_by_an_edited_gold_says_so(tmp_path, lookout, slack):
 
 
 async def test_a_case_is_news_once_until_the_gate_has_passed(testbed, slack):
-    """A flapping case alerts once, and an acknowledged incident still reports a new case."""
+    """A case is reported as new once until the gate has passed, even if it fails only in some runs.
+
+    An acknowledged incident still reports a new case.
+    """
     reasons = []
     for number, cases in enumerate((("tone",), ("tone", "price"), ("tone",), ("price",), ("tone", "price", "tax"))):
         sent = await tell(testbed, f"run-{number}", gate(f"run-{number}", *cases))
@@ -172,7 +184,10 @@ async def test_the_same_floor_without_cases_is_back_again(testbed, slack):
 
 
 async def test_a_printed_gate_is_sent_with_its_own_run_without_fixed_cases(testbed, slack, snapshot):
-    """Two failures were only printed. In the first run with Slack, one case is right and the other is ungraded."""
+    """A failed gate that was only printed is sent by the first run with Slack, without the cases fixed by then.
+
+    Two failures were printed. In the run with Slack, one of these cases is right and the other is ungraded.
+    """
     report = (Link(label="report", href="https://lookout.example/by-hand.html"),)
     await tell(
         testbed, "by-hand", gate("by-hand", "freeze", "kids"), paths=[testbed.terminal],
@@ -214,7 +229,10 @@ async def test_one_fix_is_one_message_of_a_webhook_and_names_what_recovered(test
 
 
 async def test_an_early_alert_says_where_the_evidence_is_and_the_gate_refers_to_it(testbed, slack, snapshot):
-    """A webhook cannot edit messages, so the second message must refer to the first."""
+    """An early alert says where its evidence is, and the later message about the gate refers to it.
+
+    A webhook cannot edit messages, so the second message must refer to the first.
+    """
     way = [testbed.webhook()]
     (early,) = await tell(testbed, "run-0", observation(run_id="run-0"), paths=way, under_way=True)
     other = observation("lottery", run_id="run-0")
@@ -242,7 +260,10 @@ async def test_an_early_alert_says_where_the_evidence_is_and_the_gate_refers_to_
 
 @pytest.mark.whole_only
 async def test_the_last_line_of_a_run_counts_what_was_sent_and_what_was_known(testbed, snapshot):
-    """The terminal shows printed and sent alerts, worse and recovered incidents, and no news."""
+    """The last line of a run counts what was sent and what was known.
+
+    It covers printed and sent alerts, incidents that are worse or recovered, and a run without news.
+    """
     lines = []
 
     async def run(run_id: str, *seen, paths=None, ended=None) -> None:
@@ -259,7 +280,10 @@ async def test_the_last_line_of_a_run_counts_what_was_sent_and_what_was_known(te
 
 
 async def test_f02_the_last_line_of_a_run_counts_what_waits_and_what_was_sent_late(testbed, slack, snapshot):
-    """Slack returns HTTP 500 for two runs, and then accepts messages."""
+    """The last line of a run counts the alerts that wait and those that were sent late.
+
+    Slack returns HTTP 500 for two runs, and then accepts messages.
+    """
     lines = []
     for number, answer in enumerate(("500", "500", None, None)):
         slack.always = answer
@@ -274,9 +298,10 @@ async def test_f02_the_last_line_of_a_run_counts_what_waits_and_what_was_sent_la
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_an_outage_counts_what_was_asked_and_names_the_configured_address(tmp_path, lookout, slack):
-    """No server listens: some questions are refused, and the circuit breaker skips the others.
+    """If the application is not reachable, the message counts the questions that were sent.
 
-    The address is shown as configured.
+    No server listens: some questions are refused, and the circuit breaker skips the others. The address is shown as
+    configured.
     """
     with Chat(RIGHT) as chat:
         watched(tmp_path, chat, cases=8, more=f'[alerts]\nslack_api_url = "{slack.api_url}"\n')

@@ -23,7 +23,10 @@ def slack():
 
 @pytest.mark.whole_only
 def test_an_id_with_colons_can_be_copied_from_slack_into_a_command(tmp_path, lookout, slack):
-    """An id that an earlier version had changed also works."""
+    """A case id that contains colons can be copied from Slack into a command.
+
+    The id in the form in which an earlier version of Lookout displayed it works too.
+    """
     case_id = "cedar::ped-waiting::en"
     with Chat(WRONG) as chat:
         config = watched(tmp_path, chat, cases=1, more=f'[alerts]\nslack_api_url = "{slack.api_url}"\n')
@@ -41,7 +44,10 @@ def test_an_id_with_colons_can_be_copied_from_slack_into_a_command(tmp_path, loo
 
 @pytest.mark.whole_only
 def test_a_list_of_ids_is_cut_between_them_with_the_number_of_the_others(tmp_path, lookout, slack):
-    """Thirty cases fail. The line for a lock screen contains some of their ids, each complete."""
+    """A long list of ids is cut between two ids, and ends with the number of the remaining ids.
+
+    Thirty cases fail. The line for a lock screen contains some of their ids, each complete.
+    """
     count, name = 30, "waiting-period-of-plan"
     with Chat(WRONG) as chat:
         watched(tmp_path, chat, cases=count, more=f'[alerts]\nslack_api_url = "{slack.api_url}"\n')

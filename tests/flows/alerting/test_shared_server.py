@@ -1,4 +1,4 @@
-"""Two machines with their own data folders and a shared Prefect server send one alert."""
+"""Two machines with separate data folders share a Prefect server, and send one alert about the same fault."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ GONE = "http://127.0.0.1:9/api"
 
 
 class SilentServer(ThreadedServer):
-    """Accepts every request and never responds."""
+    """A server that accepts every request and never responds."""
 
     requests = 0
 
@@ -56,7 +56,10 @@ class SilentServer(ThreadedServer):
 
 
 class Machine(AlertingTestbed):
-    """A machine with its own data folder and incidents, the shared Slack, and the Prefect server at ``api``."""
+    """A machine with its own data folder and incidents.
+
+    It uses the shared Slack server, and the Prefect server at ``api``.
+    """
 
     def __init__(self, folder, slack, api, *, destination="", interval_h=23.0, **options):
         folder.mkdir()
@@ -77,17 +80,17 @@ class Machine(AlertingTestbed):
         return replace(super().notifier(*arguments, **options), shared_server=self.shared)
 
     async def see(self, *observations, run_id="run-1", **changes):
-        """Report observations in one run, by default one leak."""
+        """Report ``observations`` in the run ``run_id``. By default, this is one leak."""
         default = [observation(seen_at=self(), run_id=run_id, **changes)]
         await notify(self.notifier(run_id), observations or default)
 
     async def pass_case(self, run_id, case="leak-1"):
-        """Run once more with a right answer."""
+        """Report a run in which ``case`` is answered correctly."""
         right = scope(run_id, case, began_at=self.now, ended_at=self())
         await notify(self.notifier(run_id), [], scope=right)
 
     def resolve_by_hand(self):
-        """Resolve the leak as a person."""
+        """Resolve the leak by a command, as a person does."""
         action = OperatorAction(
             id=f"act-{uuid4().hex[:8]}",
             kind=ActionKind.RESOLVE,
@@ -133,7 +136,10 @@ async def test_two_machines_at_once_send_one_alert(machines, slack, api):
 
 @pytest.mark.whole_only
 async def test_many_faults_at_once_are_one_message(machines, slack):
-    """The facts about 300 faults need several Prefect variables, and each fault is found again in these variables."""
+    """Many faults that two machines see at the same time are reported in one message.
+
+    The data about 300 faults needs several Prefect variables, and each fault is found again in them.
+    """
     for machine in machines:
         await machine.see(*(observation(f"leak-{n}", seen_at=machine()) for n in range(300)))
     assert len(slack.messages) == 1
@@ -333,7 +339,10 @@ async def test_a_server_with_a_password_and_csrf_protection(tmp_path, slack):
 
 
 def test_only_a_configured_server_is_shared(tmp_path):
-    """The server that Lookout started for this data folder is not shared, although the environment has its address."""
+    """Only a Prefect server that is configured is shared.
+
+    A server that Lookout started for this data folder is not shared, although the environment contains its address.
+    """
     config = load_config(configured(tmp_path, "http://127.0.0.1:9", tmp_path / "suite.jsonl"))
     assert build_shared_server(config, {}) is None
     environment = {"PREFECT_API_URL": "http://127.0.0.1:4242/api"}

@@ -1,4 +1,7 @@
-"""Incidents from before Slack was set up were only printed, so they are sent as soon as Slack is reachable."""
+"""Tests of incidents from the time before Slack was set up.
+
+Their alerts were only printed, so they are sent as soon as Slack is reachable.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ def texts(slack):
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_printed_alerts_are_sent_once_by_the_first_run_with_slack(tmp_path, lookout, slack, snapshot):
-    """A CI gate or a user without a token runs twice, then an installation with a token runs twice."""
+    """Alerts that were only printed are sent once, by the first run with Slack.
+
+    A CI gate, or a user without a token, runs twice. Then an installation with a token runs twice.
+    """
     alerts = f'[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\n'
     with Chat(WRONG, RIGHT) as chat:
         watched(tmp_path, chat, cases=2, more=alerts)
@@ -58,7 +64,10 @@ def test_printed_alerts_are_sent_once_by_the_first_run_with_slack(tmp_path, look
 def test_a_failed_gate_names_the_wrong_price_in_slack_with_asked_expected_and_got(
     tmp_path, lookout, slack, snapshot
 ):
-    """All cases have severity 2, so none of them has its own message."""
+    """The message about a failed gate contains the wrong price, with the question and the expected answer.
+
+    All cases have severity 2, so none of them has its own message.
+    """
     alerts = f'[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\n'
     source = "[Source: Gold, clause 4.2]"
     with Chat(f"The premium is ₹4,800 a year. {source}", f"The premium is ₹8,400 a year. {source}") as chat:
@@ -149,7 +158,7 @@ async def test_a_manual_run_does_not_consume_alerts_waiting_for_slack(testbed, s
 
 
 async def test_without_slack_the_terminal_prints_a_repeated_failure_once(testbed, slack):
-    """Without Slack, no alert waits for delivery: the terminal prints it once."""
+    """Without Slack, the terminal prints a repeated failure once, and no alert waits for delivery."""
     for number in range(3):
         await notify(
             testbed.notifier(f"by-hand-{number}", [testbed.terminal]),

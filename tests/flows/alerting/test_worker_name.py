@@ -1,4 +1,4 @@
-"""A process has a unique name, and its end is detected."""
+"""Tests of worker names: each process has a unique name, and its end is detected by this name."""
 
 from __future__ import annotations
 

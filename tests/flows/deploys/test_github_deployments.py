@@ -1,4 +1,4 @@
-"""A GitHub deployment whose delivery was lost or failed is found once by polling."""
+"""A GitHub deployment whose delivery was lost or failed is found by polling, once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The poll finds deploys of lost webhooks once, and alerts if the Hub does not respond for long."""
+"""The poll finds a deploy whose webhook was lost, once.
+
+It alerts if the Hub does not respond for a long time.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +113,10 @@ async def test_f36_a_commit_without_a_webhook_is_queued_once(tmp_path, testbed):
 
 
 async def test_a_space_that_is_rolled_back_is_verified_once_more(tmp_path, testbed):
-    """The Hub reports no deployment, so the poll detects that an earlier commit runs again, also a second time."""
+    """A Space that is rolled back to an earlier commit is verified again, also at a second rollback.
+
+    The Hub reports no deployment, so the poll detects that an earlier commit runs again.
+    """
     course = (OLD, NEW, NEW, OLD, OLD, NEW, OLD)
     with hub_says(*(stage(commit) for commit in course)) as hub:
         watch = watch_of(hub, tmp_path, testbed)
@@ -121,7 +127,10 @@ async def test_a_space_that_is_rolled_back_is_verified_once_more(tmp_path, testb
 
 
 async def test_a_known_commit_that_is_on_its_way_is_not_a_rollback(tmp_path, testbed):
-    """The webhook arrived while the Space was still building."""
+    """A commit that is known but not yet running is not taken for a rollback.
+
+    Its webhook arrived while the Space was still building.
+    """
     with hub_says(stage(OLD), stage(NEW), stage(NEW)) as hub:
         watch = watch_of(hub, tmp_path, testbed)
         await poll_all_targets(watch)
@@ -216,7 +225,10 @@ async def test_a_hub_that_answers_in_between_is_no_silence(tmp_path, testbed, sl
 
 
 def polls(folder, environment, *tables):
-    """Return the final states of the flow's runs in a separate process, one for each ``[deploys]`` table."""
+    """Run the poll flow in a separate process, once for each ``[deploys]`` table.
+
+    Return the final states of the runs.
+    """
     lines = "".join(json.dumps([str(folder / "lookout.toml"), table]) + "\n" for table in tables)
     done = fork_server.run(
         module="tests.flows.deploys.watch_worker",
@@ -230,7 +242,7 @@ def polls(folder, environment, *tables):
 
 
 def figures(message):
-    """Return the figures in a flow's message, in order."""
+    """Return the figures in the message of a flow run, in their order."""
     return [int(number) for number in re.findall(r"\d+", message)]
 
 
@@ -241,7 +253,10 @@ def configure(folder, target):
 @pytest.mark.whole_only
 @pytest.mark.prefect
 async def test_f36_poll_and_webhook_together_make_one_run(tmp_path, prefect_environment):
-    """The webhook is lost, the poll's flow finds the commit, and the late delivery changes nothing."""
+    """A poll and a webhook for the same commit create one run.
+
+    The webhook is late: the poll finds the commit first, and the late delivery changes nothing.
+    """
     api, far = prefect_environment["PREFECT_API_URL"], tmp_path / "elsewhere"
     far.mkdir()
     async with registered(api) as prefect:

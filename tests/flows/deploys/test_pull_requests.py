@@ -1,4 +1,7 @@
-"""A staging deploy of a pull request publishes its results there exactly once, even after failures."""
+"""The results of a pull request's staging deploy are published on the pull request exactly once.
+
+This is also true after failures.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ def started(asked, environment, github, token=WORKFLOW_TOKEN, **variables):
 
 
 def verified(asked, environment, github, token=WORKFLOW_TOKEN, **variables):
-    """Run the verification. Return the name of the state and the output."""
+    """Run the verification flow. Return the name of its final state, and its error output."""
     process = started(asked, environment, github, token, **variables)
     out, err = process.communicate(timeout=240)
     return out.strip(), err
@@ -85,7 +88,7 @@ def test_a_staging_run_says_that_it_is_pending_and_then_its_verdict(tmp_path, pr
 
 @pytest.mark.whole_only
 def test_the_comment_says_whether_it_is_still_so(tmp_path, prefect_environment, github):
-    """The comment first contains the verdict. Then the recheck's result is added to the same comment."""
+    """The comment first contains the verdict. Later, the result of the recheck is added to the same comment."""
     with Chat("The waiting period is 36 months. [Source: Gold, clause 4.2]") as chat:
         path = watched(tmp_path, chat, cases=1, more=f"{TRIGGER}[recheck]\ntimes = 2\nmax_s = 600\n")
         verified(request(path), prefect_environment, github)
@@ -158,7 +161,10 @@ def test_the_token_may_come_from_a_prefect_block(tmp_path, prefect_environment, 
 def test_killed_while_it_posts_the_next_run_posts_once_though_it_knows_of_no_pull_request(
     tmp_path, prefect_environment, github
 ):
-    """The process dies after GitHub stored the comment and before the response. A later run updates that comment."""
+    """A run is killed after GitHub stored its comment and before the response arrived.
+
+    A later run updates that comment, although it was started without a pull request.
+    """
     posting = threading.Event()
 
     def hang(asked):
@@ -185,7 +191,11 @@ def test_killed_while_it_posts_the_next_run_posts_once_though_it_knows_of_no_pul
 
 @pytest.mark.whole_only
 def test_a_pull_request_that_a_later_report_names_gets_its_results_too(tmp_path, prefect_environment, github):
-    """The poll comes first without a pull request. The delivery with the pull request arrives during the run."""
+    """If a pull request is reported only during the run, it still gets the results.
+
+    The poll reports the deploy first, without a pull request. The delivery that names the pull request arrives
+    later.
+    """
     with Chat() as chat:
         path = watched(tmp_path, chat, cases=1, more=TRIGGER)
         deploys = DeployQueue(tmp_path / "data")
@@ -207,6 +217,6 @@ def test_a_run_that_breaks_leaves_no_pending_status(tmp_path, prefect_environmen
 
 
 def _save_block(name, token, environment):
-    """Save a block, as a person does on Prefect's page or with Prefect's client."""
+    """Save a Prefect block, as a person does on Prefect's page or with Prefect's client."""
     script = f"from prefect.blocks.system import Secret; Secret(value={token!r}).save({name!r}, overwrite=True)"
     subprocess.run([sys.executable, "-c", script], env=environment, check=True, timeout=120)

@@ -1,4 +1,4 @@
-"""A commit of a target is queued once and waits until it is resolved."""
+"""Tests of the deploy queue: each commit of a target is queued once, and waits until it is resolved."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def test_the_same_commit_of_another_target_is_another_deploy(tmp_path):
 
 
 def test_a_rollback_and_a_redeploy_of_a_known_commit_are_new_and_a_redelivery_is_not(tmp_path):
-    """GitHub gives each deployment its own id, and a redelivery has the same id."""
+    """A rollback and a redeploy of a known commit are new deploys. A repeated delivery is not.
+
+    GitHub gives each deployment its own id, and a repeated delivery has the same id.
+    """
     deploys = DeployQueue(tmp_path)
     assert deploys.save_if_new(queued(deployment="7"))
     assert deploys.save_if_new(queued(OTHER_COMMIT, deployment="8"))
@@ -67,7 +70,10 @@ def test_a_push_and_the_deployment_of_it_are_one_deploy(tmp_path, first):
 
 @pytest.mark.parametrize("second", ["push-" + "1" * 40, "run-31-8-1", "message-0a1b", "7"])
 def test_two_senders_of_one_deploy_are_one_and_each_can_report_a_redeploy(tmp_path, second):
-    """A deploy workflow and its deployment both report one commit within a day."""
+    """Reports about one deploy by two senders count as one deploy. Each sender can later report a redeploy.
+
+    Here a deploy workflow and GitHub's deployment report the same commit within a day.
+    """
     deploys, first = DeployQueue(tmp_path), "run-30-2-1"
     assert [deploys.save_if_new(queued(deployment=deployment)) for deployment in (first, second)] == [True, False]
     assert [row.deploy.deployment for row in deploys.list_waiting_deploys()] == [first]

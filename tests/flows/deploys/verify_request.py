@@ -1,6 +1,6 @@
-"""One verification as a worker runs it.
+"""Executes one verification as a worker does.
 
-The first argument is the request as JSON; the output is the state's name.
+The first argument is the request as JSON. The output is the name of the final state.
 """
 
 from __future__ import annotations

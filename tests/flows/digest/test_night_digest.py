@@ -1,4 +1,7 @@
-"""The nightly digest from a real warehouse: its content, one message a day, and delivery through a fallback."""
+"""The nightly digest is built from a real warehouse.
+
+The tests check its content, that there is one message a day, and delivery through a fallback channel.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +99,10 @@ def test_a_night_without_a_run_says_so(testbed, tmp_path, snapshot):
     "changes", [{}, {"void": "a deploy came in between"}, {"days": 8}], ids=["usual", "void", "over a week ago"]
 )
 def test_the_digest_reports_answer_flips_for_a_week(testbed, tmp_path, changes, snapshot):
-    """The digest uses the last session, even a void one, and omits sessions older than a week."""
+    """The digest reports how often answers differ when a case is asked twice.
+
+    It uses the last session, even if this session is void. A session older than a week is left out.
+    """
     at = testbed.now - timedelta(days=changes.get("days", 0), hours=1)
     times = {"started_at": at, "finished_at": at, "target": "demo", "figures": some_figures()}
     session = repeats_session(**times, **{name: value for name, value in changes.items() if name != "days"})
@@ -120,7 +126,7 @@ def nights(tmp_path, slack):
 
 
 def morning(nights: Nights, folder, *, alerts: AlertSettings | None = None) -> str:
-    """Return the digest seven hours after the night, for an owner who has only live traffic."""
+    """Return the text of the digest, for an owner who has only live traffic."""
     setup = DigestSettings(ScheduleSettings(), nights.settings, alerts or AlertSettings(), DrillSettings())
     return format_digest_as_plain_text(made(nights.testbed, folder, setup))
 

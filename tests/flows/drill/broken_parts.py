@@ -1,6 +1,7 @@
-"""Twenty parts of an installation: how a test breaks each, what the drill then reports, and who is notified.
+"""A table of twenty parts of an installation.
 
-The table in ``docs/operations.md`` is generated from these rows: ``python -m tests.flows.drill.broken_parts``.
+Each row says how a test breaks the part, what the drill then reports, and who is notified. The table in
+``docs/operations.md`` is generated from these rows: ``python -m tests.flows.drill.broken_parts``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ SILENCE: Final = "the external check, by a missing ping; `lookout drill` and the
 
 
 class BrokenPart(NamedTuple):
-    """One part: how the test breaks it, the reported station, a part of the message, and who is notified."""
+    """One part of an installation.
+
+    It has the way in which the test breaks the part, the station that the drill reports, a part of the message,
+    and who is notified.
+    """
 
     part: str
     how: str
@@ -59,14 +64,14 @@ PARTS: Final = (
 
 
 def table() -> str:
-    """Format the rows as Markdown."""
+    """Format the rows as a Markdown table."""
     lines = ["| part | how a test breaks it | the drill fails at | who is notified |", "| --- | --- | --- | --- |"]
     lines += [f"| {row.part} | {row.how} | {row.station} | {row.heard_by} |" for row in PARTS]
     return "\n".join(lines) + "\n"
 
 
 def parts_of_page() -> tuple[str, str, str]:
-    """Return the page before the table, the table, and the page after the table."""
+    """Return three parts of the page: the text before the table, the table, and the text after it."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     inside, _, after = rest.partition(END)
     return before, inside, after

@@ -89,7 +89,7 @@ class Installation:
         self.configure()
 
     def configure(self, more: str = "", log: str = LOG) -> None:
-        """Write the configuration."""
+        """Write the configuration. ``more`` contains further lines, and ``log`` is the table of the log."""
         text = TOML.format(slack=self.slack_url, judge=self.judge.url, log=log, more=more)
         (self.folder / "lookout.toml").write_text(text, encoding="utf-8")
 

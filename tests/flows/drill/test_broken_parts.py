@@ -1,4 +1,7 @@
-"""Each part of an installation is broken on its own: the next drill reports the part and sends an alert."""
+"""Tests in which each part of an installation is broken on its own.
+
+The next drill reports the part and sends an alert.
+"""
 
 from __future__ import annotations
 
@@ -150,7 +153,7 @@ def _(installation: Installation, _stack: ExitStack) -> None:
 
 @breaks("Prefect server dead")
 def _(_one: Installation, _stack: ExitStack) -> None:
-    """Do nothing: a service that was never started behaves like a dead one."""
+    """Do nothing: a service that was never started behaves like a service that has stopped."""
 
 
 @breaks("suite file gone")
@@ -185,7 +188,7 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
 
 
 def assert_is_reported(installation: Installation, row: BrokenPart) -> None:
-    """Check that the row's channel got the failed station and that the external watchdog got no success ping."""
+    """Check that the expected channel got the failed station, and that the watchdog got no success ping."""
     headline = f"Drill failed at {DrillStation(row.station).place}"
     took = installation.other if row.heard_by == OTHER_WAY else installation.slack
     alerts = [message.text for message in took.messages if message.text.startswith(headline)]
@@ -205,7 +208,10 @@ def assert_is_reported(installation: Installation, row: BrokenPart) -> None:
 @pytest.mark.a_slice(2)
 @pytest.mark.whole_only
 def test_the_next_drill_names_the_part_that_is_broken(installation, part):
-    """The exit code is 4, the terminal shows the station and the reason, and every working channel gets a message."""
+    """If one part is broken, the next drill names it.
+
+    The exit code is 4, the terminal shows the station and the reason, and every working channel gets a message.
+    """
     row = ROWS[part]
     with ExitStack() as stack:
         BREAKS[part](installation, stack)
@@ -219,13 +225,16 @@ def test_the_next_drill_names_the_part_that_is_broken(installation, part):
 
 
 def test_every_part_of_the_table_is_broken_by_a_test():
-    """All twenty rows are tested, either here or under `lookout up`."""
+    """Each of the twenty rows is tested, in this file with `lookout drill` alone or with `lookout up`."""
     assert len(PARTS) == 20
     assert {row.part for row in PARTS} == {*BREAKS, *BY_WORKER}
 
 
 def test_the_table_in_the_operations_page_is_made_of_these_rows():
-    """To update the table: ``python -m tests.flows.drill.broken_parts``."""
+    """The table in docs/operations.md matches the rows.
+
+    To update it: ``python -m tests.flows.drill.broken_parts``.
+    """
     assert parts_of_page()[1] == table()
 
 
@@ -233,7 +242,11 @@ def test_the_table_in_the_operations_page_is_made_of_these_rows():
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_under_lookout_up_a_drill_passes_then_a_paused_schedule_then_a_dead_worker_are_named(installation):
-    """The command uses the worker of `lookout up`: all stations in order, one silent message, no effect on scores."""
+    """Under `lookout up`, a drill first passes.
+
+    Then it names a paused schedule, and then a worker that has stopped. The drill uses the worker of `lookout up`.
+    It passes all stations in order, sends one silent message, and changes no score.
+    """
     installation.configure(TRIGGER + "[drill]\nworker_wait_s = 400\n", log="")
     mine = {name: value for name, value in installation.variables.items() if "GITHUB" not in name}
     with up(installation.folder / "lookout.toml", **mine) as running:
@@ -283,7 +296,10 @@ def _deployment(api: str, name: str) -> dict[str, str] | None:
 
 
 def _pause(api: str, name: str) -> bool:
-    """Pause a deployment. Return false if a busy server did not accept the request, which should be retried."""
+    """Pause a deployment. Return ``False`` if a busy server did not accept the request.
+
+    The caller then retries.
+    """
     known = _deployment(api, name)
     assert known is not None
     asked = httpx.patch(f"{api}/deployments/{known['id']}", json={"paused": True}, timeout=30, trust_env=False)

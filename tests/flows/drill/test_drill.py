@@ -65,7 +65,10 @@ FAILED = drill(
     ],
 )
 def test_a_delivery_to_itself_is_proved_by_the_receivers_own_parser_and_starts_nothing(provider, secret, make):
-    """The delivery of each sender is genuine but reports no deploy. With another secret, it would be refused."""
+    """The delivery that a drill sends to the receiver is accepted by its own parser, and starts no run.
+
+    It is genuine for each sender, but reports no deploy. With another secret, it would be refused.
+    """
     at = int(BEGAN.timestamp())
     signed = build_signed_delivery(provider, secret, "drill-1", at)
     headers = {name: (value,) for name, value in signed.headers.items()}
@@ -76,7 +79,10 @@ def test_a_delivery_to_itself_is_proved_by_the_receivers_own_parser_and_starts_n
 
 @pytest.mark.parametrize("case_id", [*FAULT_OF_CASE, RIGHT_CASE])
 def test_each_planted_fault_fails_by_the_graders_and_the_right_answer_beside_it_does_not(case_id):
-    """On a healthy installation, a drill passes the graders for every randomly chosen fault."""
+    """Each planted fault fails by the graders, and the right answer of the drill passes.
+
+    A drill therefore works on a healthy installation, whichever fault is chosen at random.
+    """
     case = next(one for one in load_suite(SUITE).cases if one.id == case_id)
     said = Bot(load_policies(), load_vocabulary(), PlantedFaults()).reply(case.turns[0]).text
     answer = exchange(case, said)
@@ -86,7 +92,7 @@ def test_each_planted_fault_fails_by_the_graders_and_the_right_answer_beside_it_
 
 
 def messages(*, failed: bool):
-    """Build a drill's message, and a message of another kind about the shadow target."""
+    """Build the message of a drill, and another message about the drill's shadow target."""
     at = ObservationContext(target=DRILL_TARGET, run_id="drill-1", seen_at=BEGAN, owner=Capability.DRILL)
     title = "Drill failed at the browser: why" if failed else "Drill, no action needed: it came"
     seen = [
@@ -99,9 +105,9 @@ def messages(*, failed: bool):
 
 @pytest.mark.parametrize("failed", [True, False])
 def test_every_message_about_a_drill_begins_with_the_word(failed):
-    """Each message, also on a lock screen, begins with the word. A passed drill has no buttons.
+    """Each message about a drill begins with the word "Drill", also on a lock screen.
 
-    It is sent to the channel for alerts.
+    A passed drill has no buttons. The messages are sent to the channel for alerts.
     """
     for message in messages(failed=failed):
         shown = render_alert(message, SETTINGS)
@@ -113,7 +119,10 @@ def test_every_message_about_a_drill_begins_with_the_word(failed):
 
 
 def test_no_target_may_have_the_name_of_the_shadow_target():
-    """Data under the name of the shadow target counts in no score."""
+    """No target may have the name of the drill's shadow target.
+
+    Data under this name counts in no score.
+    """
     with pytest.raises(
         ConfigError, match="targets: choose another target name: Lookout stores its drills under lookout-drill"
     ):
@@ -144,7 +153,7 @@ DAYS = timedelta(days=1)
     ],
 )
 def test_how_drills_stand(report, settings, after, state, text):
-    """A drill is passed, failed, overdue or never run; these four states are always distinct."""
+    """A drill has passed, has failed, is overdue or has never run. These four states are always distinguished."""
     stands = build_drill_status(report, settings, BEGAN + after)
     assert stands.state is state
     assert stands.text.startswith(text)
@@ -158,7 +167,7 @@ def slack():
 
 @pytest.fixture
 def file(tmp_path, slack):
-    """Write a configuration with its suite."""
+    """Write a configuration and its suite. Return the path of the configuration."""
     (tmp_path / "suite.jsonl").write_bytes(SUITE.read_bytes())
     text = TOML.format(slack=slack.api_url, judge="http://127.0.0.1:9", log="", more="")
     (tmp_path / "lookout.toml").write_text(text, encoding="utf-8")
@@ -174,7 +183,10 @@ def file(tmp_path, slack):
     ],
 )
 def test_the_doctor_shows_the_last_drill(file, report, health, to_do, monkeypatch):
-    """If the warehouse cannot be queried, the doctor reads the file next to it."""
+    """`lookout doctor` shows the result of the last drill.
+
+    If the warehouse cannot be queried, the doctor reads the file next to it.
+    """
     if report is not None:
         write_drill_report_file(file.parent / "data", report)
     only = next(one for one in CHECKS if one.__name__ == "check_drill")
@@ -185,7 +197,10 @@ def test_the_doctor_shows_the_last_drill(file, report, health, to_do, monkeypatc
 
 @pytest.mark.whole_only
 async def test_drills_that_do_not_come_any_more_are_reported_once(file, slack, monkeypatch, snapshot):
-    """The daily digest reports missing drills, because a paused schedule of drills reports nothing itself."""
+    """If drills no longer take place, the daily digest reports this once.
+
+    A schedule of drills that is paused cannot report it itself.
+    """
     monkeypatch.setenv("SLACK_BOT_TOKEN", TOKEN)
     config = load_config(file)
     await notify_if_drill_overdue(config)
@@ -202,7 +217,10 @@ async def test_drills_that_do_not_come_any_more_are_reported_once(file, slack, m
 
 
 async def test_a_failed_drill_goes_outside_at_once_and_to_slack_when_it_works(file, slack, monkeypatch, snapshot):
-    """Every channel is tried. The external check gets the station's name, and the stored message is sent later."""
+    """A failed drill is reported at once to the external check, and to Slack as soon as Slack works.
+
+    Every channel is tried. The external check gets the name of the station, and the stored message is sent later.
+    """
     slack.always = "internal_error"
     with Watchdog() as check:
         monkeypatch.setenv("SLACK_BOT_TOKEN", TOKEN)

@@ -1,4 +1,7 @@
-"""Builds of the demo's bot on loopback, each a server with a commit, and a target configuration for them."""
+"""Builds of the demo's bot on loopback. Each is a server that reports its commit.
+
+A function writes a target configuration for them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ CASE = "suraksha-family-shield::cataract::en"
 
 
 class DemoBuild(DemoApi):
-    """One build: a small page for the demo's bot, with or without the planted faults."""
+    """One build of the demo's bot, with or without the planted faults, behind a small page."""
 
     def __init__(self, commit: str, *, faults: bool) -> None:
         super().__init__(Variant(delay_ms=1), seed=0)
@@ -35,7 +38,7 @@ class DemoBuild(DemoApi):
         return app
 
     def says(self, question: str) -> str:
-        """Return the bot's answer."""
+        """Return the bot's answer to ``question``."""
         return self._bot.reply(question).text
 
     async def _version(self, _request: web.Request) -> web.Response:
@@ -48,13 +51,16 @@ class DemoBuild(DemoApi):
 
 @contextmanager
 def demo_builds(commits: Sequence[str], first_bad: int) -> Iterator[list[DemoBuild]]:
-    """Start a build for each commit. Builds from ``first_bad`` on have the faults."""
+    """Start one build for each commit. Builds from number ``first_bad`` on have the planted faults."""
     with ExitStack() as stack:
         yield [stack.enter_context(DemoBuild(commit, faults=at >= first_bad)) for at, commit in enumerate(commits)]
 
 
 def written_target(folder: Path, url: str, *, driver: str = "browser") -> Path:
-    """Write a ``lookout.toml`` with the target ``demo`` at the address of a build, with the demo's suite."""
+    """Write a ``lookout.toml`` with the target ``demo`` at ``url``, which is the address of a build.
+
+    The suite is the demo's.
+    """
     path = folder / "lookout.toml"
     api = f'[targets.demo.probe.api]\nurl = "{url}/chat"\n' if driver == "json" else ""
     path.write_text(

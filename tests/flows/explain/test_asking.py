@@ -1,4 +1,4 @@
-"""Rechecks of cases, at the target's own address and at another address, against real servers."""
+"""Tests of rechecked cases, at the target's own address and at another address, with real servers."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ WRONG = RIGHT.replace("24", "36")
 
 
 def outcomes(folder, config_path, address, times):
-    """Return the outcome of each recheck of the first case."""
+    """Recheck the first case of the suite ``times`` times at ``address``. Return the outcomes."""
     config = load_config(config_path)
     case = load_suite(config.require_target("demo").suite).cases[0]
 
@@ -41,7 +41,10 @@ def outcomes(folder, config_path, address, times):
 
 
 def test_a_case_is_asked_so_often_and_graded_as_the_run_grades(tmp_path):
-    """At any address, each answer gets the outcome of the target's graders, and nothing is stored."""
+    """A case is rechecked as often as requested, and each answer is graded by the target's graders.
+
+    This is true for any address, and nothing is stored.
+    """
     right, failed = CaseOutcome.CORRECT, CaseOutcome.FAILED
     with Chat(WRONG, RIGHT, "Solution", WRONG, WRONG) as here, Chat() as there:
         config = watched(tmp_path, here)
@@ -53,7 +56,10 @@ def test_a_case_is_asked_so_often_and_graded_as_the_run_grades(tmp_path):
 
 
 def test_an_application_that_went_away_is_not_asked_on(tmp_path):
-    """After three questions in a row without an answer, the remaining questions are ungraded, not unanswered."""
+    """An application that stops answering is not asked further.
+
+    After three questions in a row without an answer, the remaining questions count as ungraded, not as unanswered.
+    """
     with Chat() as here:
         config = watched(tmp_path, here)
     silent, unasked = CaseOutcome.NO_ANSWER, CaseOutcome.UNGRADED
@@ -61,7 +67,10 @@ def test_an_application_that_went_away_is_not_asked_on(tmp_path):
 
 
 def test_an_api_elsewhere_is_not_taken_for_the_build_at_an_address(tmp_path):
-    """If questions are sent to a fixed API address, no other address of the target can be rechecked."""
+    """If a target's API has a fixed address, it is not used for a build at another address.
+
+    Therefore no other address of the target can be rechecked.
+    """
     with Chat() as here, Chat() as there:
         config = watched(tmp_path, here)
         text = config.read_text(encoding="utf-8")
@@ -85,5 +94,8 @@ MOVED = [
 
 @pytest.mark.parametrize(("url", "own", "address", "moved"), MOVED)
 def test_addresses_beside_the_targets_own_move_with_it(url, own, address, moved):
-    """The common part of both addresses moves to the new address. An address on another host does not move."""
+    """A second address of the target moves with the target's own address to the address of a build.
+
+    The common part of both addresses is replaced. An address on another host does not move.
+    """
     assert move_url_to_address(url, own, address) == moved

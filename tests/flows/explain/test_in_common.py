@@ -1,4 +1,4 @@
-"""The common attributes of failed cases end to end: the demo's Space with its planted faults, a run, Slack."""
+"""Tests of the common attributes of failed cases, with the demo's faulty Space, a run and Slack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ LINE = f"group is {PlantedFaults.OUTDATED} in 10 of all 16 failures: 10 of 32 su
 
 @pytest.mark.whole_only
 def test_the_alert_names_the_policy(tmp_path, lookout, faulty_space):
-    """The one cause has the same wording in every message of the run, in the terminal and in the reports."""
+    """The alert names the policy that the failed cases have in common.
+
+    It has the same wording in every message of the run, in the terminal and in the reports.
+    """
     with SlackServer() as slack:
         configured(tmp_path, faulty_space, SUITE, BY_API, slack_api_url=slack.api_url, slack_channel="#alerts")
         done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)

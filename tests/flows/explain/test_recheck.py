@@ -1,4 +1,7 @@
-"""A run's failed cases are rechecked, as a user sees it: the command, real pages, a real Slack API."""
+"""Tests of the recheck of a run's failed cases, as a user sees it.
+
+They use the command, real pages and a real Slack API.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ def question(way):
 
 
 def suite(folder, ways, *, severity=3):
-    """Write a suite with one case for each way."""
+    """Write a suite with one case for each of ``ways``.
+
+    The way is the id of its case and a part of the question.
+    """
     lines = [
         {
             "id": way,
@@ -53,7 +59,10 @@ def suite(folder, ways, *, severity=3):
 
 
 def configuration(folder, address, slack, *, previous="", more=""):
-    """Write a lookout.toml as an owner does."""
+    """Write a lookout.toml as an owner does.
+
+    ``previous`` contains further lines of the target's table, and ``more`` further lines of the file.
+    """
     (folder / "lookout.toml").write_text(
         f'data_folder = "data"\n[targets.demo]\nurl = "{address}"\nsuite = "suite.jsonl"\n{previous}'
         f'[targets.demo.probe.readiness]\nversion_url = "{address}/version"\n'
@@ -83,7 +92,7 @@ def slack():
 
 
 def stable_messages(folder, slack):
-    """Return all messages as people see them, without parts that differ from run to run."""
+    """Return all messages as users see them, without the parts that differ from run to run."""
     run_id = results(folder)["report"]["run_id"]
     return format_stable_messages(slack.messages, folder, run_id=run_id)
 
@@ -100,7 +109,7 @@ def results(folder):
 
 
 def read_report(folder, name):
-    """Return a report of the newest run."""
+    """Return the text of the report ``name`` of the newest run."""
     return max(folder.glob(f"data/runs/*/{name}")).read_text(encoding="utf-8")
 
 
@@ -113,7 +122,10 @@ def rows(lookout, folder, query):
 
 @pytest.mark.whole_only
 def test_constant_and_occasional_failures_are_distinguished_on_both_builds(tmp_path, lookout, slack):
-    """On a real page, the results are 5 of 5 and 2 of 5. All outputs also show the result of the previous build."""
+    """Failures in every answer and failures in some answers are distinguished, on both builds.
+
+    On a real page, the results are 5 of 5 and 2 of 5. All outputs also show the result of the previous build.
+    """
     before = {question("always"): [RIGHT], question("sometimes"): [RIGHT, WRONG]}
     answers = {NOW: {question(way): turns for way, turns in WAYS.items()}, BEFORE: before}
     suite(tmp_path, WAYS)
@@ -167,7 +179,7 @@ class WatchedChat(Chat):
 
 
 def asked_through_api(folder, chat, slack, *, cases=1, more=PATIENT, url="", gold="24 months"):
-    """Write the configuration for `Chat`, whose cases have severity 3."""
+    """Write the configuration of a target that is asked through the API of ``chat``. Its cases have severity 3."""
     path = watched(folder, chat, cases=cases, more=more, gold=gold)
     text = path.read_text(encoding="utf-8").replace("[targets.demo.probe]", f"{url}[targets.demo.probe]")
     path.write_text(
@@ -176,13 +188,16 @@ def asked_through_api(folder, chat, slack, *, cases=1, more=PATIENT, url="", gol
 
 
 def judged_at(judge):
-    """Return the configuration of a judge of another family for answers that the rules leave open."""
+    """Return the configuration of a judge at ``judge``. It grades the answers that the rules leave open."""
     return f'[[judge.models]]\nbase_url = "{judge.url}"\n'
 
 
 @pytest.mark.whole_only
 def test_nothing_is_asked_again_before_people_were_notified(tmp_path, lookout, slack, snapshot):
-    """Slack's log contains every message of the run before the first question of the recheck."""
+    """No case is rechecked before people were notified.
+
+    Slack's log contains every message of the run before the first question of the recheck arrives.
+    """
     with WatchedChat(slack, WRONG) as chat:
         asked_through_api(tmp_path, chat, slack, cases=3)
         assert lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN).returncode == 1
@@ -197,7 +212,10 @@ def test_nothing_is_asked_again_before_people_were_notified(tmp_path, lookout, s
 
 @pytest.mark.whole_only
 def test_a_run_killed_while_it_asks_again_asks_nothing_twice(tmp_path, lookout, slack, prefect_environment):
-    """The answers from before the kill are reused: there are five answers in total, and no message is sent twice."""
+    """A run that is killed during its recheck asks no question twice.
+
+    The answers from before the kill are reused: there are five answers in total, and no message is sent twice.
+    """
     with Chat(WRONG, WRONG, WRONG, None, WRONG, WRONG, WRONG) as chat:
         asked_through_api(tmp_path, chat, slack)
         environment = prefect_environment | {"SLACK_BOT_TOKEN": TOKEN, "PYTHONPATH": str(ROOT)}
@@ -232,9 +250,10 @@ ENDINGS = [
 @pytest.mark.parametrize(("answers", "more", "count", "remark"), ENDINGS)
 @pytest.mark.a_slice(1)
 def test_no_more_is_said_than_came_back(tmp_path, lookout, slack, answers, more, count, remark):  # noqa: PLR0917 - a table's columns
-    """Missing answers and missing grades are counted separately, and the reason for an early end is given.
+    """The recheck reports only the answers that it got.
 
-    With 0, nothing is rechecked.
+    Missing answers and missing grades are counted separately, and the reason for an early end is given. If the
+    number of rechecks is 0, nothing is rechecked.
     """
     with Chat(*answers, *answers[-1:] * 9) as chat:
         asked_through_api(tmp_path, chat, slack, more=PATIENT + more)
@@ -254,10 +273,7 @@ OF_A_FAMILY = 'model_family = "gpt"\n'
 
 @pytest.mark.whole_only
 def test_a_recheck_ends_at_its_time_limit(tmp_path, lookout, slack, snapshot):
-    """If an application stops answering, the recheck ends after its time budget.
-
-    The report and the alert say so.
-    """
+    """If an application stops answering, the recheck ends at its time limit. The report and the alert say so."""
     with Chat(WRONG, None) as chat:
         asked_through_api(tmp_path, chat, slack, more="[recheck]\nmax_s = 0.5\n")
         done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
@@ -271,7 +287,7 @@ def test_a_recheck_ends_at_its_time_limit(tmp_path, lookout, slack, snapshot):
 
 @pytest.mark.whole_only
 def test_partial_answers_are_counted(tmp_path, lookout, slack):
-    """After two of five answers, the application is silent.
+    """If the application stops answering after two of five questions, the two answers are counted.
 
     The alert, the reports and the warehouse give the reason.
     """
@@ -295,7 +311,10 @@ def test_partial_answers_are_counted(tmp_path, lookout, slack):
 
 @pytest.mark.whole_only
 def test_a_case_that_only_a_judge_can_grade_is_judged_again(tmp_path, lookout, slack):
-    """Each new answer has its own verdict: three are wrong, two are right, and each has a cost."""
+    """Each rechecked answer that only a judge can grade gets its own verdict, which has a cost.
+
+    Three of the answers are wrong, and two are right.
+    """
     answers = [TEETH_WRONG, TEETH_WRONG, TEETH_RIGHT, TEETH_WRONG, TEETH_RIGHT, TEETH_WRONG]
     with Chat(*answers) as chat, AnthropicServer() as judge:
         asked_through_api(tmp_path, chat, slack, gold=TEETH, url=OF_A_FAMILY, more=PATIENT + judged_at(judge))
@@ -310,7 +329,10 @@ def test_a_case_that_only_a_judge_can_grade_is_judged_again(tmp_path, lookout, s
 
 @pytest.mark.whole_only
 def test_a_webhook_shows_what_is_in_common_and_the_report_has_what_was_asked_again(tmp_path, lookout, slack):
-    """A webhook cannot edit messages, so the message after the run has the cause and notifies nobody a second time."""
+    """A webhook message shows what failed cases have in common, and the report contains the recheck.
+
+    A webhook cannot edit messages, so a second message contains the cause. It notifies nobody a second time.
+    """
     with Chat(RIGHT) as chat:
         chat.by_question = {f"What is the waiting period of plan {number}?": WRONG for number in range(6)}
         asked_through_api(tmp_path, chat, slack, cases=18)
@@ -334,7 +356,7 @@ def test_a_webhook_shows_what_is_in_common_and_the_report_has_what_was_asked_aga
 
 @pytest.fixture(scope="module")
 def passed(tmp_path_factory, lookout):
-    """Return a data folder with an accepted run of the previous build."""
+    """Return a data folder with an accepted run, in which the previous build passed."""
     folder = tmp_path_factory.mktemp("passed")
     with Chat(RIGHT) as chat, SlackServer() as slack:
         asked_through_api(folder, chat, slack)
@@ -357,9 +379,10 @@ BUILDS = [
 def test_which_build_answered_is_stated_only_as_far_as_it_is_proved(  # noqa: PLR0917 - a table's columns
     tmp_path, lookout, slack, passed, answers, counted, proof, snapshot
 ):
-    """The previous build is claimed only if it reports its commit.
+    """The recheck states which build answered only as far as this is proved.
 
-    Otherwise, only the address or the other reported build is given.
+    The previous build is named only if the answer contains its commit. Otherwise, only the address or the other
+    reported build is given.
     """
     shutil.copytree(passed, tmp_path / "data", ignore=shutil.ignore_patterns(IDENTITY_FILE))
     with Chat(WRONG) as here, Chat(*answers) as there:

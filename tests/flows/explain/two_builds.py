@@ -23,7 +23,7 @@ PATHS = {NOW: "/now", BEFORE: f"/builds/{BEFORE}"}
 
 
 def application(script: dict) -> FastAPI:
-    """Return the application with both builds."""
+    """Return the web application that serves both builds."""
     import gradio
     from fastapi import FastAPI
 

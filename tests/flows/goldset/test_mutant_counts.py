@@ -18,12 +18,15 @@ def operators(*cases, citation_required=True):
 
 
 def test_a_suite_without_severe_cases_has_no_bite():
-    """Such a suite tests no failure that alerts."""
+    """A suite without severe cases has no mutation score, because it tests no failure that alerts."""
     assert compute_mutation_score_of_severe_cases([case_of(severity=2)], PANEL, citation_required=True) is None
 
 
 def test_only_severe_cases_are_tried_and_no_more_than_so_many():
-    """The number is limited, because a run's report must not take a minute."""
+    """Only severe cases are tested with mutants, and not more than a fixed number.
+
+    Otherwise, the report of a run could take a minute.
+    """
     cases = [case_of(id=f"c{at}", severity=3, cluster=f"p{at}") for at in range(MAX_SEVERE_CASES + 5)]
     bite = compute_mutation_score_of_severe_cases([*cases, case_of(id="mild")], PANEL, citation_required=True)
     assert bite is not None
@@ -32,13 +35,16 @@ def test_only_severe_cases_are_tried_and_no_more_than_so_many():
 
 
 def test_a_gold_that_fails_itself_is_left_out():
-    """The mutants of a gold that fails on its own would be detected for the wrong reason."""
+    """A case whose own gold fails the graders is left out. Its mutants would be detected for the wrong reason."""
     broken = case_of(severity=3, gold="It is not 24 months, it is 36 months")
     assert compute_mutation_score_of_severe_cases([broken], PANEL, citation_required=True) is None
 
 
 def test_a_target_without_citations_has_no_mutant_without_a_source():
-    """Such a mutant exists only if the case itself expects a citation."""
+    """If a target needs no citations, it has no mutant without a source.
+
+    The exception is a case that itself expects a citation.
+    """
     plain = case_of(severity=3)
     assert "citation_dropped" in operators(plain)
     assert "citation_dropped" not in operators(plain, citation_required=False)

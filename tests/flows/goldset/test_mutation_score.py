@@ -1,4 +1,7 @@
-"""A case is effective if the real graders pass its gold and fail the bad reply. Undecided results have a reason."""
+"""A case is effective if the real graders pass its gold and fail the known bad reply.
+
+An undecided result has a reason.
+"""
 
 from __future__ import annotations
 

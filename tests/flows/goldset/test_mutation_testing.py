@@ -30,7 +30,10 @@ REAL = Path(__file__).parents[4] / "shared" / "data" / "seed_app" / "policy_fact
 
 
 def test_a_right_gold_is_right_and_a_broken_one_is_named():
-    """A gold that denies one of its own quantities fails every answer that repeats the gold."""
+    """A correct gold passes, and a faulty gold is reported.
+
+    The faulty gold denies one of its own quantities, so every answer that repeats it fails.
+    """
     assert grade_gold_as_reply(case_of(), PANEL).wrong == ""
     denies_itself = case_of(gold="It is not 24 months, it is 36 months")
     assert "denies" in grade_gold_as_reply(denies_itself, PANEL).wrong
@@ -53,13 +56,19 @@ def test_a_right_gold_is_right_and_a_broken_one_is_named():
     ],
 )
 def test_a_gold_that_passes_only_verbatim_is_reported(question: str, gold: str, reason: str):
-    """The gold's figures without its other words, and its answer without yes or no, are right replies too."""
+    """A gold that only its own exact words can pass is reported.
+
+    Its figures without the other words, and its answer without yes or no, are correct replies too.
+    """
     graded = grade_gold_as_reply(case_of(question=question, gold=gold), PANEL)
     assert (graded.wrong, graded.open, graded.open_otherwise) == ("", "", reason)
 
 
 def test_only_a_failing_grade_is_a_catch():
-    """A single grader detects only its own mutants, and passes the others."""
+    """A mutant counts as detected only if a grade fails.
+
+    A single grader detects its own mutants and passes all others.
+    """
     graded = list(grade_mutants([case_of()], [DisclosureGrader()]))
     caught = {one.operator for one in graded if one.caught_by}
     assert caught == {MutationOperator.PERSONAL_DATA}
@@ -67,7 +76,10 @@ def test_only_a_failing_grade_is_a_catch():
 
 
 def test_a_grader_that_fails_the_right_reply_too_catches_nothing():
-    """A Hindi case with an English gold fails the language grader for every reply."""
+    """A grader that also fails the correct reply detects no mutant.
+
+    A Hindi case with an English gold fails the language grader for every reply.
+    """
     case = case_of(language="hi", gold="The waiting period for it is two years", question="प्रतीक्षा अवधि कितनी है?")
     assert not any("language" in one.caught_by for one in grade_mutants([case], PANEL))
 
@@ -104,7 +116,7 @@ def test_counts_add_up():
 
 @pytest.mark.whole_only
 def test_the_demo_suite_bites():
-    """No gold of the suite fails itself, and almost every severe mutant is detected without a judge."""
+    """The demo's suite is effective: no gold fails, and almost every severe mutant is detected without a judge."""
     assert not [case.id for case in DEMO if grade_gold_as_reply(case, PANEL).wrong]
     mutants = list(grade_mutants(DEMO, PANEL))
     counts = count_caught_mutants(mutants)
@@ -118,7 +130,11 @@ def test_the_demo_suite_bites():
 @pytest.mark.parametrize("language", [Language.ENGLISH, Language.HINDI, Language.HINGLISH])
 @pytest.mark.whole_only
 def test_95_of_100_severe_mutants_of_real_facts_are_caught(language):
-    """The goal is reached on thirty policies of a real bot, also without the mutants that add personal data."""
+    """At least 95 of 100 severe mutants of real facts are detected.
+
+    The facts are from thirty policies of a real bot. The goal is also reached without the mutants that add
+    personal data.
+    """
     schema = load_fact_schema(PACK)
     sheets = read_fact_sheets(REAL, schema)[:30]
     cases = build_cases(sheets, schema, load_templates(schema, PACK), [language]).cases

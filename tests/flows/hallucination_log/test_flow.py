@@ -25,9 +25,10 @@ from tests.servers.ranges import RangeServer
 from tests.servers.slack import TOKEN, SlackServer
 
 ARRIVES_WITHIN_S = 180
-"""Timeout in seconds. It is not a performance goal, because a busy machine takes long to start a run.
+"""Timeout in seconds within which an alert must arrive.
 
-The soak test measures the real duration.
+It is not a performance goal, because a busy machine takes long to start a run. The soak test measures the real
+duration.
 """
 
 
@@ -39,7 +40,7 @@ def slack():
 
 @pytest.fixture
 def config(tmp_path, slack) -> Path:
-    """Write a configuration with one target whose log existed before it was watched."""
+    """Write a configuration with one target. The target's log already exists before it is watched."""
     (tmp_path / "suite.jsonl").touch()
     (tmp_path / "hallucinations.jsonl").write_text(entry(-1), encoding="utf-8")
     file = tmp_path / "lookout.toml"
@@ -86,7 +87,7 @@ def count_entries(config: Path) -> int:
 
 
 def count_alerted(config: Path) -> int:
-    """Count the entries in all messages."""
+    """Return the number of log entries that all messages report together."""
     alerts = open_store_in(config.parent / ".lookout").query("select record from alerts").rows
     return sum(len(Alert.model_validate_json(str(record)).items) for (record,) in alerts)
 
@@ -124,9 +125,9 @@ def append(config: Path, line: str) -> None:
 
 @pytest.mark.whole_only
 def test_a_log_that_is_created_after_lookout_up_began_alerts_once_for_all_its_entries(config, slack):
-    """The log is created before the first poll.
+    """A log that is created after `lookout up` began causes one alert for all its entries.
 
-    The log of another target existed before, so its entries are history.
+    It is created before the first poll. The log of another target existed before, so its entries are history.
     """
     text = config.read_text(encoding="utf-8")
     target = text.split("[alerts]")[0]
@@ -162,7 +163,10 @@ def test_the_command_looks_once_and_says_what_it_found(lookout, config, slack):
 
 
 def test_lines_without_a_text_are_put_aside_and_end_with_code_4(lookout, config, slack):
-    """A heartbeat and a right reply are not entries, and no alert of severity 3 is sent without a text."""
+    """Lines without a text are set aside, and the command ends with exit code 4.
+
+    A heartbeat and a right reply are not entries, and no alert of severity 3 is sent without a text.
+    """
     lookout("watch", "--once", cwd=config.parent, SLACK_BOT_TOKEN=TOKEN)
     no_entries = [{}, {"event": "heartbeat"}, {"question": "Q?", "answer": "No.", "hallucinated": False}]
     append(config, "".join(json.dumps(line) + "\n" for line in no_entries))
@@ -230,7 +234,10 @@ def watching(config: Path) -> Iterator[fork_server.Process]:
 @pytest.mark.parametrize(("group_minutes", "messages"), [(30, [3]), (0, [1, 1, 1])])
 @pytest.mark.whole_only
 def test_left_running_a_new_burst_is_a_new_message_and_one_burst_is_one(config, slack, group_minutes, messages):
-    """The command in a single process sends a separate message for each burst."""
+    """`lookout watch` sends one message for each burst of entries, and a new message for a new burst.
+
+    The command runs in a single process.
+    """
     config.write_text(
         config.read_text("utf-8").replace("poll_s = 1", f"poll_s = 1\ngroup_minutes = {group_minutes}"), "utf-8"
     )
@@ -275,7 +282,10 @@ def test_a_target_without_a_log_says_what_to_add(lookout, config):
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_a_run_beside_another_run_of_lookout_is_skipped_without_an_alert(config, slack, prefect_environment):
-    """The other run uses the warehouse longer than a poll waits, and the next run reads the entry."""
+    """A run that meets another run of Lookout is skipped without an alert.
+
+    The other run uses the warehouse longer than a poll waits. The next run reads the entry.
+    """
     code = (
         "import sys; from pathlib import Path; from flows.hallucination_log.flow import follow_log; import asyncio; "
         "state = asyncio.run(follow_log(Path(sys.argv[1]), return_state=True)); print(state.type.value, state.name)"

@@ -80,7 +80,10 @@ def masked(value: JsonValue) -> JsonValue:
 
 
 def slowly(one: LogLine, *, history_to: int) -> HallucinationRow | QuarantineRow | None:
-    """Encode a row from records, with each text redacted by the rules even if the pre-filter would skip it."""
+    """Encode a log line the slow way: from records, and with each text redacted by the rules.
+
+    The pre-filter, which skips some texts, is not used.
+    """
     read = parse_line(TARGET, one)
     if not isinstance(read, HallucinationEntry):
         return None if read is None else QuarantineRow(row=read)

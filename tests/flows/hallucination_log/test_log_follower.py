@@ -1,4 +1,7 @@
-"""A followed log from the line to the message: alerted once, grouped and redacted, also after a fault."""
+"""Tests of a followed log from a new line to the message.
+
+Each line is alerted once, grouped with others and redacted, also after a fault.
+"""
 
 from __future__ import annotations
 
@@ -46,12 +49,15 @@ def about_the_app(slack: SlackServer):
 
 
 def reasons(testbed: AlertingTestbed, kind: IncidentKind) -> list[NotifyReason]:
-    """Return the reason of each message about incidents of a kind."""
+    """Return the reason of each message about incidents of ``kind``."""
     return [alert.reason for alert in testbed.alerts() if alert.kind is kind]
 
 
 def shown(messages: Iterable[Posted], folder: Path) -> str:
-    """Return the text of the messages' blocks. The lock screen text is cut if the folder's name is long."""
+    """Return the text in the blocks of the messages.
+
+    The lock screen text is not included, because it is cut if the folder's name is long.
+    """
     lines = "\n".join(text for message in messages for text in texts(message.blocks))
     return ALERT_ID.sub("ALERT_ID", replace_volatile(lines, folder)) + "\n"
 
@@ -68,7 +74,10 @@ async def test_lines_from_before_the_first_poll_are_stored_without_an_alert(foll
 
 
 async def test_entries_between_registering_and_the_first_poll_are_one_message(tmp_path, testbed, slack):
-    """A second registration changes nothing, and entries from before the registration are history."""
+    """Entries between the registration of a log and its first poll are reported in one message.
+
+    A second registration changes nothing, and entries from before the registration are history.
+    """
     followed = Followed(tmp_path, testbed)
     followed.append(entry(-1))
     followed.follower().reader.store_first_position()
@@ -141,7 +150,10 @@ async def test_after_the_time_of_a_burst_a_new_message_rings(followed, slack, te
 
 @pytest.mark.whole_only
 async def test_a_follower_that_lives_on_begins_a_message_for_each_burst_and_each_fault(followed, slack, testbed):
-    """As in `lookout watch`, an alert of hours ago is finished and does not get new entries."""
+    """A follower that runs for a long time begins a new message for each burst of entries and for each fault.
+
+    As in `lookout watch`, an alert of hours ago is finished and does not get new entries.
+    """
     watch = followed.follower()
     await watch.poll()
     for number in (1, 2):
@@ -206,7 +218,10 @@ async def test_raw_texts_are_stored_where_that_is_wished_and_masked_in_the_messa
 
 
 async def test_a_deleted_log_alerts_once_and_recovers_in_its_thread(followed, slack, snapshot):
-    """This is row 75 up to the message."""
+    """A log that is deleted causes one alert, and its recovery is a reply in the thread of that alert.
+
+    This is row 75 of the fault matrix, up to the message.
+    """
     await followed.look()
     followed.path.unlink()
     await followed.look()
@@ -298,7 +313,11 @@ async def test_killed_between_keeping_and_telling_the_next_look_tells(followed, 
 async def test_killed_between_deciding_and_sending_a_look_that_finds_nothing_new_sends(
     followed, slack, monkeypatch
 ):
-    """The poll must send the pending alert, because no other sender may run for hours."""
+    """A poll that finds no new entry still sends a pending alert.
+
+    The previous process was killed between deciding on the alert and sending it. No other run may send alerts
+    for hours.
+    """
     await followed.look()
     followed.append(entry(1))
 
@@ -379,7 +398,7 @@ async def test_a_locked_warehouse_loses_nothing(followed, slack, monkeypatch):
 
 
 class _FaultyPlace:
-    """A log source that raises an error of any type."""
+    """A log source whose poll raises the given error."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error

@@ -1,4 +1,4 @@
-"""The test message: every channel is tried, each result has advice, and nothing is stored."""
+"""Tests of the test message: every channel is tried, each result has advice, and nothing is stored."""
 
 from __future__ import annotations
 
@@ -92,7 +92,10 @@ def test_doctor_tells_of_each_way(tmp_path, slack):
 
 
 def test_doctor_sends_no_second_test_within_a_day_unless_asked_or_the_way_is_another(tmp_path, slack):
-    """The second check reports the message that proved the channel. Another channel needs another test message."""
+    """`lookout doctor` sends no second test message within a day, except on request or for another channel.
+
+    The second check reports the message that proved the channel.
+    """
     environment = {"SLACK_BOT_TOKEN": TOKEN}
 
     def look(alert_now: bool = False, **settings: object) -> str:

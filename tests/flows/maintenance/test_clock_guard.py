@@ -1,4 +1,4 @@
-"""A clock that runs ahead is distrusted for one night, and trusted if it continues consistently."""
+"""A clock that is ahead is not trusted for one night. It is trusted if it then continues consistently."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DAY = timedelta(days=1)
 
 
 class Machine:
-    """A machine with a test-controlled time and an error of its clock."""
+    """A machine whose real time a test controls, and whose clock can be wrong by a given error."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
@@ -38,7 +38,7 @@ class Machine:
         )
 
     def restart(self, *, off_h: float = 0.0) -> None:
-        """Switch the machine off for some time, and on again."""
+        """Switch the machine off for ``off_h`` hours, and then on again."""
         self.passed_h += off_h
         self.boot, self.booted_h = f"boot-{self.passed_h:g}", self.passed_h
 
@@ -64,7 +64,10 @@ def test_a_clock_that_is_ahead_for_an_hour_ages_nothing_out(machine, wrong):
 
 
 def test_one_that_was_right_after_all_is_believed_half_a_day_later(machine):
-    """This happens if a clock that was in the past is corrected."""
+    """A clock that jumps forward but is right is trusted half a day later.
+
+    This happens if a clock that was in the past is corrected.
+    """
     machine.wrong = -300 * DAY
     machine.maintained()
     machine.wrong = timedelta(0)

@@ -1,4 +1,8 @@
-"""Workers see the same as this process, in order, even if a worker fails. No worker outlives its parent process."""
+"""Tests of the worker processes that check conversations.
+
+They find the same as this process, in the same order, even if a worker fails. No worker outlives its parent
+process.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +99,10 @@ async def test_conversations_of_a_killed_worker_are_checked_in_process(expected)
 
 @pytest.mark.whole_only
 async def test_a_source_that_fails_half_way_leaves_no_answer_to_the_next_one(expected):
-    """A worker that still processes chunks of the first source must not return their results for the second source."""
+    """Results for a source that fails are not returned for the next source.
+
+    A worker may still process parts of the first source when the second one begins.
+    """
 
     async def cut_off():
         for chunk in reversed(CHUNKS):
@@ -114,7 +121,10 @@ async def test_a_source_that_fails_half_way_leaves_no_answer_to_the_next_one(exp
 
 
 async def test_workers_end_where_their_reader_fails():
-    """A chunk is still in progress then, and no process waits for its result without limit."""
+    """The workers end if the process that reads their results fails.
+
+    A part is still in progress then, and no process waits for its result without limit.
+    """
     pool = pools.CensusPool(SETTINGS, 2)
     try:
         async with aclosing(pool.classify(chunks())) as given:
@@ -144,7 +154,7 @@ asyncio.run(main())
 
 @pytest.mark.whole_only
 def test_workers_end_with_who_started_them_however_that_ends():
-    """After SIGKILL, the parent cannot notify its workers."""
+    """The workers end with their parent process, even if that process gets SIGKILL and cannot notify them."""
     root = str(Path(__file__).resolve().parents[3])
     parent = subprocess.Popen([sys.executable, "-c", PARENT.format(root=root)], stdout=subprocess.PIPE)
     assert parent.stdout is not None

@@ -1,4 +1,7 @@
-"""The clock is a day or more ahead or behind in some nights, and each conversation is in exactly one report."""
+"""In some nights, the clock is ahead or behind by a day or more.
+
+Each conversation is still in exactly one report.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,10 @@ RIGHT = timedelta(0)
 
 
 class Clocked(Nights):
-    """Nights at the time of the clock, which is off by ``wrong``."""
+    """Nightly runs at the time that the clock shows."""
 
     async def graded_at(self, day: int, wrong: timedelta) -> NightlyReport:
-        """Grade the night that the schedule starts on a day, at 02:05 by the clock."""
+        """Grade the night that the schedule starts on ``day``, at 02:05 by the clock, which is off by ``wrong``."""
         shown = NIGHT + day * DAY + wrong + timedelta(minutes=5)
         due_at: datetime = compute_previous_due_at(shown, self.settings)
         context = self.wired((due_at - NIGHT) // DAY)
@@ -55,9 +58,9 @@ COURSES = {
 @pytest.mark.a_slice(2)
 @pytest.mark.whole_only
 async def test_each_conversation_is_graded_once_whatever_the_clock_did(nights, course):
-    """Ten conversations arrive each day.
+    """Each conversation is graded once, whatever the clock did. Ten conversations arrive each day.
 
-    After two nights with a correct clock, a report contains all but the latest.
+    After two nights with a correct clock, the reports contain all conversations except the latest.
     """
     for day, wrong in enumerate(course):
         nights.append(*(talk(100 * day + number, hours=2 - 24 * day) for number in range(10)))
@@ -69,7 +72,10 @@ async def test_each_conversation_is_graded_once_whatever_the_clock_did(nights, c
 
 @pytest.mark.whole_only
 async def test_a_night_whose_report_is_from_the_future_says_so(nights, snapshot):
-    """The clock was a day ahead: the night that is due now was graded then, without later conversations."""
+    """A nightly run whose report is from the future says so.
+
+    The clock was a day ahead. The night that is due now was graded then, without the later conversations.
+    """
     for day, wrong in enumerate((RIGHT, DAY)):
         nights.append(talk(day, hours=2 - 24 * day))
         await nights.graded_at(day, wrong)

@@ -1,4 +1,7 @@
-"""Nights are the intervals between the times at which Prefect's schedule starts them, in every time zone."""
+"""Tests that a night is the interval between two times at which Prefect's schedule starts a nightly run.
+
+All time zones are tested.
+"""
 
 from __future__ import annotations
 
@@ -49,14 +52,14 @@ def night(zone: str, hour: int = 2) -> NightlySettings:
 def list_scheduled_times(
     zone: str, line: str, since: datetime = YEAR[0], until: datetime = YEAR[1]
 ) -> list[datetime]:
-    """Return the times at which Prefect's server starts a run."""
+    """Return the times from ``since`` to ``until`` at which Prefect's server starts a run of the cron ``line``."""
     dates = CronSchedule(cron=line, timezone=zone)._get_dates_generator(start=since, end=until)
     return [datetime.fromtimestamp(moment.timestamp(), UTC) for moment in dates]
 
 
 @cache
 def changes_of(zone: str) -> list[datetime]:
-    """Return the clock changes of the year, to the half hour."""
+    """Return the times of the clock changes of a year in ``zone``, to the half hour."""
     steps = [YEAR[0] + timedelta(minutes=30 * number) for number in range(1, 2 * 8760)]
     zone_info = ZoneInfo(zone)
     return [
@@ -68,7 +71,10 @@ def changes_of(zone: str) -> list[datetime]:
 
 
 def test_thirty_zones_are_tried_with_the_prefect_that_the_schedules_were_measured_with():
-    """If this test fails after an upgrade, the tests below show whether Prefect's schedules are still the same."""
+    """Thirty time zones are tested with the Prefect version with which the schedules were measured.
+
+    If this test fails after an upgrade, the tests below show whether Prefect's schedules are still the same.
+    """
     assert len(set(ZONES)) == 30
     assert prefect.__version__.startswith("3.8.")
 
@@ -76,7 +82,10 @@ def test_thirty_zones_are_tried_with_the_prefect_that_the_schedules_were_measure
 @pytest.mark.whole_only
 @pytest.mark.parametrize("zone", ZONES)
 def test_each_run_that_prefect_starts_has_a_night_of_its_own(zone):
-    """This is true if the clock change skips or repeats the hour, for each hour that a change can affect."""
+    """Each run that Prefect starts has its own night.
+
+    This is also true if a clock change skips or repeats the hour. Each hour that a change can affect is tested.
+    """
     for begin in (YEAR[0], *(change - timedelta(days=3) for change in changes_of(zone))):
         for hour in (0, 1, 2, 3, 23):
             of_zone = night(zone, hour)
@@ -107,7 +116,10 @@ def test_each_moment_of_a_year_lies_in_exactly_one_night(zone):
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo"])
 def test_the_moments_around_a_clock_change_lie_in_exactly_one_night(zone):
-    """The test checks every five minutes of the three days around each change of 2027."""
+    """Each moment around a clock change is in exactly one night.
+
+    The test checks every five minutes of the three days around each change of 2027.
+    """
     for hour in range(4):
         of_zone = night(zone, hour)
         for change in changes_of(zone):
@@ -130,7 +142,10 @@ def nights(tmp_path):
 async def test_the_nights_around_both_clock_changes_are_graded_once_each_and_the_digest_does_not_doubt(
     nights, tmp_path, zone
 ):
-    """Prefect starts the nights at the default hour, and a user sends a question every three hours."""
+    """Each night around both clock changes is graded once, and the digest does not report a missing night.
+
+    Prefect starts the nightly runs at the default hour, and a user sends a question every three hours.
+    """
     nights.settings = nights.settings.model_copy(update={"time_zone": zone})
     number, reports = 0, []
     for change in changes_of(zone):
@@ -161,7 +176,10 @@ async def test_the_nights_around_both_clock_changes_are_graded_once_each_and_the
     ],
 )
 def test_each_due_time_of_a_year_has_a_digest_of_its_own_and_each_machine_gives_it_the_same_id(zone):
-    """The times are twice a day, and at two o'clock, which clock changes skip and repeat."""
+    """Each due time of a year has its own digest, and each machine gives this digest the same id.
+
+    The times are twice a day, and at two o'clock, an hour that clock changes skip and repeat.
+    """
     for line in ("0 2 * * *", "0 7,19 * * *"):
         runs = list_scheduled_times(zone, line)
         ids = [build_digest_id("bot", run) for run in runs]

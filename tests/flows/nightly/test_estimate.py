@@ -1,4 +1,7 @@
-"""Which replies count as graded, failed and severe, and the names of read errors."""
+"""Tests of the estimate of a night.
+
+They test which replies count as graded, failed and severe, and the names of read errors.
+"""
 
 from __future__ import annotations
 
@@ -83,9 +86,9 @@ def grader_of(severity: Severity, gold: tuple[GoldCase, ...] = ()) -> TrafficGra
 
 
 def severe_of(*replies: str, severity: Severity = Severity.MAJOR, gold: tuple[GoldCase, ...] = ()) -> Rate:
-    """Return the severe rate of a night of 1,000 conversations, 30 with a disclosure.
+    """Return the rate of severe failures of a night with 1,000 conversations, of which 30 contain a disclosure.
 
-    Each reply is a sampled conversation.
+    Each of ``replies`` is a sampled conversation.
     """
     grader = grader_of(severity, gold)
     talks = [conversation(reply).model_copy(update={"id": f"t{number}"}) for number, reply in enumerate(replies)]
@@ -99,14 +102,20 @@ def severe_of(*replies: str, severity: Severity = Severity.MAJOR, gold: tuple[Go
 
 @pytest.mark.parametrize(("gold", "row"), [((), "traffic"), ((GOLD,), "case")], ids=["unknown", "of the suite"])
 def test_a_live_reply_says_whether_the_suite_or_a_setting_made_it_so_severe(gold, row):
-    """A failure without its own minimum severity reports whether the suite or a setting gives its severity."""
+    """The record of a failed live reply says whether the suite or a setting gave the severity.
+
+    This is true for a failure kind without its own minimum severity.
+    """
     talk = conversation("You have 45 days.")
     [turn] = grader_of(Severity.CRITICAL, gold).grade_turns(talk, talk, "night-1")
     assert (turn.result.assessment.severity, turn.result.assessment.policy_row) == (3, row)
 
 
 async def test_a_judges_grade_does_not_change_the_source_of_the_severity():
-    """A reply that the rules leave open is assessed again, here with the reason why no judge was asked."""
+    """A judge's grade does not change where the severity of a reply came from.
+
+    A reply that the rules leave open is assessed again, here with the reason why no judge was asked.
+    """
     talk = conversation("You have 45 days.")
     [turn] = grader_of(Severity.CRITICAL).grade_turns(talk, talk, "night-1")
     plan = JudgePlan(family_policy=FamilyPolicy(target="demo"), why_off="no key")
@@ -116,7 +125,10 @@ async def test_a_judges_grade_does_not_change_the_source_of_the_severity():
 
 
 def test_census_counts_are_not_estimated_from_the_sample():
-    """Every second sampled conversation has a disclosure, some also an error, but the rate is 3 %."""
+    """What the census counted is not estimated from the sample.
+
+    Every second sampled conversation has a disclosure, and some also have an error. The counted rate is 3 %.
+    """
     found = severe_of(*[LEAK, f"{ERROR}\n{LEAK}", PLAIN_REPLY, PLAIN_REPLY] * 5)
     assert isinstance(found, RateEstimate)
     assert found.is_counted_not_estimated
@@ -124,7 +136,10 @@ def test_census_counts_are_not_estimated_from_the_sample():
 
 
 def test_grave_facts_come_on_top_of_what_was_counted():
-    """Only the sample contains severe wrong facts: the interval is theirs, and is above the counted rate."""
+    """Severe wrong facts are added to what was counted.
+
+    They occur only in the sample, so the interval of the rate is theirs and lies above the counted rate.
+    """
     right, wrong = "You have 30 days.", "You have 45 days."
     found = severe_of(*[LEAK] * 10, *[right] * 45, *[wrong] * 5, gold=(GOLD,))
     assert isinstance(found, RateEstimate)

@@ -1,4 +1,4 @@
-"""Scores of a night are written to LangSmith once, and an error there never fails the night."""
+"""The scores of a night are written to LangSmith once. An error there never fails the nightly run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEY = "lsv2_pt_hush"
 
 
 def run(number: int, reply: str) -> dict[str, Any]:
-    """Build a root run that ended an hour before the night."""
+    """Build a LangSmith root run that ended an hour before the night's end."""
     start = NIGHT - timedelta(hours=1) + timedelta(seconds=number)
     return {
         "id": str(uuid.UUID(int=number + 1)),
@@ -48,7 +48,7 @@ def slack():
 
 
 async def no_pause(_seconds: float) -> None:
-    """Retry at once."""
+    """Return at once instead of waiting before a retry."""
 
 
 @pytest.fixture
@@ -65,20 +65,26 @@ def nights(tmp_path, slack, langsmith):
 
 
 def given(server: LangSmithServer) -> dict[tuple[int, str], float]:
-    """Return the scores by run number and score name."""
+    """Return the scores that LangSmith got, by run number and score name."""
     return {(uuid.UUID(one["run_id"]).int - 1, one["key"]): one["score"] for one in server.feedback.values()}
 
 
 @pytest.mark.whole_only
 async def test_a_conversation_gets_the_scores_that_are_known_of_it(nights, langsmith):
-    """No fact of the other two conversations was checked, so they get no score for correctness."""
+    """A conversation gets only the scores that are known.
+
+    No fact of the other two conversations was checked, so they get no score for correctness.
+    """
     await nights.grade()
     assert given(langsmith) == {(1, "lookout_correct"): 0.0, (1, "lookout_severity"): 0.0}
     assert "asha.verma" not in json.dumps(list(langsmith.feedback.values()))
 
 
 async def test_written_again_it_is_the_same_scores(nights, langsmith, monkeypatch):
-    """A night that is killed between writing the scores and storing the report writes the same scores again."""
+    """Scores that are written twice stay the same scores.
+
+    A nightly run that is killed between writing the scores and storing the report writes them again.
+    """
     monkeypatch.setattr("flows.nightly.checkpoint.NightlyCheckpoint.store_report_and_finish", _killed)
     with pytest.raises(KeyboardInterrupt):
         await nights.grade()

@@ -1,4 +1,7 @@
-"""A night over a log with every known format: each entry is graded, and unusable entries are counted by reason."""
+"""A nightly run over a log with every known format grades each entry.
+
+Unusable entries are counted by reason.
+"""
 
 from __future__ import annotations
 

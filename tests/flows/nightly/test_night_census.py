@@ -1,4 +1,7 @@
-"""Every conversation of a night is checked: a burst of errors that a sample could miss alerts, and recovers."""
+"""Every conversation of a night is checked by rules.
+
+Therefore a burst of errors that a sample could miss causes an alert, and later a recovery.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def slack():
 
 @pytest.fixture
 def nights(tmp_path, slack):
-    """Return nights with the usual settings: ten conversations are sampled."""
+    """Return nightly runs with the usual settings, which sample ten conversations."""
     (tmp_path / "data").mkdir()
     return Nights(
         tmp_path,
@@ -36,7 +39,10 @@ def nights(tmp_path, slack):
 
 
 def day(number: int, count: int, errors: int, reply: str = ERROR) -> list[str]:
-    """Write the conversations of the day before a night. The errors are in the middle, a minute apart."""
+    """Return the log lines of the conversations of the day before the night ``number``.
+
+    ``errors`` of the ``count`` replies are errors. They are in the middle of the day, a minute apart.
+    """
     begin = (count - errors) // 2
     return [
         talk(
@@ -85,7 +91,10 @@ async def test_census_counts_outlive_the_checkpoint_without_personal_data(nights
 
 @pytest.mark.whole_only
 async def test_an_error_burst_is_one_alert_and_over_when_it_is_over(nights, slack, snapshot):
-    """140 of 552 replies of one day were a provider's errors. A sample of ten may contain none."""
+    """A burst of errors causes one alert, which recovers when the burst is over.
+
+    140 of 552 replies of one day were errors of a provider. A sample of ten may contain none of them.
+    """
     for number, errors in enumerate((0, 0, 140, 0, 0)):
         nights.append(*day(number, 552, errors))
         await nights.grade(number)
@@ -100,7 +109,7 @@ async def test_an_error_burst_is_one_alert_and_over_when_it_is_over(nights, slac
 
 @pytest.mark.whole_only
 async def test_a_burst_of_errors_is_no_second_drift(nights, slack):
-    """No second drift is reported even if the large sample alone shows a drift."""
+    """A burst of errors is not also reported as drift, even if the large sample alone shows a drift."""
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 200})}
     )
@@ -113,7 +122,10 @@ async def test_a_burst_of_errors_is_no_second_drift(nights, slack):
 
 @pytest.mark.whole_only
 async def test_a_rate_that_multiplies_is_worse(nights, slack, snapshot):
-    """An increase from 0.2 % to 2.5 % is reported once as worse, even if acknowledged. A similar rate is not."""
+    """A rate that increases from 0.2 % to 2.5 % is reported once as worse, even if it was acknowledged.
+
+    A similar rate is not reported again.
+    """
     for number, errors in enumerate((1, 2, 14, 15, 13)):
         nights.append(*day(number, 552, errors))
         await nights.grade(number)
@@ -126,7 +138,10 @@ async def test_a_rate_that_multiplies_is_worse(nights, slack, snapshot):
 
 @pytest.mark.whole_only
 async def test_one_of_many_that_is_not_seen_in_a_small_night_is_not_over(nights, slack):
-    """After five of 552, none of 40 proves nothing, but none of 600 more does."""
+    """An incident does not end because a small night shows no failure.
+
+    After five failures in 552 conversations, none in 40 proves nothing, but none in 600 more does.
+    """
     for number, (count, errors) in enumerate(((552, 5), (40, 0), (600, 0))):
         nights.append(*day(number, count, errors))
         await nights.grade(number)
@@ -137,7 +152,10 @@ async def test_one_of_many_that_is_not_seen_in_a_small_night_is_not_over(nights,
 
 @pytest.mark.whole_only
 async def test_a_night_that_cannot_be_read_resolves_nothing(nights, slack, tmp_path):
-    """The half of the night that could be read had no error, but the other half is unknown."""
+    """A night that can be read only in part resolves no incident.
+
+    The half that could be read has no error, but the other half is unknown.
+    """
     nights.append(*day(0, 552, 140))
     await nights.grade()
     nights.sources["other"] = file_source(tmp_path / "away.jsonl")
@@ -168,7 +186,7 @@ async def test_refusals_alert_when_there_are_many_more_than_usual_and_recover(ni
 
 
 async def test_messages_without_an_answer_are_an_incident_of_their_own(nights, slack, snapshot):
-    """A missing answer is not a wrong answer, so it is reported separately."""
+    """Messages without an answer are an incident of their own, because a missing answer is not a wrong answer."""
     silent = [
         {"question": "How long is the waiting period?", "answer": PLAIN_REPLY},
         {"question": "And for teeth?"},

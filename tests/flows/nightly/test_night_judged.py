@@ -1,4 +1,7 @@
-"""A night with a judge in batches with canaries at a local provider, and a night with only rules."""
+"""Tests of nightly runs with a judge and of one with only rules.
+
+The judge grades in batches with canaries, at a local provider.
+"""
 
 from __future__ import annotations
 

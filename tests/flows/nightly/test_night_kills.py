@@ -1,4 +1,7 @@
-"""A night that is killed repeatedly at any point produces the same result as an undisturbed night, exactly once."""
+"""A nightly run that is killed repeatedly, at any point, produces the same result as one that is not killed.
+
+It produces this result exactly once.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ STEPS = (
     "warehouse.journal.journal.Journal.append_outbox",
     "warehouse.database.store.Store.load_pending",
 )
-"""Functions at which a process can die: before the call, or after it and before the result is known."""
+"""Functions at which the process can be killed: before the call, or after it and before its result is used."""
 
 
 @pytest.fixture
@@ -53,7 +56,10 @@ def conversation(number: int) -> str:
 @pytest.mark.a_slice(1)
 @pytest.mark.whole_only
 def test_killed_at_random_points_it_comes_to_one_report_and_each_message_once(nights, seed):
-    """SIGKILL hits a random point before or after a stored step each time, until the night is complete."""
+    """A nightly run that is killed at random points finally produces one report, and each message once.
+
+    SIGKILL hits before or after a stored step each time, until the run is complete.
+    """
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 15})}
     )
@@ -86,7 +92,7 @@ def test_killed_at_random_points_it_comes_to_one_report_and_each_message_once(ni
 
 
 def _as_another_process(nights: Nights, attempt: int) -> None:
-    """Simulate another process: it has other segment names, and time has passed."""
+    """Simulate that the next attempt is another process: its segments have other names, and time has passed."""
     nights.testbed.skip(seconds=30)
     nights.testbed.store = store_in(nights.folder / "data", seed=100 + attempt, clock=nights.testbed)
 

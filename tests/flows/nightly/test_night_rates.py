@@ -1,4 +1,7 @@
-"""A rate states which replies it covers: judges that do not answer, judges with errors, the gold set."""
+"""Tests of rates. Each rate says which replies it covers.
+
+The tests have judges that do not answer, judges with errors, and questions of the gold set.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,10 @@ def a_night(nights: Nights, night: int, *, wrong: int, of: int = 60) -> None:
 
 
 async def test_without_a_judge_nobody_says_how_many_answers_are_wrong(nights, snapshot):
-    """Of 300 conversations, 286 had no fact check, and 14 failed by rule. The rate of wrong answers is unknown."""
+    """Without a judge, the rate of wrong answers is unknown.
+
+    Of 300 conversations, 286 had no fact check, and 14 failed by rule.
+    """
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 300})}
     )
@@ -81,7 +87,10 @@ async def test_without_a_judge_nobody_says_how_many_answers_are_wrong(nights, sn
 
 
 async def test_a_question_of_the_gold_set_is_graded_against_it_without_any_judge(nights, snapshot):
-    """The question may differ in case, spaces and final punctuation. Earlier turns make it another question."""
+    """A question of the gold set is graded against its gold without a judge.
+
+    The question may differ in letter case, spaces and final punctuation. Earlier turns make it another question.
+    """
     (nights.folder / "suite.jsonl").write_text(GRACE.model_dump_json() + "\n", encoding="utf-8")
     question = "how many days do I have  to renew"
     nights.append(
@@ -122,7 +131,11 @@ async def test_a_few_gold_questions_do_not_speak_for_all_traffic(nights, snapsho
 
 
 class CourseNight(NamedTuple):
-    """The number of wrong replies out of 60, the provider's fault, and whether the judge passes everything."""
+    """The settings of one night of `COURSE`.
+
+    They are the number of wrong replies out of 60, the fault of the provider, and whether the judge passes
+    everything.
+    """
 
     wrong: int
     fault: str | None = None
@@ -138,12 +151,15 @@ COURSE = (
     CourseNight(wrong=27),
     *[CourseNight(wrong=1)] * 3,
 )
-"""Quality drifts, then the judge's provider fails, then the judge passes everything. The last nights are normal."""
+"""A course of nights: quality drifts, then the judge's provider fails, then the judge passes everything.
+
+The last nights are normal.
+"""
 LAST_BEFORE_FAULTS, HTTP_500, RESET, VOID, JUDGED_AGAIN = range(5, 10)
 
 
 class GradedNight(NamedTuple):
-    """The result of a night of the course: its report, its messages and its stored alerts."""
+    """The result of one night of `COURSE`: its report, its messages and its stored alerts."""
 
     report: NightlyReport
     messages: list[Posted]
@@ -180,7 +196,10 @@ def reasons(nights: Sequence[GradedNight], kind: IncidentKind) -> list[NotifyRea
 
 @pytest.mark.whole_only
 def test_quality_that_drifts_is_one_alert(course):
-    """Two nights with 45 % follow four nights with 1.7 %."""
+    """Quality that gets worse causes one alert about drift.
+
+    Four nights have 1.7 % wrong replies, and the next two nights have 45 %.
+    """
     drifted = [night.report.drift_reading.drifted for night in course[: LAST_BEFORE_FAULTS + 1]]
     assert drifted[:4] == [False] * 4
     assert drifted[-1]
@@ -190,9 +209,9 @@ def test_quality_that_drifts_is_one_alert(course):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("fault", [HTTP_500, RESET], ids=["500", "reset"])
 def test_a_judge_that_does_not_answer_makes_rates_unknown_and_recovers_nothing(course, fault):
-    """The judge's API fails while 45 % of replies are wrong, and no incident is resolved.
+    """While the judge does not answer, rates are unknown, and no incident recovers.
 
-    The judge's owners are notified once.
+    The judge's API fails while 45 % of the replies are wrong. The judge's owners are notified once.
     """
     report = course[fault].report
     assert isinstance(report.failed, RateUnknown)
@@ -204,7 +223,10 @@ def test_a_judge_that_does_not_answer_makes_rates_unknown_and_recovers_nothing(c
 
 @pytest.mark.whole_only
 def test_a_judge_that_answers_again_ends_its_fault_and_the_drift_goes_on(course, snapshot):
-    """Both nights without the judge have one fault."""
+    """When the judge answers again, its fault ends, and the drift continues.
+
+    Both nights without the judge are one fault.
+    """
     back = course[JUDGED_AGAIN].report
     assert back.drift_reading is not None
     assert back.drift_reading.drifted
@@ -231,7 +253,10 @@ def test_a_void_judge_makes_rates_unknown_and_leaves_the_drift_as_it_was(course,
 
 
 def test_a_rate_that_is_back_ends_the_drift_with_the_rates_in_words(course, snapshot):
-    """The drift is one incident from its first night to its end, although the judge failed in between."""
+    """When the rate is normal again, the drift ends, and the message contains the rates.
+
+    The drift is one incident from its first night to its end, although the judge failed in between.
+    """
     report = course[-1].report
     assert report.drift_reading is not None
     assert not report.drift_reading.drifted
@@ -283,7 +308,10 @@ class Erring(RuleJudge):
 
 @pytest.mark.whole_only
 async def test_reviews_correct_the_next_nights_rate_though_all_was_sampled(nights):
-    """The true rate is 17 %, and the judge reports about 28 %."""
+    """People's reviews correct the rate of the next night, even if all conversations were sampled.
+
+    The true rate is 17 %, and the judge alone reports about 28 %.
+    """
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"rate": 1.0, "number": None})}
     )

@@ -1,4 +1,7 @@
-"""A night of an agent's finished jobs: each valid report gets a rating, in addition to the grades by rule."""
+"""Tests of nightly runs over the finished jobs of an agent.
+
+Each valid report gets a rating, in addition to the grades by rule.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ ASTRAY = GOOD | {
 
 
 def job(number: int, report: object, **changes: Any) -> str:
-    """Return a finished job as a service stores it."""
+    """Return a finished job with its report, as a service stores it."""
     ended = NIGHT - timedelta(hours=2) + timedelta(seconds=number)
     row = {
         "id": f"job-{number}",
@@ -188,7 +191,10 @@ async def test_personal_data_in_issue_steps_and_report_is_not_stored(nights: Nig
 
 
 async def test_a_night_reads_production_s_export_with_production_s_key(tmp_path, slack, provider, monkeypatch):
-    """Stored jobs are read over HTTP, and ten are sampled at 02:00. The agent gets no question."""
+    """A nightly run reads the export of the production service with the key of production.
+
+    Stored jobs are read over HTTP, and ten are sampled at 02:00. The agent itself gets no question.
+    """
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-1")
     with_key(monkeypatch)
     monkeypatch.setenv("PRODUCTION_KEY", "a-key")
@@ -244,7 +250,10 @@ def production_run(number: int, report: object) -> dict[str, Any]:
 async def test_ratings_of_production_jobs_are_written_back_and_a_low_average_alerts(
     nights: Nights, provider: AnthropicServer, slack: SlackServer
 ):
-    """Ten jobs in LangSmith are rated 2 of 5. LangSmith gets each rating with its criteria, and the average alerts."""
+    """Ratings of production jobs are written back to LangSmith, and a low average causes an alert.
+
+    Ten jobs in LangSmith are rated 2 of 5. LangSmith gets each rating with its criteria.
+    """
     reports = [production_run(number, GOOD) for number in range(10)]
     with LangSmithServer(reports, key="lsv2_pt_hush") as langsmith:
         settings = {"kind": "langsmith", "project": "bot", "api_url": langsmith.url}

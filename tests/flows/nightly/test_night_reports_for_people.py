@@ -1,4 +1,7 @@
-"""The reports of a night for people: an HTML page and Markdown in its folder, linked in every message about it."""
+"""A nightly run writes its reports for people into its folder: an HTML page and Markdown.
+
+Every message about the night links to them.
+"""
 
 from __future__ import annotations
 

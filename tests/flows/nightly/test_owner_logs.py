@@ -1,4 +1,7 @@
-"""Nights of typical owners' logs: rows of questions and answers, a suite, no judge, default sampling."""
+"""Nightly runs over the logs of typical owners.
+
+They have rows of questions and answers, a suite, no judge, and the default sampling.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ PROVIDER_ERROR = "Error: 503 Service Unavailable, no healthy upstream"
 
 
 def row(number: int, question: str, answer: str, **fields: object) -> str:
-    """Return a line of the log: one question, its answer and the time of the answer."""
+    """Return a line of the log with one question, its answer and the time of the answer."""
     at = NIGHT - timedelta(hours=1) - timedelta(seconds=number)
     value = {"id": f"r{number}", "ts": at.isoformat(), "question": question, "answer": answer}
     return json.dumps(value | fields, ensure_ascii=False) + "\n"
@@ -48,14 +51,14 @@ def configure(folder: Path, cases: Sequence[GoldCase], **target: Any) -> dict[st
 async def grade(
     folder: Path, rows: Sequence[str], cases: Sequence[GoldCase], *, night: datetime = NIGHT, **target: Any
 ) -> NightlyReport:
-    """Grade the night of a log with these rows."""
+    """Write ``rows`` to the log, and grade the night."""
     (folder / "turns.jsonl").write_text("".join(rows), encoding="utf-8")
     config = parse_config(configure(folder, cases, **target), "lookout.toml")
     return await NightlyRun(build_nightly_context(config, "shop", night)).run()
 
 
 def count_found(report: NightlyReport) -> dict[CensusKind, int]:
-    """Return the number of conversations with a finding of each kind."""
+    """Return, for each kind of finding, the number of conversations in which it was found."""
     return {rate.kind: rate.found for rate in report.census if rate.found}
 
 
@@ -116,7 +119,7 @@ CITING = {"graders": {"citation_required": True}}
 
 
 def find_failures(report: NightlyReport) -> dict[FailureKind, int]:
-    """Return the number of failed sampled conversations for each failure kind."""
+    """Return, for each failure kind, the number of sampled conversations that failed."""
     return {rate.kind: rate.failures for rate in report.kinds}
 
 

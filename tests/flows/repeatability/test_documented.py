@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "gate.md"
 
 
 def documented() -> str:
-    """Return a week of nights over 60 cases with the default gate.
+    """Return the repeatability figures of a week of nights over 60 cases, with the default gate.
 
     About one answer in 250 fails by chance.
     """
@@ -24,7 +24,10 @@ def documented() -> str:
 
 
 def test_the_documented_output_is_the_commands_own():
-    """To update the output, run `python -m tests.flows.repeatability.test_documented` and paste."""
+    """The output in the documentation equals that of the command.
+
+    To update it, run `python -m tests.flows.repeatability.test_documented`, and paste its output into docs/gate.md.
+    """
     assert f"```\n{documented()}\n```" in PAGE.read_text(encoding="utf-8")
 
 

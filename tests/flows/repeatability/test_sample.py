@@ -1,4 +1,7 @@
-"""The cases that are asked twice: mostly severity 3, every type and language, and over time all cases."""
+"""Tests of the sample of cases that are asked twice.
+
+Most have severity 3, every type and language occurs, and all cases have their turn over time.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from tests.builders import NOON, gold_case
 
 
 def cases_of(counts):
-    """Return ``counts`` cases of each severity, of three types and two languages."""
+    """Return cases of each severity, as many as ``counts`` says, with three types and two languages."""
     return tuple(
         gold_case(
             f"s{severity.value}-{number}",
@@ -41,7 +44,10 @@ def test_the_sample_has_the_requested_number_of_distinct_cases(counts, count, se
 
 @given(st.integers(0, 99))
 def test_over_the_nights_every_case_has_its_turn_and_the_severe_ones_more_often(seed):
-    """Cases that were never asked twice come before the others."""
+    """Over the nights, every case has its turn, and severe cases have it more often.
+
+    Cases that were never asked twice come before the others.
+    """
     cases, random = cases_of((36, 36, 36)), Random(seed)
     asked: Counter[str] = Counter()
     last = {}
@@ -57,6 +63,9 @@ def test_over_the_nights_every_case_has_its_turn_and_the_severe_ones_more_often(
 
 
 def test_every_type_and_language_of_a_severity_is_in_one_night():
-    """No group waits until another group is complete."""
+    """One night contains every type and language of a severity.
+
+    No combination of type and language waits until another combination is complete.
+    """
     found = sample_cases(cases_of((0, 0, 30)), 6, {}, Random(3))
     assert len({(case.type, case.language) for case in found}) == 6

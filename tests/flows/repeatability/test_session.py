@@ -1,4 +1,7 @@
-"""A session from configuration to figures, with a real application over HTTP and a real warehouse."""
+"""Tests of a repeatability session from its configuration to its figures.
+
+The application answers over HTTP, and the warehouse is real.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ WRONG = RIGHT.replace("24", "36")
 
 
 class DeployedChat(Chat):
-    """A chat that reports its build. Each request returns the next entry of ``builds``."""
+    """A chat that reports its build. Each request for the build returns the next entry of ``builds``."""
 
     def __init__(self, *builds: str) -> None:
         super().__init__()
@@ -49,7 +52,10 @@ def at_version(chat: Chat) -> str:
 
 @pytest.mark.whole_only
 def test_answers_that_differ_on_the_same_build_are_flips(tmp_path, snapshot):
-    """Each case is asked twice. A case with one right answer is a flip, and its figures can be printed again."""
+    """If two answers to a case on the same build differ in their result, the case is a flip.
+
+    Each case is asked twice. The figures of the session can be printed again.
+    """
     with DeployedChat("a" * 40) as chat:
         path = watched(tmp_path, chat, cases=24, more=at_version(chat))
         chat.answers = (RIGHT,) * 8 + (WRONG,) + (RIGHT,) * 100
@@ -76,7 +82,10 @@ def test_answers_that_differ_on_the_same_build_are_flips(tmp_path, snapshot):
 
 
 def test_a_deploy_in_between_voids_the_pairs(tmp_path, snapshot):
-    """The build is read before and after. Pairs that may come from two builds are stored as void and not counted."""
+    """A deploy during the session makes pairs void.
+
+    The build is read before and after. Pairs that may come from two builds are stored as void and not counted.
+    """
     with DeployedChat("a" * 40, "b" * 40) as chat:
         _, found = session_of(watched(tmp_path, chat, more=at_version(chat)))
     assert found.void == snapshot(name="void")
@@ -87,7 +96,10 @@ def test_a_deploy_in_between_voids_the_pairs(tmp_path, snapshot):
 
 
 def test_a_page_that_names_no_build_is_measured_all_the_same(tmp_path):
-    """Without a build, nothing is compared before and after, and no build is assumed."""
+    """A page that reports no build is measured too.
+
+    Nothing is compared before and after, and no build is assumed.
+    """
     with Chat() as chat:
         _, found = session_of(watched(tmp_path, chat), 2)
     assert (found.commit, found.void, len(found.cases), found.sampled) == (None, "", 2, 2)
@@ -95,7 +107,10 @@ def test_a_page_that_names_no_build_is_measured_all_the_same(tmp_path):
 
 
 def test_an_application_that_is_away_is_no_pair(tmp_path):
-    """A case that was not asked is neither right nor wrong, and the session gives the reason why it stopped."""
+    """An application that cannot be reached gives no pair.
+
+    A case that was not asked is neither right nor wrong, and the session gives the reason why it stopped.
+    """
     with Chat() as chat:
         path = watched(tmp_path, chat, cases=8)
     _, found = session_of(path)
@@ -104,7 +119,7 @@ def test_an_application_that_is_away_is_no_pair(tmp_path):
 
 
 def test_the_time_that_is_up_ends_the_session_between_pairs(tmp_path, snapshot):
-    """After the time limit, no more cases are asked, and the finished pairs count."""
+    """When the time limit is reached, the session ends after the present pair. Finished pairs count."""
     limit = "[targets.demo.repeatability]\nlimit_s = 1e-9\n"
     with Chat() as chat:
         _, found = session_of(watched(tmp_path, chat, more=limit))
@@ -121,9 +136,9 @@ def test_the_time_that_is_up_ends_the_session_between_pairs(tmp_path, snapshot):
     ],
 )
 def test_a_target_that_is_not_to_be_asked_twice_is_not(tmp_path, more, said):
-    """The session is disabled by its setting, or because the target is an agent whose work has a cost.
+    """A target that must not be asked twice is not asked twice.
 
-    The command for this target gives the reason.
+    A setting disables the session, or the target is an agent whose work has a cost. The command gives the reason.
     """
     with Chat() as chat:
         path = watched(tmp_path, chat, more=more)
@@ -137,7 +152,7 @@ def test_a_target_that_is_not_to_be_asked_twice_is_not(tmp_path, more, said):
 
 
 def test_figures_of_nothing_are_no_data(tmp_path, snapshot):
-    """If no case was ever asked twice, the output has no rates, and no question is sent."""
+    """If no case was ever asked twice, the command prints no rates and sends no question."""
     with Chat() as chat:
         context = build_repeatability_context(load_config(watched(tmp_path, chat)), "demo")
         lines = list(format_repeatability(compute_figures(context)))

@@ -1,4 +1,7 @@
-"""A deployment run that holds a target until it reads a line. It prints a line when it waits, and ``holding``."""
+"""Executes a deployment run that reserves a target until it reads a line.
+
+It prints one line while it waits for the target, and ``holding`` when it has the target.
+"""
 
 from __future__ import annotations
 

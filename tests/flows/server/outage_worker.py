@@ -1,4 +1,4 @@
-"""Prefect's scheduler and its service for late runs, step by step with a moved clock and a separate database.
+"""Runs Prefect's scheduler and its service for late runs, step by step, with a moved clock and its own database.
 
 The arguments are a folder with Prefect's database, the policy for missed runs, and the number of days without a
 worker. A deployment is registered as `lookout up` does, and Prefect schedules it. After the outage, the late runs
@@ -20,7 +20,7 @@ SERVICES = (
     *("CANCELLATION_CLEANUP", "EVENT_PERSISTER", "EVENT_LOGGER", "FOREMAN", "LATE_RUNS", "PAUSE_EXPIRATIONS"),
     *("REPOSSESSOR", "SCHEDULER", "TASK_RUN_RECORDER", "TRIGGERS"),
 )
-"""Background services that are disabled, because they would write into the database between the steps."""
+"""Background services of Prefect that are disabled. They would write into the database between the steps."""
 BEGIN = datetime(2027, 3, 1, 0, 30, tzinfo=UTC)
 
 

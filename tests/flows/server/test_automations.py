@@ -1,4 +1,4 @@
-"""Prefect's automations on a real server: created once, left unchanged, and working."""
+"""Tests of Prefect's automations on a real server: they are created once, left unchanged, and work."""
 
 from __future__ import annotations
 
@@ -74,7 +74,10 @@ async def test_disabled_automations_stay_off_and_unexpected_ones_are_removed(cli
 
 
 async def test_a_run_that_the_watcher_starts_again_sends_no_message_when_it_is_stopped(client, slack):
-    """Ctrl-C in `lookout up` usually stops such a run. The runs are still marked as crashed."""
+    """A run that the watcher starts again sends no message when it is stopped.
+
+    Ctrl-C in `lookout up` usually stops such a run. Prefect still marks the run as crashed.
+    """
     await ensure_automations(client, by_bot(slack), expected=[])
     (crashes,) = await client.read_automations_by_name(f"{AUTOMATIONS}a run crashed")
     (marks,) = await client.read_automations_by_name(f"{AUTOMATIONS}a run sends no heartbeat")
@@ -100,7 +103,10 @@ async def test_the_secrets_are_in_no_automation_and_not_shown_by_the_block(clien
 
 @pytest.mark.whole_only
 async def test_missing_and_crashed_runs_are_alerted(client, slack):
-    """The test uses Prefect's shortest times. A run with one heartbeat only is marked Crashed and alerted."""
+    """Missing and crashed runs are alerted. A run that sends one heartbeat only is marked Crashed and alerted.
+
+    The test uses the shortest times that Prefect allows.
+    """
     from prefect import flow  # seconds to import
     from prefect.events.schemas.events import Event
     from prefect.states import Running
@@ -151,7 +157,10 @@ broken(sys.argv[2], return_state=True)
 
 @pytest.mark.whole_only
 async def test_only_runs_that_could_not_start_are_alerted_by_the_server(client, slack, prefect_environment):
-    """A failed run has already alerted itself. A deploy run with an unreadable configuration cannot."""
+    """Prefect's server alerts only about runs that could not start.
+
+    A failed run has already sent its alert itself. A deploy run with an unreadable configuration cannot.
+    """
     from prefect.client.schemas.filters import FlowFilter, FlowFilterName  # seconds to import
 
     flow = f"broken-{uuid.uuid4().hex[:8]}"
@@ -207,7 +216,10 @@ async def test_a_run_cancelled_by_a_user_is_reported_once_and_not_as_a_fault(
 
 @pytest.mark.whole_only
 async def test_a_server_that_does_not_know_its_pages_names_the_command_that_shows_the_run(slack, tmp_path):
-    """The server is started as in Prefect's documentation, on all addresses, without `PREFECT_UI_URL`."""
+    """If a Prefect server does not know the address of its pages, an alert names the command that shows the run.
+
+    The server is started as in Prefect's documentation, on all addresses, without `PREFECT_UI_URL`.
+    """
     from prefect.client.orchestration import PrefectClient  # seconds to import
 
     with socket.socket() as free:

@@ -1,4 +1,7 @@
-"""Of the runs missed without a worker, the newest is run by Prefect's own services with a moved clock."""
+"""Of the runs that were missed without a worker, only the newest is executed.
+
+The tests use Prefect's own services with a moved clock.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ DAYS = 6
 
 
 def live_through(folder, policy: str) -> list[tuple[str, str]]:
-    """Return the runs that were due in an outage of six days, by due time."""
+    """Simulate an outage of six days, and return the due runs with their states, by due time."""
     command = [
         sys.executable,
         "-m",
@@ -48,7 +51,10 @@ def live_through(folder, policy: str) -> list[tuple[str, str]]:
     ],
 )
 def test_after_an_outage_the_policy_decides_which_missed_runs_are_run(tmp_path, policy, ran):
-    """No worker ran for six days while Prefect's server continued, so six runs are late."""
+    """After an outage, the policy decides which missed runs are executed.
+
+    No worker ran for six days while Prefect's server continued, so six runs are late.
+    """
     assert prefect.__version__.startswith("3.8."), "the services' internals are called"
     runs = live_through(tmp_path / "home", policy)
     assert [due_at for due_at, state in runs if state == "Pass"] == ran
@@ -57,7 +63,7 @@ def test_after_an_outage_the_policy_decides_which_missed_runs_are_run(tmp_path, 
 
 @contextmanager
 def run_of(target: str, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """Start a process that asks ``target`` as a deployment run does."""
+    """Start a process that reserves ``target``, as a deployment run does before it asks it."""
     with subprocess.Popen(
         [sys.executable, "-m", "tests.flows.server.holding_worker", target],
         cwd=ROOT,
@@ -75,7 +81,10 @@ def run_of(target: str, environment: Mapping[str, str]) -> Iterator[subprocess.P
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_target_is_asked_by_one_run_at_a_time_and_a_killed_run_frees_it(prefect_environment):
-    """Prefect's server enforces the limit on any machine. Another target's run does not wait."""
+    """A target is asked by one run at a time. If that run is killed, the target becomes free.
+
+    Prefect's server enforces the limit on all machines. A run of another target does not wait.
+    """
     target = f"bot-{uuid.uuid4().hex[:6]}"
     with ExitStack() as stack:
         first, second, third, neighbour = (

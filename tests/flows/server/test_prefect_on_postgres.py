@@ -1,4 +1,4 @@
-"""Prefect's server on Postgres: a flow of Lookout is scheduled, run and recorded there."""
+"""Prefect's server uses Postgres: a flow of Lookout is scheduled, executed and recorded there."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ PATIENCE_S = 480
 
 
 def plain_user():
-    """Return arguments that run a process as a normal user instead of root, or ``None`` if no such user exists."""
+    """Return command arguments that run a process as a normal user instead of root.
+
+    Return ``None`` if the system has no such user.
+    """
     if os.geteuid() != 0:
         return {}
     known = {one.pw_name: one for one in pwd.getpwall()}
@@ -49,7 +52,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def database():
-    """Yield the address of an empty database in a temporary cluster."""
+    """Start a temporary Postgres cluster, and yield the address of an empty database in it."""
     who = plain_user()
     folder = Path(tempfile.mkdtemp(prefix="lookout-postgres-", dir="/tmp"))
     try:
@@ -105,7 +108,7 @@ def served(home, address):
 
 @contextmanager
 def runner(config, environment):
-    """Run the service with the runner for all deployments of a configuration, as `lookout up` does."""
+    """Run the service with the runner of all deployments in a configuration, as `lookout up` does."""
     with (config.parent / "runner.log").open("wb") as log:
         process = subprocess.Popen(
             [
@@ -133,7 +136,7 @@ def runner(config, environment):
 
 
 def ended_runs(api):
-    """Return the ended runs of the log follower that the watcher started."""
+    """Return the runs of the log follower that the watcher started and that have ended."""
     query = {
         "flow_runs": {"state": {"type": {"any_": ["COMPLETED", "FAILED", "CRASHED"]}}},
         "deployments": {"name": {"any_": ["follow-log"]}},

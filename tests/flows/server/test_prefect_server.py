@@ -1,4 +1,7 @@
-"""A server is started once, found again, and stopped. A configured server that does not answer is an error."""
+"""Tests of Prefect's local server: it is started once, found again, and stopped.
+
+A configured server that does not answer is an error.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ from tests.prefect_home import with_tables
 pytestmark = pytest.mark.prefect
 
 LISTENS, LOOPBACK = "0A", "0100007F"
-"""Values in the format of /proc/net/tcp: a state, and 127.0.0.1 with its last byte first."""
+"""Values in the format of /proc/net/tcp.
+
+They are the state of listening, and the address 127.0.0.1 with its last byte first.
+"""
 
 
 def connect(home, environment, *, configured=None, said=None):
@@ -40,7 +46,7 @@ def connect(home, environment, *, configured=None, said=None):
 
 
 def listening_at(port: int) -> set[str]:
-    """Return the local addresses that listen on a port, in the kernel's format."""
+    """Return the local addresses on which a server listens on ``port``, in the format of the kernel."""
     tables = [Path(f"/proc/net/{name}") for name in ("tcp", "tcp6")]
     rows = [line.split() for table in tables if table.exists() for line in table.read_text().splitlines()[1:]]
     ends = [row[1].split(":") for row in rows if row[3] == LISTENS]
@@ -71,7 +77,10 @@ def test_local_servers_are_started_once_found_again_and_stopped(tmp_path):
 
 
 def test_a_start_that_takes_longer_than_announced_is_reported_again_and_again(tmp_path, monkeypatch, snapshot):
-    """Another run started a process as the server, and the process never answers."""
+    """A start that takes longer than announced is reported repeatedly.
+
+    Another run has started a process as the server, and this process never answers.
+    """
     monkeypatch.setattr(prefect_server, "PROGRESS_INTERVAL_S", 0.5)
     port = find_free_port("127.0.0.1", 0)
     pretends = ("-c", "import time; time.sleep(600)", "prefect", "server", "start", "--port", str(port), "")
@@ -101,7 +110,10 @@ def test_a_start_that_takes_longer_than_announced_is_reported_again_and_again(tm
 
 @pytest.mark.whole_only
 def test_a_server_outlives_the_process_that_started_it(tmp_path):
-    """The starter is a process whose supervisor restarts it. `make soak` repeats this twenty times."""
+    """A Prefect server outlives the process that started it, here a process that its supervisor restarts.
+
+    `make soak` repeats this twenty times.
+    """
     after = kill_while_it_starts(with_tables(tmp_path / "home"), kills=3, seed=18)
     assert max(map(len, after)) == len(after[-1]) == 1, after
     assert servers_of(tmp_path / "home") == []
@@ -112,7 +124,10 @@ def test_a_server_outlives_the_process_that_started_it(tmp_path):
 def test_another_folders_server_that_comes_up_on_the_chosen_port_first_is_not_taken_for_ones_own(
     tmp_path, monkeypatch, prefect_environment
 ):
-    """The other server's starter was killed, so no process reserves the port any more."""
+    """If the server of another folder takes the chosen port first, it is not used by this folder.
+
+    The process that started the other server was killed, so no process reserves the port any more.
+    """
     taken = int(prefect_environment["PREFECT_API_URL"].removesuffix("/api").rpartition(":")[2])
     chosen = prefect_server._choose_port
     chooses = [taken]
@@ -179,7 +194,10 @@ def test_an_unwritable_home_is_reported(tmp_path):
 
 
 def test_a_local_server_deletes_runs_that_ended_long_ago(monkeypatch, tmp_path):
-    """By default, Prefect keeps runs without limit. The test checks the setting as Prefect itself reads it."""
+    """A local server deletes runs that ended long ago. By default, Prefect keeps them without limit.
+
+    The test checks the setting as Prefect itself reads it.
+    """
     for name, value in prefect_server.build_client_settings("http://127.0.0.1:1/api", tmp_path).items():
         monkeypatch.setenv(name, value)
     settings = ServerServicesDBVacuumSettings()

@@ -1,4 +1,7 @@
-"""A small process that watches Prefect's server: it stops the server on request, and ends with the server."""
+"""Tests of the small process that watches Prefect's server.
+
+It stops the server on request, and ends with it.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,13 @@ class Health(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_): pass
 http.server.HTTPServer(("127.0.0.1", int(sys.argv[-1])), Health).serve_forever()
 """
-"""A process with the command line of Prefect's server and its health route."""
+"""A Python program with the command line of Prefect's server and with its health route."""
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a process is recognised by /proc")
 
 
 @contextmanager
 def watched(home):
-    """Start a server and the process that watches it."""
+    """Start a server, and the process that watches it."""
     port = find_free_port("127.0.0.1", 0)
     (home / "server.json").write_text("{}")
     command = [sys.executable, "-c", SERVER, "prefect", "server", "start", "--port", str(port)]

@@ -1,4 +1,7 @@
-"""An API that runs with wrong settings: the message gives the setting, and never says that the app is down."""
+"""Tests of an API that runs while its settings are wrong.
+
+The message names the setting, and never says that the application is not running.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ class Installation:
         self._folder, self._slack, self._lookout = folder, slack, lookout
 
     def verify(self, url: str, probe: str = RIGHT_PROBE, target: str = "") -> RunOutput:
-        """Run once with these settings. ``target`` contains further lines of the target's table."""
+        """Run `lookout verify` once with these settings.
+
+        ``target`` contains further lines of the target's table.
+        """
         with Chat(RIGHT) as unused:
             path = watched(self._folder, unused, cases=2)
         path.write_text(
@@ -76,7 +82,10 @@ def installation(tmp_path, lookout):
 
 @pytest.mark.whole_only
 def test_settings_that_changed_are_named_first_and_an_app_that_runs_is_not_down(installation, snapshot):
-    """The settings are a missing path, the right path, a stopped application, and an address without a server."""
+    """Settings that changed are named first, and an application that runs is not reported as down.
+
+    The runs have a missing path, the right path, a stopped application, and an address without a server.
+    """
     with EventChat(RIGHT) as app:
         assert installation.verify(f"{app.url}{PATH}").code == 0
         wrong = installation.verify(f"{app.url}/v2/dialog/tern")
@@ -113,7 +122,7 @@ def test_settings_that_changed_are_named_first_and_an_app_that_runs_is_not_down(
 
 @pytest.mark.whole_only
 def test_unrelated_requests_are_not_blamed(installation):
-    """Only ``environment`` changed, which does not affect any question."""
+    """A setting that affects no question is not blamed. Only ``environment`` changed."""
     with EventChat(RIGHT) as app:
         assert installation.verify(f"{app.url}{PATH}").code == 0
         app.gone = True
@@ -137,7 +146,10 @@ WRONG_PROBES = {
 @pytest.mark.parametrize("what", WRONG_PROBES)
 @pytest.mark.a_slice(1)
 def test_answers_that_cannot_be_read_are_lookouts_and_the_setting_is_named(installation, what, snapshot):
-    """The application is not reported as down, and no useless advice is given about deadlines or pictures."""
+    """If answers cannot be read, this is a fault of Lookout's configuration, and the setting is named.
+
+    The application is not reported as down, and no useless advice is given about deadlines or pictures.
+    """
     probe, named = WRONG_PROBES[what]
     with EventChat("waiting: 24 months") as app:
         wrong = installation.verify(f"{app.url}{PATH}", probe)

@@ -1,4 +1,7 @@
-"""An incident whose case left the suite is closed with that reason. Another suite of the target closes none."""
+"""Tests that an incident is closed with a reason if its case is removed from the suite.
+
+A run with another suite of the target closes no incident.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,11 @@ WRONG = "The waiting period is 36 months. [Source: Gold, clause 4.2]"
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_an_incident_ends_when_its_case_leaves_the_suite(tmp_path, lookout):
-    """In three runs of one target, the case fails, another suite is asked, and the case is gone."""
+    """An incident ends when its case is removed from the suite.
+
+    In the first run, the case fails. The second run uses another suite. In the third, the case is no longer in
+    the suite.
+    """
     with Chat(RIGHT) as chat:
         config = watched(tmp_path, chat, cases=3)
         suite, text = tmp_path / "suite.jsonl", config.read_text(encoding="utf-8")

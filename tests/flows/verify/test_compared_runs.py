@@ -23,7 +23,10 @@ WRONG = "36 months [Source: Gold, clause 1]"
 
 
 def recorded_run(folder, *, wrong: int = 0, cases=CASES, commit: str, pull: PullRequest | None = None) -> RunReport:
-    """Grade, store, evaluate and record as a run does. The first ``wrong`` cases are answered wrong."""
+    """Grade, store, evaluate and record a run, as the product does.
+
+    The first ``wrong`` cases are answered wrong.
+    """
     request = configured(folder, cases).model_copy(update={"commit": commit, "pull_request": pull})
     run = LiveRun(build_run_context(request))
     wired = run.context

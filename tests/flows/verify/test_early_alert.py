@@ -27,14 +27,14 @@ AT = ObservationContext(target="demo", run_id="run-1", seen_at=NIGHT)
 
 @dataclass(frozen=True)
 class Alerts:
-    """The only table of the configuration that these tests need."""
+    """A configuration that has only the table ``[alerts]``, which these tests need."""
 
     alerts: AlertSettings
 
 
 @dataclass(frozen=True)
 class Place:
-    """The part of a run's wiring that early alerts use."""
+    """The part of a run's dependencies that early alerts use: the notifier and the configuration."""
 
     notifier: Notifier
     config: Alerts
@@ -42,7 +42,7 @@ class Place:
 
 @dataclass
 class Going:
-    """The part of a run that early alerts use."""
+    """The part of a run in progress that early alerts use."""
 
     context: Place
     faults: list[Fault] = field(default_factory=list)
@@ -75,7 +75,10 @@ async def test_the_first_severe_failure_alerts_at_once_and_mild_ones_do_not(tmp_
 
 
 async def test_a_failed_early_alert_is_a_fault_of_the_run(tmp_path, slack):
-    """A file replaces the journal's folder: no alert can be decided, and the run's result says so."""
+    """An early alert that fails is a fault of the run.
+
+    A file takes the place of the journal's folder. No alert can be decided, and the result of the run says so.
+    """
     testbed = AlertingTestbed(tmp_path, slack)
     run = going(testbed)
     (tmp_path / "journal").write_text("in the way", encoding="utf-8")

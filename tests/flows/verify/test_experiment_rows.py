@@ -1,4 +1,7 @@
-"""Rows of an experiment: their weights add up to the run's weighted score, and they contain no personal data."""
+"""Tests of the rows of an experiment.
+
+Their weights add up to the weighted score of the run, and they contain no personal data.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ MANY = st.lists(
 
 
 def rows(results: Sequence[CaseResult], whole: RunReport | None = None) -> list[ExperimentRow]:
-    """Return the rows of a run whose cases all have an example with the same name."""
+    """Return the rows of an experiment for ``results``. In the dataset, each case has an example."""
     weights = CaseWeights(whole or report(results), (one.assessment for one in results), Weights())
     return list(
         build_experiment_rows(results, {one.case.id: f"of {one.case.id}" for one in results}, weights, redact)
@@ -39,13 +42,16 @@ def rows(results: Sequence[CaseResult], whole: RunReport | None = None) -> list[
 
 
 def score(row: ExperimentRow, key: str) -> float | None:
-    """Return the row's score with that key, or ``None``."""
+    """Return the score of ``row`` with this key, or ``None`` if there is none."""
     return next((one.value for one in row.scores if one.key == key), None)
 
 
 @given(MANY)
 def test_earned_of_weight_is_the_run_s_weighted_score(planned: list[tuple[Severity, int, int]]) -> None:
-    """The sum is right for any number of answers to each case and any number of right ones."""
+    """The points earned divided by the total weight of the rows equal the weighted score of the run.
+
+    This is true for any number of answers to each case, and any number of right ones.
+    """
     results = [
         one
         for number, (severity, right, wrong) in enumerate(planned)
@@ -86,7 +92,10 @@ def test_unanswered_cases_are_errors_with_the_apps_cost_only() -> None:
 
 
 def test_no_personal_data_is_in_any_text_of_a_row() -> None:
-    """Personal data that graders found, or that only looks like it, is removed from question, answer and error."""
+    """No text of a row contains personal data.
+
+    Data that graders found, or that only looks personal, is removed from question, answer and error.
+    """
     secret = "asha.verma@example.com"
     case = gold_case(turns=(f"I am {secret}, who else?", f"And {secret}?"), severity=Severity.CRITICAL)
     came = exchange(case, f"It is {secret}.", earlier_answers=(f"Hello {secret}",))

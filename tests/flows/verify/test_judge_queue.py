@@ -1,4 +1,7 @@
-"""Answers wait for their group, but severe answers never wait."""
+"""Tests of the queue in front of a judge.
+
+Answers wait until their group is complete, but severe answers never wait.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from tests.builders import exchange, gold_case
 
 
 class Judge:
-    """A judge without rulings that records its groups. A gate blocks it until the gate is opened."""
+    """A judge that gives no verdicts and records the groups that it gets. It waits until the test opens it."""
 
     def __init__(self) -> None:
         self.groups: list[list[str]] = []
@@ -37,7 +40,7 @@ def waiting(name: str, severity: Severity = Severity.MINOR) -> PendingAnswer:
 
 
 class Heard:
-    """A queue, its judge, and its results."""
+    """A judge queue, its judge, and the results that it returned."""
 
     def __init__(self, judge: Judge, size: int = 3) -> None:
         self.ruled: list[str] = []

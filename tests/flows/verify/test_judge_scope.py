@@ -1,4 +1,4 @@
-"""The answers that a judge grades besides those that the rules leave open, and the effect of a disagreement."""
+"""Tests of the answers that a judge also grades although the rules have decided, and of a disagreement."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def key(monkeypatch):
 
 
 def judged(judged_run, case_id):
-    """Return the judge's grade of a case."""
+    """Return the judge's grade of a case, or ``None`` if the judge did not grade it."""
     return next((grade for grade in judged_run.of(case_id).grades if grade.grader == JUDGE), None)
 
 
@@ -87,7 +87,7 @@ async def test_a_disagreement_is_inconclusive_alerts_unconfirmed_and_shows_both_
 
 @pytest.mark.whole_only
 async def test_a_quorum_of_three_confirms(tmp_path):
-    """One judge of three that fails the answer is outvoted. Two such judges are not."""
+    """With a quorum of three judges, one judge that fails an answer is outvoted. Two such judges are not."""
     for strict, outcome in ((1, CaseOutcome.CORRECT), (2, CaseOutcome.UNGRADED)):
         folder = tmp_path / str(strict)
         folder.mkdir()

@@ -24,7 +24,7 @@ def start(run_id: str = "run-1", **changes) -> RunStart:
 
 
 def stopped(runs, begun_as: RunStart) -> Path:
-    """Create what a killed process leaves: its run's folder without a lock."""
+    """Return the folder of a run that a killed process leaves: the run was begun, but its lock is free."""
     with begin_run(runs, begun_as) as begun:
         return begun.folder
 
@@ -44,7 +44,10 @@ def test_a_finished_run_is_left_alone(tmp_path):
 
 
 def test_a_run_that_a_later_one_of_the_target_has_overtaken_is_not_taken_up(tmp_path):
-    """The bot may have changed since the later run. A run of another target has no effect."""
+    """A stopped run is not resumed if a later run of the same target has started.
+
+    The bot may have changed since then. A run of another target has no effect.
+    """
     stopped(tmp_path, start())
     other = TARGET.model_copy(update={"name": "other"})
     for number, (target, found) in enumerate([(other, True), (TARGET, False)], start=2):
@@ -58,7 +61,10 @@ def test_a_run_that_a_later_one_of_the_target_has_overtaken_is_not_taken_up(tmp_
 
 
 def test_a_run_that_was_killed_after_its_reports_is_finished_yet(tmp_path):
-    """Its results are stored, but no alert was sent."""
+    """A run that was killed after it wrote its reports is still finished by the next run.
+
+    Its results are stored, but no alert was sent.
+    """
     (stopped(tmp_path, start()) / "results.json").write_text("{}", encoding="utf-8")
     found = find_run_to_resume(tmp_path, start("run-2"))
     assert found is not None
@@ -67,7 +73,10 @@ def test_a_run_that_was_killed_after_its_reports_is_finished_yet(tmp_path):
 
 
 def test_a_run_in_use_by_another_process_is_not_taken_over(tmp_path):
-    """Two runs that start at the same time ask separately. A run whose process died is available again."""
+    """A run that another process uses is not resumed.
+
+    Two runs that start at the same time ask separately. A run whose process ended can be resumed.
+    """
     with begin_run(tmp_path, start()):
         assert find_run_to_resume(tmp_path, start("run-2")) is None
     first = find_run_to_resume(tmp_path, start("run-2"))

@@ -1,4 +1,7 @@
-"""The state of a run without a report comes from its files: progress and process, without disturbing the run."""
+"""Tests of the state of a run without a report.
+
+Its progress and its process are read from its files, without disturbing the run.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def start(run_id: str = RUN, **changes) -> RunStart:
 
 @pytest.fixture
 def data(tmp_path):
-    """Return a data folder with a folder for runs, and the journal of its store."""
+    """Return a data folder that has a folder for runs, and the journal of its store."""
     (tmp_path / "runs").mkdir()
     return tmp_path, open_store_in(tmp_path).journal
 
@@ -47,7 +50,10 @@ def add(data, case_id: str, *, failed: FailureKind | None = None, **changes) -> 
 
 
 def test_a_run_is_going_on_then_stopped_and_its_results_stay(data):
-    """A run is in progress as long as its process lives. Its results are counted before and after it stops."""
+    """A run is in progress as long as its process lives, and then it is stopped.
+
+    Its results are counted before and after that.
+    """
     folder, _ = data
     with begin_run(folder / "runs", start()):
         add(data, "a")
@@ -71,7 +77,10 @@ def test_a_run_is_going_on_then_stopped_and_its_results_stay(data):
     ids=["wrong", "less severe", "correct", "silent app", "fault of the monitor"],
 )
 def test_severe_failures_are_those_of_the_app(data, changes, is_severe):
-    """A failure that the monitor caused is not a failure of the application."""
+    """Only failures of the application count as severe failures of the run.
+
+    A failure that the monitor caused does not count.
+    """
     with begin_run(data[0] / "runs", start()):
         add(data, "a", **changes)
         (run,) = watch_of(data).list_recent_unfinished_runs(AT)
@@ -79,7 +88,10 @@ def test_severe_failures_are_those_of_the_app(data, changes, is_severe):
 
 
 def test_of_a_case_that_was_asked_again_the_later_result_counts(data):
-    """The warehouse has the same rule. A watch that has read the first result also reads the second."""
+    """If a case was asked again, its later result counts, as in the warehouse.
+
+    A watch that has already read the first result also reads the second.
+    """
     with begin_run(data[0] / "runs", start()):
         watch = watch_of(data)
         add(data, "a", failed=FailureKind.WRONG_FACT)
@@ -90,7 +102,10 @@ def test_of_a_case_that_was_asked_again_the_later_result_counts(data):
 
 
 def test_a_finished_run_is_not_listed_and_can_be_asked_about(data):
-    """Between its end and the next copy of the warehouse, the run's own page still finds it."""
+    """A finished run is not listed as running, but can still be requested by its id.
+
+    Its own page finds it between its end and the next copy of the warehouse.
+    """
     with begin_run(data[0] / "runs", start()) as held:
         add(data, "a")
         held.mark_finished()
@@ -100,7 +115,10 @@ def test_a_finished_run_is_not_listed_and_can_be_asked_about(data):
 
 
 def test_old_runs_are_not_listed_and_strange_ones_are_none(data):
-    """A run of yesterday cannot be resumed, and an id leads only to a run's folder."""
+    """A run of yesterday cannot be resumed, so it is not listed.
+
+    An id that is no folder name of a run leads to nothing.
+    """
     begin_run(data[0] / "runs", start()).__exit__(None, None, None)
     (data[0] / "run.json").write_text(start().model_dump_json())
     watch = watch_of(data)
@@ -109,7 +127,10 @@ def test_old_runs_are_not_listed_and_strange_ones_are_none(data):
 
 
 def test_a_damaged_segment_hides_no_other(data):
-    """The loader reports the damaged segment, and the page shows the other segments."""
+    """A damaged segment hides no other segment.
+
+    The page shows the others, and the loader reports the damaged one.
+    """
     with begin_run(data[0] / "runs", start()):
         add(data, "a")
         (segment,) = (data[0] / "journal" / RUN).iterdir()
@@ -119,7 +140,10 @@ def test_a_damaged_segment_hides_no_other(data):
 
 
 def test_a_watcher_does_not_take_over_a_run(data, monkeypatch):
-    """The watcher uses a different lock than runs, and a run that starts during the check gets its lock."""
+    """The site, which only watches a run, does not take the run's lock.
+
+    It uses a different lock than runs, so a run that starts during the check gets its lock.
+    """
     runs, asked = data[0] / "runs", []
     begin_run(runs, start()).__exit__(None, None, None)
     plain = fcntl.flock

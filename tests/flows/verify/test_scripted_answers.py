@@ -1,4 +1,4 @@
-"""The answer to an agent's question comes from the case in which the agent asks it."""
+"""The suite's answer to an agent's question comes from the case in which the agent asks this question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Of two deploys of one page before it is asked, the newest is verified, unless the page reports its commit."""
+"""If a page is deployed twice before it is asked, only the newest deploy is verified.
+
+This does not apply to a page that reports its commit.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ OPEN = "Last year the waiting period was 24 months. [Source: Gold, clause 4.2]"
 
 @pytest.fixture
 def verify(tmp_path, lookout):
-    """Run the suite once. Return the exit code and the sent messages."""
+    """Return a function that runs the suite once, and returns the exit code and the messages that were sent."""
     with SlackServer() as slack:
 
         def run(chat: Chat) -> tuple[int, list[Posted]]:

@@ -1,4 +1,7 @@
-"""Sources of live traffic are checked every hour, so that an unreadable source is detected before the night."""
+"""Tests that sources of live traffic are checked every hour.
+
+Therefore an unreadable source is detected before the nightly run.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ def export():
 
 @pytest.fixture
 def config(tmp_path, slack, export) -> Path:
-    """Write a target with a log and an export."""
+    """Write a configuration whose target has two sources of live traffic: a log and an HTTP export."""
     (tmp_path / "log.jsonl").touch()
     file = tmp_path / "lookout.toml"
     file.write_text(
@@ -79,7 +82,7 @@ slack_api_url = "{slack.api_url}"
 
 @asynccontextmanager
 async def watching(config: Path, now=utc_now) -> AsyncIterator[list[str]]:
-    """Run a watcher in this process, and yield its lines."""
+    """Run a watcher in this process, and yield the lines that it prints."""
     from flows.watching.watcher import Watcher  # Prefect takes seconds to import
 
     lines: list[str] = []
@@ -139,9 +142,10 @@ async def test_three_failed_checks_in_a_row_send_one_alert_and_one_recovery(conf
 
 
 async def test_a_source_that_cannot_be_read_is_late_after_a_restart_too(config, export):
-    """The time of the newest successful check is stored.
+    """A source that has been unreadable for too long is also reported as late after a restart.
 
-    For a source that never worked, it is the time of the first start.
+    The time of the newest successful check is stored. For a source that never worked, the time of the first
+    start counts.
     """
     export.answers["export"] = status(403)
     config.with_name("log.jsonl").unlink()
@@ -169,7 +173,7 @@ async def test_without_a_source_nothing_is_polled(config, export):
 
 
 def check_watching(config: Path, environment: dict[str, str]) -> tuple[Health, str]:
-    """Return the checks of `lookout doctor` about watching."""
+    """Return the health and the text of the check "watching" of `lookout doctor`."""
     command = [sys.executable, "-P", "-m", "deployments.cli.app", "doctor", "--config", str(config), "--json"]
     done = subprocess.run(
         command, cwd=config.parent, env=environment, capture_output=True, check=False, timeout=300
@@ -182,7 +186,10 @@ def check_watching(config: Path, environment: dict[str, str]) -> tuple[Health, s
 @pytest.mark.skipif(sys.platform != "linux" or shutil.which("cc") is None, reason="the clock is moved by a library")
 @pytest.mark.whole_only
 def test_doctor_and_site_show_a_source_that_cannot_be_read(config, export):
-    """The service restarts twice, because a new service checks at once: four hours later, and when the log is back."""
+    """`lookout doctor` and the site show a source that cannot be read.
+
+    The service restarts twice, four hours later and when the log is back, because a new service checks at once.
+    """
     few_cases(config.parent, severe=1, others=1)
     with config.open("a", encoding="utf-8") as file:
         file.write("[site]\nenabled = true\n")

@@ -54,7 +54,7 @@ def hub():
 
 @pytest.fixture
 def config(tmp_path, slack, hub) -> Path:
-    """Write a configuration with a Space and a log that has one line from before it was watched."""
+    """Write a configuration with a Space and a log. The log has one line from before it was watched."""
     few_cases(tmp_path, severe=1, others=1)
     (tmp_path / "log.jsonl").write_text(entry(0), encoding="utf-8")
     file = tmp_path / "lookout.toml"
@@ -85,7 +85,7 @@ def count_messages(slack: SlackServer, number: int) -> int:
 
 
 def count_stored(config: Path) -> tuple[int, int]:
-    """Count the entries in the warehouse, and those in all alerts."""
+    """Return the number of entries in the warehouse, and the number of entries in all alerts."""
     store = open_store_in(config.parent / "data")
     alerts = [Alert.model_validate_json(str(row[0])) for row in store.query("select record from alerts").rows]
     rows = store.query("select count(*) from hallucinations").rows
@@ -139,7 +139,7 @@ def test_what_is_new_starts_a_run_and_idle_polls_start_no_process(config, slack,
 
 @asynccontextmanager
 async def watching(config: Path, api_url: str) -> AsyncIterator[list[str]]:
-    """Run a watcher in this process, and yield its lines."""
+    """Run a watcher in this process, and yield the lines that it prints."""
     from prefect.settings import PREFECT_API_URL, temporary_settings  # seconds to import
 
     from flows.watching.watcher import Watcher
@@ -232,7 +232,7 @@ async def test_a_crashed_run_is_followed_by_another_and_a_pause_is_a_pause(confi
 
 @asynccontextmanager
 async def watching_registered(building, api: str):
-    """Register a deployment on the server, and remove it at the end."""
+    """Register a deployment on the server during the ``async with`` block, and yield it."""
     from prefect.client.orchestration import PrefectClient
     from prefect.settings import PREFECT_API_URL, temporary_settings
 

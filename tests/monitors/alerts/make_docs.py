@@ -25,7 +25,7 @@ target and the night of its live traffic: the number of conversations that were 
 the kinds of failure, drift, and a missing night. Faults of Lookout and its judge go to the channel of the monitor's owners, so the
 digest does not list them. If the two channels are the same, the digest gives the number of these faults."""
 COLOURS = 64
-"""The number of colours. Text on white needs no more, and the pictures have a fifth of the size."""
+"""The number of colours in a picture. Text on white needs no more, and the files are a fifth as large."""
 WIDTHS = {"desktop": 600, "phone": 360}
 
 INTRODUCTION = """# Alerts
@@ -52,14 +52,14 @@ The application and its customers are invented.
 
 
 def pictured() -> Iterator[tuple[str, SlackText]]:
-    """Yield the name and the rendered message of every example, and of the digest."""
+    """Yield the name and the rendered message of every example, and those of the digest."""
     for example in examples():
         yield example.name, render_alert(example.alert, SETTINGS)
     yield DIGEST, render_digest(digest_example())
 
 
 def page() -> str:
-    """Build docs/alerts.md."""
+    """Build the text of docs/alerts.md."""
     return "\n".join([INTRODUCTION, *_sections()])
 
 
@@ -76,7 +76,7 @@ def _section(name: str, when: str, plain: str) -> str:
 
 
 def draw() -> None:
-    """Take the pictures in a real browser."""
+    """Take the pictures of the messages in a real browser."""
     from PIL import Image
     from playwright.sync_api import sync_playwright
 

@@ -29,7 +29,7 @@ def now() -> datetime:
 
 
 async def work(folder: Path, api_url: str, lease_s: float) -> None:
-    """Decide and deliver once."""
+    """Observe the leak, decide on alerts once, and send the pending ones once."""
     settings = AlertSettings(slack_channel="C0ALERTS", slack_api_url=api_url, send_timeout_s=120.0)
     store = Store(folder, clock=now, entropy=os.urandom, patience=REAL_PATIENCE)
 

@@ -95,7 +95,7 @@ def scope(run_id: str = "run-2", *graded_cases: str, **changes: Any) -> Resoluti
 
 
 class AlertDecider:
-    """Decides alerts and stores the incidents in memory, as the warehouse does."""
+    """Decides on alerts, and stores the incidents in memory in place of the warehouse."""
 
     def __init__(self, settings: AlertSettings = SETTINGS) -> None:
         self.incidents: dict[str, Incident] = {}
@@ -105,13 +105,13 @@ class AlertDecider:
     def decide_reasons(
         self, *observations: Observation, now: datetime = NIGHT, scope: ResolutionScope | None = None
     ) -> tuple[NotifyReason, ...]:
-        """Decide and store. Return the reasons of the alerts, in order."""
+        """Decide on alerts and store the incidents. Return the reasons of the alerts, in their order."""
         return tuple(item.reason for item in self.decide_alerts(*observations, now=now, scope=scope).items)
 
     def decide_alerts(
         self, *observations: Observation, now: datetime = NIGHT, scope: ResolutionScope | None = None
     ) -> AlertDecision:
-        """Decide and store. Return the alerts."""
+        """Decide on alerts and store the incidents. Return the alerts."""
         made = decide_alerts(
             self.incidents, observations, now=now, settings=self.settings, scope=scope, silences=self.silences
         )
@@ -126,12 +126,12 @@ class AlertDecider:
 
 
 def items(*observations: Observation, now: datetime = NIGHT) -> tuple[AlertItem, ...]:
-    """Return the items of first observations."""
+    """Return the alert items of ``observations`` that were never seen before."""
     return AlertDecider().decide_alerts(*observations, now=now).items
 
 
 def alert_with_items(alert_items: Sequence[AlertItem], **changes: Any) -> Alert:
-    """Return the single alert that ``alert_items`` lead to."""
+    """Return the single alert into which ``alert_items`` are grouped. ``changes`` change its run or summary."""
     values: dict[str, Any] = {
         "target": "demo",
         "run_id": "run-1",
@@ -152,5 +152,5 @@ def alert_with_items(alert_items: Sequence[AlertItem], **changes: Any) -> Alert:
 
 
 def alert(*observations: Observation, **changes: Any) -> Alert:
-    """Return the single alert that first observations lead to."""
+    """Return the single alert about observations that were never seen before."""
     return alert_with_items(items(*(observations or (observation(),))), **changes)

@@ -14,7 +14,10 @@ REMINDER, RECOVERED = NotifyReason.REMINDER, NotifyReason.RECOVERED
 
 
 def seen(run: int = 1, **changes: object):
-    """Build the observation of the leak in run number ``run``. The runs are on consecutive nights."""
+    """Build the observation of the leak in the run with number ``run``.
+
+    The runs take place on consecutive nights.
+    """
     values = {"run_id": f"run-{run}", "seen_at": NIGHT + (run - 1) * DAY} | changes
     return observation(**values)
 

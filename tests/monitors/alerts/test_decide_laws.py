@@ -43,7 +43,10 @@ def after(number: int, graded: frozenset[str]):
 
 
 def played(history: list[tuple[dict[str, Severity], frozenset[str]]]) -> tuple[AlertDecider, dict[str, str]]:
-    """Run ``history`` night by night. Return the incidents, and each case's reasons as letters."""
+    """Decide on the alerts of ``history`` night by night.
+
+    Return the decider, which has the incidents, and for each case the reasons of its alerts as letters.
+    """
     decider, spoken = AlertDecider(), dict.fromkeys(CASES, "")
     for number, (failed, graded) in enumerate(history):
         ended = after(number, graded | frozenset(failed))
@@ -54,7 +57,10 @@ def played(history: list[tuple[dict[str, Severity], frozenset[str]]]) -> tuple[A
 
 @given(histories)
 def test_the_alerts_of_a_fault_follow_its_life_cycle(history):
-    """The order is always first seen, then worse or reminders, then recovered, then back, and no alert repeats."""
+    """The alerts about a fault follow its life cycle, and no alert repeats.
+
+    The order is always first seen, then worse or reminders, then recovered, and then regressed.
+    """
     for letters in played(history)[1].values():
         assert letters == "" or LIFE.fullmatch(letters)
 
@@ -82,7 +88,7 @@ def test_the_order_of_observations_does_not_matter(history, failed, random):
 
 @given(histories, failing, st.integers(0, 3))
 def test_telling_as_it_goes_says_what_telling_at_the_end_says(history, failed, split):
-    """A run that is observed in two parts alerts about the same faults as a run that is observed as a whole."""
+    """Alerts that are sent during a run are about the same faults as alerts that are sent at its end."""
     whole, parts = played(history)[0], played(history)[0]
     now = NIGHT + len(history) * DAY
     seen = run(len(history), failed)

@@ -1,8 +1,9 @@
-"""One incident, any sequence of kills and network faults: no alert is lost, and an alert is sent at most twice.
+"""Tests with one incident, and any sequence of kills and network faults.
 
-The workers do what the flow does: decide and store in one step, claim, send, store the receipt. A kill ends the
-worker between any two of these steps, and stored data stays. Sockets, Slack and the sender are real. The store is a
-dictionary with the guarantees of the outbox; its own kills are tested elsewhere.
+No alert is lost, and an alert is sent at most twice. The workers do what the flow does: decide and store in one
+step, claim, send, store the receipt. A kill ends the worker between any two of these steps, and stored data stays.
+Sockets, Slack and the sender are real. The store is a dictionary with the guarantees of the outbox. The outbox
+itself is tested with kills elsewhere.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ FAULTS = ("ok", "ok", "429:0", "429:3600", "500", "503", "502", "lost", "reset",
 
 
 class Killed(BaseException):
-    """Raised to end a killed process."""
+    """Raised where a simulated process is killed."""
 
 
 @dataclass
 class Outbox:
-    """The data that outlives a worker."""
+    """The data that remains when a worker is killed."""
 
     case_id: str
     decider: AlertDecider = field(default_factory=AlertDecider)
@@ -45,7 +46,10 @@ class Outbox:
 
 
 class Worker:
-    """Decides and delivers until it has finished, or is killed after ``kill_after`` steps."""
+    """A worker that decides and delivers until it has finished, or until ``kill_after`` steps.
+
+    It is killed after this number of steps.
+    """
 
     def __init__(self, outbox: Outbox, sender: SlackBot, kill_after: int) -> None:
         self.outbox = outbox
@@ -58,7 +62,7 @@ class Worker:
             raise Killed
 
     async def work(self, run_id: str) -> None:
-        """Make one visit: observe the fault, alert if it is new, and send pending messages."""
+        """Do the work of one run: observe the fault, alert if it is new, and send pending messages."""
         outbox = self.outbox
         self.step()
         made = outbox.decider.decide_alerts(
@@ -85,7 +89,7 @@ class Worker:
 
 
 async def play(slack: SlackServer, seed: int) -> Outbox:
-    """Make some visits with faults and kills, then undisturbed ones until no message is pending."""
+    """Let workers do some runs with faults and kills, and then undisturbed runs until no message is pending."""
     chance = random.Random(seed)
     outbox = Outbox(f"leak-{seed}")
     settings = AlertSettings(
@@ -106,9 +110,10 @@ async def play(slack: SlackServer, seed: int) -> Outbox:
 
 @pytest.mark.timeout(900)
 async def test_no_schedule_loses_a_page_or_sends_it_more_than_twice():
-    """Repeated messages have the same visible id.
+    """In no sequence of kills and faults is an alert lost, or sent more than twice.
 
-    The fault is shorter than a reminder's interval: there is one alert.
+    Repeated messages have the same visible id. The fault is shorter than the interval of reminders, so there is one
+    alert.
     """
     counts: Counter[int] = Counter()
     with SlackServer() as slack:

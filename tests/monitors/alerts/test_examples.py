@@ -1,4 +1,4 @@
-"""A message of each kind as Slack gets it (snapshots) and as the terminal shows it (docs/alerts.md)."""
+"""Tests of a message of each kind, as Slack gets it (snapshots) and as the terminal shows it (docs/alerts.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALL = examples()
 
 
 def pretty(rendered) -> str:
-    """Return the message as JSON, with a line for each value."""
+    """Return the message as JSON, with one value on each line."""
     return json.dumps({"text": rendered.text, "blocks": rendered.blocks}, ensure_ascii=False, indent=1)
 
 
@@ -34,7 +34,10 @@ def test_the_blocks_of_the_digest(snapshot):
 
 @pytest.mark.usefixtures("snapshot")
 def test_the_page_holds_the_text_of_each_message(request):
-    """The page is also the snapshot of the terminal output: `make snapshots` updates it."""
+    """docs/alerts.md contains the text of each message.
+
+    The page is also the snapshot of the terminal output. `make snapshots` updates it.
+    """
     if request.config.getoption("update_snapshots"):
         write_page()
     assert DOCS.read_text(encoding="utf-8") == page(), "renew it with make snapshots"

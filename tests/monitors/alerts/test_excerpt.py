@@ -45,7 +45,10 @@ def test_evidence_at_the_very_end_is_shown():
     place=st.integers(0, MAX_READ_CHARACTERS + 400), around=st.none() | st.integers(0, MAX_READ_CHARACTERS + 800)
 )
 def test_no_cut_shows_a_part_of_an_identifier(secret, place, around):
-    """For any position of the identifier and of the cut, no five consecutive characters of it are shown."""
+    """An excerpt never shows a part of an identifier.
+
+    For any position of the identifier and of the cut, no five consecutive characters of it are shown.
+    """
     text = (FILLER * 400)[:place] + f" {secret} " + FILLER * 60
     shown = make_excerpt(text, limit=280, account_patterns=PATTERNS, evidence_at=around)
     assert len(shown) <= 280
@@ -60,9 +63,10 @@ def test_the_limit_holds_for_any_text(text, limit, around):
 
 @pytest.mark.parametrize("shift", range(0, 24, 2))
 def test_masks_that_shrink_a_text_do_not_bring_a_cut_identifier_into_view(shift):
-    """A text is cut before it is redacted.
+    """Redaction does not bring a part of a cut identifier into the excerpt.
 
-    Redaction shortens long secrets, which can bring the cut into the excerpt.
+    A text is cut before it is redacted. Redaction shortens long secrets, so the end of the cut text can move
+    into the excerpt.
     """
     token = "eyJhbGciOiJIUzI1NiJ9." + "a" * 500 + "." + "b" * 200
     tokens = f"{token} " * 6

@@ -75,7 +75,10 @@ def test_a_new_incident_has_no_thread_yet():
 
 
 def test_f11_later_failures_of_a_run_go_into_its_first_thread():
-    """Five hundred failures sent during the run are one message in the channel, and replies in its thread."""
+    """Later failures of a run are sent into the thread of its first message.
+
+    Five hundred failures that are sent during the run are one message in the channel, and replies in its thread.
+    """
     decider = AlertDecider()
     decider.record_thread(alert_with_items(decider.decide_alerts(observation("case-0")).items), "1.1", "C0ALERTS")
     for batch in (range(1, 50), range(50, 500)):
@@ -102,7 +105,10 @@ def test_a_leak_is_listed_above_a_wrong_number():
 
 @given(st.permutations([observation(case, failure=kind) for case in "abc" for kind in list(FailureKind)[:3]]))
 def test_the_same_news_make_the_same_messages_in_any_order(seen):
-    """Two workers with the same decisions build the same ids in the same order."""
+    """Two workers with the same decisions build the same messages.
+
+    The messages have the same ids and the same order, whatever the order of the decisions was.
+    """
     ordered = composed(*items(*sorted(seen, key=lambda one: one.fingerprint)))
     assert composed(*items(*seen)) == ordered
 

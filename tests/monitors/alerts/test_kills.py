@@ -1,4 +1,4 @@
-"""A worker process is permanently killed while it sends, and another worker follows."""
+"""Tests in which a worker process is killed while it sends a message, and another worker follows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 OVER_AT_ONCE_S = 0.001
-"""A lease in seconds that ends before the next process has started, so that no test waits for a killed worker."""
+"""A lease in seconds that is so short that it ends before the next process starts.
+
+Tests then do not wait for it.
+"""
 
 
 def worker(folder: Path, slack: SlackServer, lease_s: float = OVER_AT_ONCE_S) -> list[str]:
@@ -23,7 +26,7 @@ def worker(folder: Path, slack: SlackServer, lease_s: float = OVER_AT_ONCE_S) ->
 
 
 def killed_while_sending(folder: Path, slack: SlackServer) -> None:
-    """Start a worker, and send it SIGKILL as soon as Slack has its request and before Slack responds."""
+    """Start a worker, and kill it with SIGKILL while Slack has its request and has not responded yet."""
     with subprocess.Popen(worker(folder, slack), cwd=ROOT) as process:
         assert slack.wait_for("chat.postMessage")
         process.kill()
@@ -37,7 +40,11 @@ def finished(folder: Path, slack: SlackServer) -> None:
 @pytest.mark.whole_only
 @pytest.mark.parametrize("fault", ["hang", "slow"], ids=["f07", "f08"])
 def test_f07_f08_a_kill_before_or_after_slack_took_it_leaves_one_message(tmp_path, fault):
-    """If it was killed before, the message is sent after the restart. If after, it is found and not sent again."""
+    """A worker that is killed while it sends leaves one message in Slack.
+
+    If Slack has not accepted the message before the kill, the next worker sends it. If Slack has, the next
+    worker finds it and does not send it again.
+    """
     with SlackServer() as slack:
         slack.misbehave("ok", fault)
         killed_while_sending(tmp_path, slack)

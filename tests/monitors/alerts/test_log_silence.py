@@ -1,6 +1,6 @@
-"""When a log without new entries causes an alert, at the level of the decision.
+"""Tests of when a log without new entries causes an alert.
 
-Reading the log is tested elsewhere.
+Only the decision is tested here, not reading the log.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A first message that gets more items: no item is lost or repeated, and its id stays the same."""
+"""Tests of a first message to which items are added: no item is lost or repeated, and its id stays the same."""
 
 from __future__ import annotations
 

@@ -123,7 +123,10 @@ def test_a_flaky_case_is_observed_and_marked():
 
 
 def test_a_failed_gate_names_the_worst_cases_that_have_no_message_of_their_own(snapshot):
-    """A wrong price of severity 2 among leaks and minor cases is listed with question, gold and answer."""
+    """A message about a failed gate lists the worst cases that have no message of their own.
+
+    A wrong price of severity 2 is listed with question, gold and answer. Leaks and minor cases also failed.
+    """
     leaks = [case_result(page_case(f"leak-{n}"), LEAK) for n in range(4)]
     price = case_result(gold_case("price-1", severity=Severity.MAJOR), WRONG)
     trifles = [case_result(gold_case(f"tone-{n}", severity=Severity.MINOR), WRONG) for n in range(4)]
@@ -150,7 +153,10 @@ def test_a_failed_gate_names_the_worst_cases_that_have_no_message_of_their_own(s
 
 
 def test_a_failed_gate_shows_the_cases_first_that_no_message_has_named(snapshot):
-    """A new minor failure comes before a known wrong price."""
+    """A message about a failed gate first lists the cases that no message has named yet.
+
+    A new minor failure comes before a known wrong price.
+    """
     price = case_result(gold_case("price-1", severity=Severity.MAJOR), WRONG)
     trifles = [case_result(gold_case(f"tone-{n}", severity=Severity.MINOR), WRONG) for n in range(4)]
     failed = summarise_failed_cases_for_gate(
@@ -178,7 +184,7 @@ POOR = (Aspect.RELEVANT_FILES, FailureKind.POOR_TRIAGE)
 
 
 def reported(text: str, *failures: tuple[Aspect, FailureKind]) -> CaseResult:
-    """Build a failed report on an issue of severity 3."""
+    """Build a failed report with the text ``text``, on an issue of severity 3."""
     case = page_case(triage=TASK, turns=(TASK.issue.url or "",), gold="Root cause: the lock is never released")
     given = tuple(judged(aspect, kind) for aspect, kind in failures)
     came = exchange(case, text)
@@ -198,7 +204,7 @@ def test_a_report_without_a_cause_is_shown_as_it_came(text, shown):
 
 
 def test_personal_data_of_a_report_is_shown_where_it_stands():
-    """The personal data may be next to the cause."""
+    """The excerpt of a report with personal data shows the place of the data, which may be next to the cause."""
     text = '{"root_cause": "The queue is full.", "recommended_fix": "Ask meera.k@mail.example to empty it."}'
     (one,) = seen(reported(text, LEAK))
     assert "Ask [e-mail] to" in one.answered

@@ -13,20 +13,23 @@ from monitors.alerts.redact import redact
 
 ROOT = Path(__file__).parents[3]
 STANDING_IN = ("NAME", "12", "'a1b2'", "2026-08-03", "https://example.com/x/1")
-"""Example values for inserted values in a message."""
+"""Example values that take the place of inserted values in a message."""
 MAKERS = ("Error", "Fault", "RunNotMade", "Field", "Option", "Argument")
 """Calls whose texts people read: errors, faults of the monitor, descriptions of keys and options."""
 
 
 def own_texts(source: str) -> Iterator[tuple[int, list[str | None]]]:
-    """Return line and parts of each text that becomes a message. A part is ``None`` for an inserted value."""
+    """Return the line and the parts of each text that becomes a message.
+
+    A part is ``None`` if a value is inserted there.
+    """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Raise) or (isinstance(node, ast.Call) and ast.unparse(node.func).endswith(MAKERS)):
             yield from _literals(_without_default(node))
 
 
 def _without_default(node: ast.Raise | ast.Call) -> ast.AST:
-    """Remove a default, because it is a value of the program and not a sentence."""
+    """Remove the default from an expression, because it is a value of the program and not a sentence."""
     if isinstance(node, ast.Raise):
         return node
     remaining = [keyword for keyword in node.keywords if keyword.arg != "default"]
@@ -55,7 +58,7 @@ def _said(part: ast.expr) -> str | None:
 
 
 def masked_words(parts: list[str | None]) -> set[str]:
-    """Return the message's own words that redaction removes, for any inserted value."""
+    """Return Lookout's own words in a message that redaction removes, for any of the inserted example values."""
     own = {word for part in parts if part for word in re.findall(r"\w{3,}", part)}
     texts = ("".join(value if part is None else part for part in parts) for value in STANDING_IN)
     return {word for text in texts for word in own if word not in redact(text)}

@@ -1,4 +1,7 @@
-"""Alerts and incidents are stored flat: an earlier version can read the data of this version, and the reverse."""
+"""Tests of how alerts and incidents are stored: as flat records.
+
+An earlier version can read the data of this version, and this version can read that of an earlier one.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ INCIDENT = {
     "last_seen_at", "last_notified_at", "resolved_at", "occurrences", "first_commit", "last_run_id", "thread",
     "channel", "owner", "failed_cases", "notified_cases", "verdict_reasons", "right_answers",
 }  # fmt: skip
-"""The fields at commit 6804228. Versions before this one refuse an incident with additional fields."""
+"""The fields of an incident at commit 6804228.
+
+Versions before that commit refuse an incident with additional fields.
+"""
 OBSERVATION = {
     "fingerprint", "kind", "target", "run_id", "seen_at", "severity", "blame", "failure_kind", "case_id", "policy_row",
     "commit", "title", "asked", "expected", "answered", "reason", "unconfirmed", "flaky", "origin", "multiplied",

@@ -36,7 +36,7 @@ async def test_without_credentials_the_message_is_printed_and_the_receipt_says_s
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
 def test_the_terminal_says_what_slack_says(example):
-    """The message's own words are equal in both: headline, id, start time and finding."""
+    """The terminal and Slack show the same words of a message: headline, id, start time and finding."""
     shown = format_plain_text(example.alert, SETTINGS)
     said = "\n".join(texts(list(render_alert(example.alert, SETTINGS).blocks)))
     for line in (shown.splitlines()[0], example.alert.id, example.alert.run_id):
@@ -45,7 +45,10 @@ def test_the_terminal_says_what_slack_says(example):
 
 
 def test_of_several_kinds_the_gravest_says_what_helps():
-    """For any message, one line gives the first step, which is most important at 3 a.m."""
+    """If an alert has failures of several kinds, the advice is about the most severe one.
+
+    Any message has one line with the first step, which is most important at 3 a.m.
+    """
     mild = observation("case-2", FailureKind.MISSING_CITATION, severity=Severity.MAJOR)
     grave = observation("case-1")
     (line,) = [
@@ -87,7 +90,10 @@ def test_the_frame_fits_the_terminal(width):
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_an_answer_cannot_steer_the_terminal(text):
-    """The output has no escape sequences, no markup from the answer, and no lines that look like Lookout's."""
+    """An answer cannot control the terminal.
+
+    The output has no escape sequences, no markup from the answer, and no lines that look like Lookout's.
+    """
     seen = observation(answered=make_excerpt(f"[bold red]{text}[/]", limit=280) or None)
     shown = format_plain_text(alert(seen), SETTINGS)
     assert not {"\x1b", "\x07", "\x00", "\u202e"} & set(shown)

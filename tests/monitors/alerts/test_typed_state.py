@@ -1,4 +1,4 @@
-"""Incidents, alerts and observations change through their own methods, which the type checker can check."""
+"""Incidents, alerts and observations change only through their own methods, which the type checker checks."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tests.conftest import ROOT
 
 FOLDERS = ("monitors/alerts", "flows/alerting")
 OF_OTHER_RECORDS = {"monitors/alerts/slack/client.py": 3}
-"""Exceptions for a post to Slack and for settings, which are not state."""
+"""The number of allowed exceptions by file: a message to Slack, and settings. They are not stored state."""
 
 
 def untyped_updates(source: str) -> Iterator[int]:
-    """Return the lines that change a record with a dictionary, or create a record without validation."""
+    """Yield the numbers of the lines that change a record with a dictionary, or create one without validation."""
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call):
             continue

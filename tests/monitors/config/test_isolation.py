@@ -1,4 +1,7 @@
-"""A suite is run only against staging: everything shared with production is reported, and no question is sent."""
+"""Tests that a suite is run only against staging.
+
+Everything that the target shares with production is reported, and no question is sent.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,10 @@ def test_shared_resources_are_named_without_keys(settings: Config, more: dict[st
 
 
 def test_the_previous_build_is_not_asked_where_it_is_production_s() -> None:
-    """The check also uses the completed address. Without the table, production is not protected."""
+    """The previous build is not asked at an address of production.
+
+    The check also uses the completed address. Without the target's LangSmith table, production is not protected.
+    """
     address = "https://agent.acme.example/jobs"
     with pytest.raises(ConfigError, match=r"targets\.agent\.previous_url: agent\.acme\.example:443 is"):
         refuse_production_address(config({"previous_url": "https://{commit}.acme.example"}), "agent", address)
@@ -88,7 +94,7 @@ def test_the_previous_build_is_not_asked_where_it_is_production_s() -> None:
 
 
 def written(**common: Any) -> Config:
-    """Return a target whose runs become experiments in LangSmith, without its own table."""
+    """Return a target whose runs become experiments in LangSmith. It has no LangSmith table of its own."""
     target = STAGING | {"environment": "production", "experiments": "langsmith:gold"}
     return parse_config({"targets": {"agent": target, "live": LIVE}, "langsmith": TRACED | common}, "here")
 
@@ -103,7 +109,10 @@ def test_a_run_that_only_appears_in_langsmith_may_ask_production_but_not_use_its
 
 
 def test_a_target_s_table_says_only_what_differs() -> None:
-    """Omitted keys have the values of ``[langsmith]``, also in a configuration that was stored and read again."""
+    """A LangSmith table of a target needs only the keys that differ from ``[langsmith]``.
+
+    This is also true for a configuration that was stored and read again.
+    """
     common = {"project": "shared", "api_url": "https://ls.acme.example", "production_project": "agent-prod"}
     targets = {"agent": STAGING | {"langsmith": {"project": "own"}}, "other": STAGING | {"langsmith": {}}}
     first = parse_config({"targets": targets, "langsmith": common}, "here")

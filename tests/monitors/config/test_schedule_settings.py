@@ -1,4 +1,4 @@
-"""The time of the daily work: which values are accepted as a time, and that Prefect accepts all of them."""
+"""Tests of the time of the daily work: which values are accepted, and that Prefect accepts all of these."""
 
 from __future__ import annotations
 

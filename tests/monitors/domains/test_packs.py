@@ -1,4 +1,7 @@
-"""Packs are complete, a broken pack is reported with the accepted values, and several packs are combined."""
+"""Tests of the domain packs.
+
+Packs are complete, a broken pack is reported with the accepted values, and several packs can be combined.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,10 @@ def test_a_broken_pack_is_named_by_file_and_key_with_what_is_accepted(tmp_path, 
 
 
 def test_a_configuration_names_its_packs_and_what_is_wrong_with_them(tmp_path):
-    """A folder is relative to the configuration, and the error for an unknown name lists the known names."""
+    """A configuration selects its packs by name or folder, and an error says what is wrong with them.
+
+    A folder is relative to the configuration. The error for an unknown name lists the known names.
+    """
     (tmp_path / "trains").mkdir()
     config = tmp_path / "lookout.toml"
     head = '[targets.shop]\nurl = "http://127.0.0.1:9"\nsuite = "s.jsonl"\n'

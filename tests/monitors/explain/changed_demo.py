@@ -1,4 +1,7 @@
-"""The demo's bot behind a JSON API and a small page, in variants with one difference each, and real runs."""
+"""Real runs over the demo's bot, which is behind a JSON API and a small page.
+
+Its variants differ from each other in one thing.
+"""
 
 from __future__ import annotations
 
@@ -143,7 +146,7 @@ class DemoApi(ThreadedServer):
 
 
 def with_policy(book: PolicyBook, at: int, change: Callable[[Policy], Policy | None]) -> PolicyBook:
-    """Return the policies with one policy changed or removed."""
+    """Return the policies ``book``, in which the policy ``at`` was changed by ``change`` or removed."""
     policies = [change(policy) if n == at else policy for n, policy in enumerate(book.policies)]
     return book.model_copy(update={"policies": tuple(policy for policy in policies if policy is not None)})
 
@@ -171,7 +174,10 @@ def hash_of(policy: Policy) -> str:
 
 @dataclass(frozen=True)
 class Setup:
-    """The setup of Lookout. ``tool`` replaces fields of the snapshot that no configuration changes."""
+    """The settings of Lookout for a run.
+
+    ``tool`` replaces fields of the snapshot that no configuration changes.
+    """
 
     cases: int = 64
     driver: str = "json"

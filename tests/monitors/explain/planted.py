@@ -8,28 +8,34 @@ from itertools import combinations
 from random import Random
 
 NEARLY = 0.9
-"""Minimum overlap (Jaccard) of a right description's cases with those of the planted description."""
+"""Minimum overlap (Jaccard index) of the cases of a correct description with those of the planted one."""
 
 
 @dataclass(frozen=True)
 class Planted:
-    """A suite: its cases, which of them failed, and all right descriptions of each cause, the planted one first."""
+    """A suite with planted causes: its cases, and which of them failed.
+
+    ``causes`` has all correct descriptions of each cause, the planted description first.
+    """
 
     cases: list[dict[str, int]]
     failed: list[bool]
     causes: list[list[dict[str, int]]]
 
     def named(self, claims: list[dict[str, object]]) -> int:
-        """Return how many causes are among the claims."""
+        """Return how many of the causes are described by one of the claims."""
         return sum(any(claim in right for claim in claims) for right in self.causes)
 
     def wrong(self, claims: list[dict[str, object]]) -> int:
-        """Return how many claims are not a cause."""
+        """Return how many of the claims describe no cause."""
         return sum(not any(claim in right for right in self.causes) for claim in claims)
 
 
 def planted_suite(seed: int, causes: int) -> Planted:
-    """Build a suite with the given number of causes, or with random failures for 0. The result is deterministic."""
+    """Build a suite with ``causes`` planted causes. With 0, its failures are random.
+
+    The same ``seed`` always gives the same suite.
+    """
     for attempt in range(10_000):
         made = _suite(Random(f"{seed}:{attempt}"), causes)
         if made is not None:

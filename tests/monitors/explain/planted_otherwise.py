@@ -1,4 +1,6 @@
-"""Two other generators of suites with planted causes, so that the first look is not tuned to one generator.
+"""Two more generators of suites with planted causes.
+
+With them, the search for common attributes is not tuned to one generator.
 
 *Nested*: value frequencies are unequal as in real data (a few common, many rare), a document belongs to one policy
 and a policy to one insurer, some values are missing, and a cause may be at any level. *Sessions*: cases come in

@@ -1,4 +1,4 @@
-"""Searches over simulated builds with a known first bad build."""
+"""Simulates searches over builds of which the first bad one is known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitors.explain.bisect import BuildSearch
 
 @dataclass(frozen=True)
 class SimulatedCase:
-    """How often a case fails before the first bad build, and from it on.
+    """How often a simulated case fails before the first bad build, and from that build on.
 
     ``breaks_at`` is the case's own first bad build.
     """
@@ -24,7 +24,11 @@ class SimulatedCase:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The claim of a search, its probability according to the search, and the number of questions."""
+    """The result of a search.
+
+    It has the build that is claimed as the first bad one, the probability that the search gives for it, and the
+    number of questions.
+    """
 
     claimed: int
     probability: float
@@ -43,7 +47,10 @@ def noise_free_probes(builds: int) -> int:
 def searched(
     builds: int, cases: Sequence[SimulatedCase], first_bad: int, chance: Random, *, budget: int = 60
 ) -> SearchResult:
-    """Run a search as `BuildBisection` does: both ends first, then the most informative question."""
+    """Run a search as `BuildBisection` does.
+
+    It asks the first and the last build first, and then the most informative question.
+    """
     search, probes = BuildSearch(builds, len(cases)), 0
 
     def ask(build: int, case: int) -> None:

@@ -57,7 +57,10 @@ def phrase(*needed: str) -> Trigger:
 
 
 def earlier(needed: Trigger) -> Trigger:
-    """Build a trigger that requires a text before the last turn: it spoils the answer to a later question."""
+    """Build a trigger that requires a text before the last turn.
+
+    This text spoils the answer to a later question.
+    """
     return lambda turns: needed(turns[:-1])
 
 
@@ -67,12 +70,12 @@ def says(text: str) -> Trigger:
 
 
 def at_least(count: int) -> Trigger:
-    """Build a trigger that requires a long question."""
+    """Build a trigger that requires a conversation of at least ``count`` words."""
     return lambda turns: len(list(split_words(turns))) >= count
 
 
 def any_of(*triggers: Trigger) -> Trigger:
-    """Build a trigger that requires any of several triggers."""
+    """Build a trigger that requires at least one of several triggers."""
     return lambda turns: any(one(turns) for one in triggers)
 
 
@@ -91,7 +94,7 @@ class PlantedTrigger:
     by_chance: float = 0.0
 
     def shrunk(self, budget: int = 40, seed: int = 0) -> ShrunkQuestion:
-        """Return the result of the search for this application."""
+        """Return the result of searching the shortest failing question of this application."""
         chance = Random(f"{self.name} {seed}")
 
         async def ask(turns: Turns) -> bool:
@@ -100,7 +103,10 @@ class PlantedTrigger:
         return asyncio.run(shrink_question(self.turns, ask, budget=budget))
 
     def is_met(self, found: ShrunkQuestion) -> bool:
-        """Return whether the trigger remains, with at most 1.2 times its length, within 40 probes."""
+        """Return whether the shortened question still contains the trigger.
+
+        It may be at most 1.2 times as long as the trigger, and at most 40 probes may be used.
+        """
         return self.trigger(found.turns) and found.length <= 1.2 * self.length and found.probes <= 40
 
 

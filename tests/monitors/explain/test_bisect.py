@@ -1,4 +1,7 @@
-"""The search over builds: a binary search without flaky cases, and a search with a stated certainty with them."""
+"""Tests of the search over builds.
+
+Without flaky cases, it is a binary search. With them, it ends with a stated certainty.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,10 @@ ENDS = [(SimulatedCase(1, 1), 0, "the good build fails already"), (SimulatedCase
 @pytest.mark.parametrize("cases", [1, 3])
 @pytest.mark.parametrize(("case", "claimed", "why"), ENDS, ids=[row[2] for row in ENDS])
 def test_an_end_that_is_not_as_it_was_said_to_be_is_the_claim(case, claimed, why, cases):
-    """A good build that fails, and a bad build that passes, are reported instead of a first bad build between them."""
+    """If the good build fails, or the bad build passes, this is reported.
+
+    No first bad build between them is claimed.
+    """
     found = searched(8, [case] * cases, 4, Random(0))
     assert (found.claimed, found.settled) == (claimed, True), why
     assert found.probes <= 20
@@ -78,7 +84,10 @@ def test_unreachable_builds_are_reported_together():
 
 
 def test_a_case_broken_by_another_build_is_separated():
-    """Three cases break at build 3 and one at build 6: build 3 is reported, and only the fourth case is doubted."""
+    """A case that breaks at another build than the others is separated.
+
+    Three cases break at build 3 and one at build 6: build 3 is reported, and only the fourth case is doubted.
+    """
     search = BuildSearch(8, 4)
     for build in range(8):
         for case in range(4):
@@ -95,7 +104,7 @@ answers = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2), st.booleans()
 @settings(max_examples=scale_examples(40), deadline=None)
 @given(answers, st.randoms(use_true_random=False))
 def test_the_order_of_answers_does_not_matter_and_chances_add_up(given_answers, chance):
-    """The posterior is a probability distribution that does not depend on the order of answers."""
+    """The order of answers does not matter, and the probabilities of all builds add up to one."""
     one, other = BuildSearch(6, 3), BuildSearch(6, 3)
     shuffled = list(given_answers)
     chance.shuffle(shuffled)
@@ -111,7 +120,10 @@ def test_the_order_of_answers_does_not_matter_and_chances_add_up(given_answers, 
 @settings(max_examples=scale_examples(30), deadline=None)
 @given(answers, st.integers(1, 5), st.integers(0, 2))
 def test_a_failure_never_speaks_for_a_later_break(given_answers, build, case):
-    """Another failure at a build never lowers the probability that the break is at or before that build."""
+    """A failure at a build never supports a later break.
+
+    It never lowers the probability that the first bad build is this build or an earlier one.
+    """
     search = BuildSearch(6, 3)
     for at, of, failed in given_answers:
         search.record_answer(at, of, failed=failed)

@@ -1,4 +1,4 @@
-"""Two real runs over a page that was deployed again between them."""
+"""Tests with two real runs over a page. Between them, a new version of the page is deployed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ ON_A_PAGE = Setup(cases=4, driver="browser", concurrency=2)
 
 @pytest.mark.whole_only
 def test_scripts_and_browser_are_read_off_the_page_that_is_asked_anyway(tmp_path):
-    """A changed bundle is attributed to the page. Nonces that differ with each load are not reported."""
+    """The scripts of a page and the browser are recorded when the page is asked, without an additional request.
+
+    A changed bundle is attributed to the page. Nonces that differ with each load are not reported.
+    """
     before = recorded_run(tmp_path / "before", Variant(), ON_A_PAGE, 1)
     newer = replace(Variant(), page={"script": "app-9f8e.js"})
     now = recorded_run(tmp_path / "now", newer, ON_A_PAGE, 2)

@@ -1,4 +1,4 @@
-"""Common attributes of failed cases are reported, and nothing is reported for random failures."""
+"""Tests of the search for common attributes of failed cases. Nothing is reported for random failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Maker = Callable[[int, int], Planted]
 
 
 def rows(count: int, **attributes: int) -> list[dict[str, object]]:
-    """Return cases whose attributes take the given number of values in turn."""
+    """Return ``count`` cases whose attributes take the given number of values in turn."""
     return [{name: f"{name}-{at % values}" for name, values in attributes.items()} for at in range(count)]
 
 
@@ -76,7 +76,7 @@ def test_the_order_of_attributes_means_nothing():
 
 
 def test_failures_that_fall_where_they_fall_are_no_cause():
-    """The limit is one claim in a hundred such suites.
+    """Random failures have no cause. At most one claim in a hundred such suites is allowed.
 
     More than three claims in these suites would occur by chance once in ten thousand times.
     """
@@ -112,7 +112,10 @@ def test_planted_causes_are_named(made: Maker, causes: int, least: float):
 
 
 def test_of_two_that_share_their_failures_one_stays():
-    """Each of the two causes seems weak beside the other. Only the worse one is removed."""
+    """Of two possible causes that share their failures, one stays.
+
+    Each of them seems weak beside the other. Only the one that explains less is removed.
+    """
     suite = planted_suite(2010, 1)
     assert suite.named(claims(suite.cases, suite.failed)) == 1
 

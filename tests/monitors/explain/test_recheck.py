@@ -29,7 +29,10 @@ def failure(case_id, severity, *failures):
 
 
 def test_only_severe_failures_are_asked_again_the_worst_first():
-    """A failure of severity 1 and a right answer are skipped. A leak in a harmless case has severity 3."""
+    """Only severe failures are rechecked, the worst first.
+
+    A failure of severity 1 and a right answer are skipped. A leak in a harmless case has severity 3.
+    """
     results = [
         failure("b-wrong", Severity.MAJOR),
         case_result(gold_case("right", severity=Severity.CRITICAL)),
@@ -44,7 +47,7 @@ def test_only_severe_failures_are_asked_again_the_worst_first():
 
 @given(st.integers(0, 30), st.integers(1, 20), st.integers(1, 200), st.integers(1, 2))
 def test_a_plan_never_asks_more_than_its_budget(cases, times, most, places):
-    """Each case is rechecked completely as often as requested.
+    """A plan never asks more questions than its budget, and rechecks each case as often as requested.
 
     If the budget is too small for one case, the worst case is rechecked as often as possible.
     """
@@ -73,7 +76,10 @@ def answer(case_id, place, outcome, *kinds):
 
 
 def test_each_outcome_is_counted_apart_and_by_place():
-    """A failure of another kind than the run's is counted as such. A case that was rechecked nowhere is skipped."""
+    """The outcomes of a recheck are counted separately, and separately for each address.
+
+    A failure of another kind than in the run is counted as such. A case that was rechecked nowhere is left out.
+    """
     failed = select_severe_failures([failure("a", Severity.CRITICAL), failure("b", Severity.CRITICAL)])
     answers = [
         answer("a", HERE, CaseOutcome.FAILED, FailureKind.WRONG_FACT),
@@ -103,7 +109,10 @@ def test_each_outcome_is_counted_apart_and_by_place():
     ],
 )
 def test_the_address_of_the_previous_build(template, commit, own, address):
-    """``{commit}`` is replaced with the commit of the last accepted run."""
+    """The address of the previous build comes from a template.
+
+    ``{commit}`` is replaced with the commit of the last accepted run.
+    """
     assert build_previous_address(template, commit, own) == address
 
 
@@ -118,7 +127,10 @@ def test_the_address_of_the_previous_build(template, commit, own, address):
     ],
 )
 def test_no_address_is_made_up(commit, own, why):
-    """An unknown commit, the verified commit itself, and a commit that changes the host give no address."""
+    """There is no address if it cannot be known.
+
+    The commit is unknown, it is the verified commit itself, or it changes the host of the address.
+    """
     with pytest.raises(ValueError, match=why):
         build_previous_address("https://app-{commit}.example.org", commit, own)
 
@@ -137,16 +149,19 @@ def test_no_address_is_made_up(commit, own, why):
     ],
 )
 def test_a_build_is_proved_by_its_own_word_alone(names, commit, proof, named):
-    """A commit proves or disproves a build, and a version number does neither.
+    """Only a commit that the build reports proves or disproves which build answered.
 
-    The verified build never counts as the previous build.
+    A version number does neither. The verified build never counts as the previous build.
     """
     found = identify_previous_build(names, commit, NOW)
     assert (found.commit, found.proof, found.names) == (commit if named != NOW or commit else None, proof, named)
 
 
 def test_the_build_named_in_an_answer_is_read():
-    """The build is in the payload, in headers of the answer or of the page. The server's software is not a build."""
+    """The build that an answer names is read from its payload, its headers, or the headers of the page.
+
+    The name of the server's software is not a build.
+    """
     wire = WirePayload(url="http://a", text="", build=BuildInfo(versions={"x-commit": BEFORE, "server": "uvicorn"}))
     evidence = Evidence(page=PageInfo(shell="0", versions={"x-app-version": "1.4", "x-powered-by": "PHP"}))
     said = exchange(gold_case(), wire=wire, evidence=evidence, app_version="v9")

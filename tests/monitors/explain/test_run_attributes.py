@@ -1,4 +1,4 @@
-"""The compared attributes of a run's cases, and the compared cases: graded ones, each once."""
+"""Tests of the attributes that are compared in a run, and of the compared cases: graded cases, each once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS = ("claim", "limit", "network", "bonus")
 
 
 def results(count: int = 40) -> list[CaseResult]:
-    """Return results in which every fourth case is about claims, and most of those cases fail."""
+    """Return the results of ``count`` cases. Every fourth case is about claims and fails."""
     return [
         asked(
             gold_case(id=f"case-{at}", type=KINDS[at % 4], severity=Severity.MAJOR),
@@ -41,7 +41,10 @@ def test_a_type_that_fails_is_named_and_the_counts_are_of_cases():
 
 
 def test_shared_properties_of_failed_cases_are_redacted_before_storage():
-    """A source that the application lists may contain a person's name. The counts stay unchanged."""
+    """The common attributes of failed cases are redacted before they are stored.
+
+    A source that the application lists may contain a person's name. The counts stay unchanged.
+    """
     cited = "customers/asha.namoona@example.com"
     shared = [
         one.model_copy(update={"result": one.result.model_copy(update={"wire": _listing(cited)})})

@@ -1,4 +1,7 @@
-"""A snapshot contains counts from the exchanges, and fingerprints of the answers instead of the answers."""
+"""Tests of the snapshot of a run.
+
+It contains counts from the exchanges, and fingerprints in place of the answers.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ def snapshot(*results: CaseResult) -> RunSnapshot:
 
 
 def test_values_are_counted_over_the_answers_and_unknown_ones_are_absent():
-    """A model that one of two answers reports has the count one, and unreported values are absent."""
+    """Values are counted over the answers, and unknown values are absent.
+
+    A model that one of two answers reports has the count one.
+    """
     wire = WirePayload(
         url="/chat", text="24 months", build=BuildInfo(model="small"), document_versions={"Gold": "v1"}
     )
@@ -36,7 +42,10 @@ def test_values_are_counted_over_the_answers_and_unknown_ones_are_absent():
 
 
 def test_a_page_is_seen_also_where_no_answer_came():
-    """If a page changed so that it cannot be read, the page is the change."""
+    """A page is recorded also if no answer came.
+
+    If it changed so that it cannot be read, the page is the change.
+    """
     case = gold_case("case-1")
     silent = no_answer(case, evidence=Evidence(page=PAGE))
     found = snapshot(CaseResult(case=case, result=silent, assessment=assessment(case)))
@@ -46,20 +55,29 @@ def test_a_page_is_seen_also_where_no_answer_came():
 
 
 def test_a_mark_holds_no_word_of_the_answer():
-    """Texts shown to a customer stay only where answers are stored, and are deleted with the answers."""
+    """The fingerprint of an answer contains no word of it.
+
+    Texts that were shown to a customer are stored only with the answers, and are deleted with them.
+    """
     found = snapshot(result(1, "Asha Namoona pays 4711 rupees")).model_dump_json()
     assert "Asha" not in found
     assert "4711" not in found
 
 
 def test_personal_data_that_an_application_names_as_a_source_is_masked():
-    """A snapshot is stored for longer than answers."""
+    """Personal data that an application names as a source is redacted.
+
+    A snapshot is stored longer than answers.
+    """
     found = snapshot(result(1, "24 months [Source: mail of asha@namoona.example, page 2]")).model_dump_json()
     assert "asha@" not in found
 
 
 def test_marks_tell_words_figures_refusals_and_repeats_apart():
-    """Other words with the same figures differ only in words, and a repeated answer is counted once."""
+    """Fingerprints distinguish words, figures, refusals and repetitions.
+
+    Other words with the same figures differ only in words, and a repeated answer is counted once.
+    """
     one, other = snapshot(result(1, "It is 24 months.")), snapshot(result(1, "You wait 24 months, sorry!"))
     assert one.answers[0].figures == other.answers[0].figures
     assert one.answers[0].text != other.answers[0].text
@@ -80,11 +98,11 @@ def test_marks_tell_words_figures_refusals_and_repeats_apart():
     ],
 )
 def test_a_citation_names_its_document_without_the_place_in_it(source, document):
-    """Without the place, answers from one document have the same source."""
+    """A citation names its document without the place in it, so answers from one document have the same source."""
     assert parse_document_name(source) == document
 
 
 def test_a_snapshot_survives_json():
-    """A snapshot is read back from the warehouse."""
+    """A snapshot that is stored in the warehouse as JSON is read back unchanged."""
     found = snapshot(result(1, "24 months [Source: Gold, clause 1]"))
     assert RunSnapshot.model_validate_json(found.model_dump_json()) == found

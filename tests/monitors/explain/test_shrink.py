@@ -1,4 +1,7 @@
-"""The smallest failing question: its trigger remains in order, with little else, within the budget."""
+"""Tests of the search for the shortest failing question.
+
+The trigger remains in its order, with few other words, and the budget is not exceeded.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from tests.tiers import scale_examples
 
 
 def found(turns, ask, budget=40):
-    """Return the remaining question, and all questions that were asked."""
+    """Shorten the failing conversation ``turns``. Return the result, and all conversations that were asked."""
     asked = []
 
     async def answer(candidate):
@@ -37,9 +40,9 @@ texts = st.lists(st.lists(words, min_size=1, max_size=12).map(" ".join), min_siz
 @settings(max_examples=scale_examples(60), deadline=None)
 @given(texts, st.data())
 def test_a_shrunk_question_fails_and_is_minimal(turns, data):
-    """If several words anywhere are all needed, exactly these words remain in their order.
+    """A shortened question still fails, and no word can be removed from it.
 
-    No question is asked twice.
+    If several words anywhere are all needed, exactly these words remain in their order. No question is asked twice.
     """
     all_words = list(split_words(turns))
     needed = data.draw(st.sets(st.integers(0, len(all_words) - 1), min_size=1, max_size=4))
@@ -59,7 +62,7 @@ def test_a_shrunk_question_fails_and_is_minimal(turns, data):
 @settings(max_examples=scale_examples(30), deadline=None)
 @given(st.integers(3, 45), st.integers(0, 99))
 def test_the_budget_is_never_exceeded_and_what_is_left_was_seen_to_fail(budget, seed):
-    """When the probes are used up, the result is a question that failed in more than half of its probes."""
+    """The budget is never exceeded. The result is a question that failed in more than half of its probes."""
     row = ROWS[seed % len(ROWS)]
     result, asked = found(row.turns, row.trigger, budget)
     assert len(asked) == result.probes <= budget
@@ -68,7 +71,7 @@ def test_the_budget_is_never_exceeded_and_what_is_left_was_seen_to_fail(budget, 
 
 
 def test_a_case_that_passes_is_said_to_pass():
-    """If the case does not fail, nothing is removed, and few questions are asked."""
+    """If the case passes, nothing is removed, few questions are asked, and the result says that it passes."""
     result, asked = found((PORTING,), lambda _turns: False)
     assert (result.end, result.turns, result.first_failed) == (ShrinkEnd.PASSES, (PORTING,), 0)
     assert len(asked) == 3
@@ -85,9 +88,9 @@ def test_an_application_that_stops_answering_ends_the_search():
 
 
 def test_each_level_is_left_out_whole_before_the_next():
-    """Turns are removed before sentences and words, so the first shorter question has whole turns.
+    """Turns are removed before sentences, and sentences before words.
 
-    Words stay whole.
+    Therefore the first shorter question has whole turns. A word is never split.
     """
     result, asked = found(FATHER, lambda turns: "67" in " ".join(turns))
     assert result.turns == ("67",)

@@ -1,4 +1,7 @@
-"""Differences from the last accepted run: recorded facts by side, and behaviour only if it is significant."""
+"""Tests of the differences between a run and the last accepted run.
+
+Recorded facts are listed by side (application or Lookout). Changed behaviour is listed only if it is significant.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def marks(count: int = 40, **changes: object) -> tuple[AnswerMark, ...]:
 
 
 def run_snapshot(**changes: object) -> RunSnapshot:
-    """Build a run in which every fact is known."""
+    """Build the snapshot of a run in which every fact is known."""
     known = {
         "commit": "aaa",
         "versions": {"x-app-version": {"1.4.2": 40}},
@@ -69,7 +72,7 @@ def changed(now: RunSnapshot, before: RunSnapshot | None = None):
 
 
 def lines(now: RunSnapshot, before: RunSnapshot | None = None) -> list[tuple[str, str]]:
-    """Return the claims as side and evidence."""
+    """Return the differences as pairs of a side and its evidence."""
     return [(str(one.kind), one.evidence) for one in changed(now, before).changes if not one.follows]
 
 
@@ -96,19 +99,22 @@ CAUSES = [
 
 
 def test_each_recorded_fact_is_named_on_its_side_with_what_it_was(snapshot):
-    """One different fact leads to one line, and nothing else is claimed."""
+    """Each recorded fact that differs leads to one line on its side, with its former value.
+
+    Nothing else is claimed.
+    """
     claimed = [lines(run_snapshot(**change)) for _, change in CAUSES]
     assert [[side for side, _ in one] for one in claimed] == [[side] for side, _ in CAUSES]
     assert [text for ((_, text),) in claimed] == snapshot
 
 
 def about(plan: int, **changes: object) -> tuple[AnswerMark, ...]:
-    """Build answers of which those about one document differ."""
+    """Build 40 answers. Those about the document ``plan`` differ from the others by ``changes``."""
     return tuple(mark(n, **(changes if n % 4 == plan else {})) for n in range(40))
 
 
 REWORDED = tuple(mark(n, text=f"reworded {n}") for n in range(40))
-"""Reworded answers with the same figures: an application that rewords each answer."""
+"""The answers of an application that rewords each of them. Their figures stay the same."""
 BEHAVIOUR = [
     ("content", about(1, text="other", figures=("other",))),
     (
@@ -123,7 +129,10 @@ BEHAVIOUR = [
 
 
 def test_behaviour_is_named_beyond_chance(snapshot):
-    """If no recorded fact differs, a significant shift is claimed, with both figures."""
+    """A change of behaviour is claimed only beyond chance.
+
+    If no recorded fact differs, a significant shift is claimed, with both figures.
+    """
     claimed = [lines(run_snapshot(answers=answers)) for _, answers in BEHAVIOUR]
     assert [[side for side, _ in one] for one in claimed] == [[side] for side, _ in BEHAVIOUR]
     assert [text for ((_, text),) in claimed] == snapshot
@@ -133,7 +142,10 @@ GONE = tuple(mark(n, **({"refused": True, "cited": (), "text": "no"} if n % 4 ==
 
 
 def test_a_document_that_is_gone_is_one_change_with_all_that_it_brings(snapshot):
-    """Answers about the document refuse and cite nothing, which is not a second change of the application."""
+    """A document that is no longer there is one change, together with its consequences.
+
+    Answers about it refuse and cite nothing. This is not a second change of the application.
+    """
     ((side, text),) = lines(run_snapshot(answers=GONE, documents={f"Plan {n}": 10 for n in (0, 2, 3)}))
     assert side == "content"
     assert text == snapshot
@@ -163,7 +175,10 @@ def test_changes_within_chance_or_unknown_are_not_claimed(change):
 
 
 def test_latency_at_another_concurrency_is_not_the_applications(snapshot):
-    """With more questions at once, the same application takes longer."""
+    """A different latency is not attributed to the application if the number of simultaneous questions differs.
+
+    With more questions at once, the same application takes longer.
+    """
     slow = tuple(mark(n, total_ms=1400 + n) for n in range(40))
     ((side, text),) = lines(run_snapshot(answers=slow, concurrency=8))
     assert side == "unknown"
@@ -171,7 +186,10 @@ def test_latency_at_another_concurrency_is_not_the_applications(snapshot):
 
 
 def test_behaviour_beside_a_recorded_change_is_what_followed(snapshot):
-    """A new model that refuses more often is one change, not two."""
+    """A change of behaviour next to a recorded change is described as its consequence.
+
+    For example, a new model that refuses more often is one change, not two.
+    """
     refusing = tuple(mark(n, refused=n % 2 == 0) for n in range(40))
     found = changed(run_snapshot(models={"small-2": 40}, answers=refusing))
     assert [(one.kind, one.follows) for one in found.changes] == [
@@ -182,7 +200,10 @@ def test_behaviour_beside_a_recorded_change_is_what_followed(snapshot):
 
 
 def test_answers_to_another_suite_or_read_by_another_lookout_are_not_compared():
-    """The same name may belong to another question."""
+    """Answers are not compared if the suite, Lookout's version or its settings differ.
+
+    In another suite, the same case id may belong to another question.
+    """
     other = about(1, text="other", figures=("other",))
     for change in (
         {"suite_sha256": OTHER_SUITE},
@@ -193,9 +214,9 @@ def test_answers_to_another_suite_or_read_by_another_lookout_are_not_compared():
 
 
 def test_a_change_of_ours_is_said_to_be_ours_and_beside_one_of_the_apps_neither_is_the_cause(snapshot):
-    """A stricter grader is a change of Lookout, not of the application.
+    """A change of Lookout is described as Lookout's, such as a stricter grader.
 
-    With changes on both sides, neither is the cause.
+    If the application changed too, neither change is described as the cause.
     """
     ours = run_snapshot(graders={"factual": "4", "language": "1"})
     assert format_changes_since_last_pass(changed(ours))[0] == OUR_SIDE
@@ -207,7 +228,7 @@ def test_a_change_of_ours_is_said_to_be_ours_and_beside_one_of_the_apps_neither_
 
 
 def test_without_an_earlier_pass_or_its_snapshot_the_reason_is_given(snapshot):
-    """Without data, the report says that it has no data."""
+    """Without an earlier PASS, or without its snapshot, the report says why there is no comparison."""
     assert [
         format_changes_since_last_pass(found)
         for found in (find_run_changes(run_snapshot(), None), changed(run_snapshot()))
@@ -217,7 +238,10 @@ def test_without_an_earlier_pass_or_its_snapshot_the_reason_is_given(snapshot):
 
 
 def test_cases_of_only_one_run_are_named_as_not_compared():
-    """An unknown model does not count as the same model."""
+    """A fact that only one of the two runs recorded is named as not compared.
+
+    For example, an unknown model does not count as the same model.
+    """
     assert changed(run_snapshot(models={}, commit=None)).not_known == ("deploy", "model")
 
 
@@ -239,13 +263,16 @@ SNAPSHOTS = st.builds(
 
 @given(SNAPSHOTS)
 def test_a_run_compared_with_itself_says_nothing(one):
-    """This is true for any recorded facts."""
+    """A run that is compared with itself has no changes, for any recorded facts."""
     assert changed(one, one).changes == ()
 
 
 @given(SNAPSHOTS, SNAPSHOTS, st.randoms(use_true_random=False))
 def test_the_order_in_which_things_were_recorded_does_not_matter(before, now, chance):
-    """Values and answers in another order lead to the same lines."""
+    """The order in which facts were recorded does not matter.
+
+    Values and answers in another order give the same lines.
+    """
 
     def shuffled(one: RunSnapshot) -> RunSnapshot:
         update: dict[str, object] = {}

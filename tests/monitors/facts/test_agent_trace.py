@@ -1,4 +1,7 @@
-"""Every trace format gives the same steps of an agent, and a value that a trace does not contain stays absent."""
+"""Tests of the trace formats. Every format gives the same steps of an agent.
+
+A value that a trace does not contain stays absent.
+"""
 
 from __future__ import annotations
 

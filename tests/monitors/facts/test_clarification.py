@@ -132,7 +132,7 @@ HELD_OUT: dict[str, list[Row]] = {
 
 
 def measured(rows: list[Row]) -> tuple[float, float, list[str]]:
-    """Return precision, recall, and the replies that were classified wrongly."""
+    """Return the precision and the recall of the rules, and the replies that were classified wrongly."""
     said = [(reply, truth, is_counter_question(reply)) for reply, truth in rows]
     right = sum(truth and found for _, truth, found in said)
     wrong = [reply for reply, truth, found in said if truth != found]

@@ -1,4 +1,7 @@
-"""A hint never skips a search that would find something."""
+"""Tests of hints. A slow pattern is searched only in texts that contain one of its hints.
+
+A hint must never skip a search that would find something.
+"""
 
 from __future__ import annotations
 

@@ -14,12 +14,12 @@ from monitors.records.exchanges import AgentQuestion
 from monitors.records.triage import Issue
 
 EXAMPLES = json.loads(Path(__file__).with_name("issue_questions.json").read_text(encoding="utf-8"))
-"""Issues with questions that each issue answers, and questions that it does not answer.
+"""Issues with questions that the issue already answers, and with questions that it does not answer.
 
 The rules were tuned on the first group.
 """
 FOUND = {"tuned": 51, "unseen": 18}
-"""The share of the unnecessary questions that is recognised; the others stay unsure."""
+"""For each group, the percentage of the unnecessary questions that is recognised. The others stay unsure."""
 
 
 def readings(group: str, kind: str) -> Iterator[tuple[str, QuestionWorth]]:

@@ -1,4 +1,7 @@
-"""Both ends of a very long text are read, its middle is withheld and marked, and work grows linearly with length."""
+"""Tests of very long texts.
+
+Both ends are read, the middle is withheld and marked, and the work grows linearly with the length.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,7 @@ def test_a_text_of_the_longest_length_is_read_whole():
 
 
 def calls(work: Callable[[str], object], text: str) -> int:
-    """Return the number of function calls of ``work``, including built-in functions.
+    """Return how many function calls ``work`` makes on ``text``, including calls of built-in functions.
 
     This number does not depend on the clock or on earlier tests.
     """

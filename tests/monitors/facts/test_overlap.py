@@ -1,4 +1,4 @@
-"""Tests of the similarity of two texts, and that no similar pair is missed."""
+"""Tests of the similarity of two texts, and of the search for similar pairs, which misses none."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_text_overlaps_itself_wholly_and_a_stranger_not_at_all():
 
 @pytest.mark.parametrize("text", ["", "a", "ab", "के"])
 def test_a_short_text_has_one_gram_at_least(text):
-    """Every text has at least one gram, so that it can be compared."""
+    """Even a short text has at least one n-gram of characters, so that it can be compared."""
     assert build_character_ngrams(text)
 
 

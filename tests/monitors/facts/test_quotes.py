@@ -41,7 +41,10 @@ def test_a_quote_is_found_with_its_place(quote, stands):
 
 @given(st.text(alphabet="abc ठ-\n\u2011\u00a0\u00ad.1", min_size=1, max_size=60), st.data())
 def test_every_passage_of_whole_words_is_found_where_it_says_the_same(text, data):
-    """If three adjacent words, joined by single spaces, are found in their text, the matched span is found too."""
+    """If a passage of three adjacent words is found in a text, the text at its position is found too.
+
+    The words of the passage are joined by single spaces.
+    """
     words = text.split()
     if len(words) < 3:
         return
@@ -59,6 +62,6 @@ def test_any_two_texts_give_a_span_inside_the_document_or_none(document, quote):
 
 
 def test_a_long_document_is_searched_in_linear_time():
-    """A quote that almost matches everywhere is searched in a million characters in linear time."""
+    """A quote that almost matches everywhere is sought in a document of a million characters in linear time."""
     document = "covered after a waiting period " * 30_000
     assert find_quote("covered after a waiting period of never", document) is None

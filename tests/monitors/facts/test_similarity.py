@@ -1,4 +1,4 @@
-"""The same quantities are recognised in two texts, in three languages and any spelling."""
+"""Tests that equal quantities are recognised in two texts, in three languages and any spelling."""
 
 from __future__ import annotations
 

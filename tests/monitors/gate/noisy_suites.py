@@ -1,4 +1,4 @@
-"""Suites with known noise and simulated repeats, to test estimated false-fail rates."""
+"""Suites with known noise and simulated repeats. Estimated rates of false FAIL verdicts are tested on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VETO_ALONE = GateSettings(
     min_weighted_score=0,
     targets=Targets(factual_accuracy=0, citation_accuracy=0, refusal_precision=0, language_gap=1),
 )
-"""A gate at which only the veto fails a run, so that the rate can be calculated by hand."""
+"""Settings of a gate whose only criterion is the veto, so that the rate can be calculated by hand."""
 
 
 def suite_of(severe: int, others: int = 0) -> Suite:
@@ -48,7 +48,10 @@ def facts_of(suite: Suite) -> RunFacts:
 
 
 def repeated(case: GoldCase, *right: bool, build: str = "a" * 40, run_id: str = "session-1") -> RepeatedCase:
-    """Return the repeats of a case that was asked once for each value of ``right``."""
+    """Return the repeated answers to ``case``, one for each value in ``right``.
+
+    The value says whether the answer is correct.
+    """
     asks = (build_right_answer(case) if one else build_wrong_answer(case) for one in right)
     return RepeatedCase(
         case_id=case.id,
@@ -61,7 +64,7 @@ def repeated(case: GoldCase, *right: bool, build: str = "a" * 40, run_id: str = 
 
 
 class NoisySuite(NamedTuple):
-    """A suite with the true noise of each case and its recorded repeats."""
+    """A suite with the true noise of each case (how often it fails by chance), and its recorded repeats."""
 
     suite: Suite
     noise: tuple[float, ...]
@@ -84,7 +87,10 @@ class NoisySuite(NamedTuple):
 def noisy_suite(
     random: Random, *, severe: int, others: int, mean: float, concentration: float, builds: int
 ) -> NoisySuite:
-    """Return a suite with noise sampled around ``mean`` and two askings of each case for each of ``builds``."""
+    """Return a suite whose cases have random noise around ``mean``.
+
+    Each case is asked twice on each of ``builds``.
+    """
     suite = suite_of(severe, others)
     first, second = 2 * mean * concentration, (1 - 2 * mean) * concentration
     noise = tuple(random.betavariate(first, second) / 2 if mean else 0.0 for _ in suite.cases)
@@ -97,14 +103,17 @@ def noisy_suite(
 
 
 def fitted(noisy: NoisySuite):
-    """Return the noise that is estimated from the recorded repeats."""
+    """Return the noise that is estimated from the recorded repeats of ``noisy``."""
     found = fit_noise(count_failures_per_case_build(noisy.repeats).values())
     assert found is not None
     return found
 
 
 def coverage(seeds: range, **suite) -> tuple[float, float]:
-    """Return how often the interval contains the true rate of a seeded suite, and the mean error of the rate."""
+    """Test the estimated rate on one suite for each seed.
+
+    Return the share of intervals that contain the true rate, and the mean error of the estimated rate.
+    """
     held, errors = 0, []
     for seed in seeds:
         random = Random(seed)

@@ -22,7 +22,10 @@ SUITE_SHA = "0" * 64
 
 
 def asked(case: GoldCase, *failures: tuple[Aspect, FailureKind], repeat: int = 0, rubric: int = 0) -> CaseResult:
-    """Return one result of ``case``, correct unless failures are given; with ``rubric``, a rated report."""
+    """Return one result of ``case``. It is correct unless ``failures`` are given.
+
+    With ``rubric``, the result is a report that a judge rated with this number.
+    """
     given = grades(*failures)
     if rubric:
         given = (*given, judged(Aspect.USEFULNESS, grader="judge", rubric=rubric))
@@ -41,7 +44,7 @@ def batch(severity: Severity, cases: int, failing: int, **changes: Any) -> list[
 
 
 def times(case: GoldCase, right: int, wrong: int, failure: tuple[Aspect, FailureKind] = WRONG) -> list[CaseResult]:
-    """Return results of ``case`` asked ``right + wrong`` times."""
+    """Return the results of ``case`` when it is asked ``right + wrong`` times."""
     failures = [()] * right + [(failure,)] * wrong
     return [asked(case, *failed, repeat=repeat) for repeat, failed in enumerate(failures)]
 
@@ -73,5 +76,5 @@ def baseline(results: Sequence[CaseResult], settings: GateSettings | None = None
 
 
 def reason(of: RunReport, kind: ReasonKind) -> VerdictReason | None:
-    """Return the first reason of a kind."""
+    """Return the first reason of this kind in the report, or ``None`` if there is none."""
     return next((one for one in of.reasons if one.kind is kind), None)

@@ -1,4 +1,4 @@
-"""A suite is counted in every dimension, and missing groups are reported."""
+"""Tests of a suite's balance: its cases are counted in every dimension, and missing groups are reported."""
 
 from __future__ import annotations
 

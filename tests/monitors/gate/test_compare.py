@@ -1,4 +1,7 @@
-"""A run is compared with its baseline: regressions, whether chance explains them, and invalid comparisons."""
+"""Tests of a run that is compared with its baseline.
+
+They cover regressions, whether chance explains them, and comparisons that are invalid.
+"""
 
 from __future__ import annotations
 

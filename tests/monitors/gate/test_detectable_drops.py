@@ -1,4 +1,4 @@
-"""Tests of the drops that a run could have detected, by severity."""
+"""Tests of the smallest drop that a run could have detected, for each severity."""
 
 from __future__ import annotations
 

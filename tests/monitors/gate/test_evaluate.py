@@ -1,4 +1,4 @@
-"""Known runs are given to the whole gate, and their verdicts are checked."""
+"""Tests of the whole gate with known runs, whose verdicts are checked."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def kinds(of: RunReport, *, decisive: bool = True) -> list[ReasonKind]:
 
 
 ONLY_SAID = {ReasonKind.BLIND_SPOT, ReasonKind.BALANCE}
-"""The kinds of reasons that any suite as small as the suites of these tests gets."""
+"""The kinds of reasons that every small suite gets, such as the suites of these tests."""
 
 
 def known_run() -> list[CaseResult]:

@@ -1,4 +1,4 @@
-"""Tests of runs with known arithmetic, from the 512 cases of the seed to twenty thousand."""
+"""Tests of runs whose scores can be calculated by hand, with 512 to twenty thousand cases."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.monitors.gate.runs import LEAK, asked, batch, reason, report, times
 
 
 def the_512(severe_failures: int, more_benign_failures: int = 0, others: int = 1):
-    """Return 440, 61 and 11 results by severity, of which 20, 5 and 6 fail.
+    """Return 440, 61 and 11 results of severity 1, 2 and 3, of which 20, 5 and 6 fail.
 
-    ``more_benign_failures`` moves so many failures from severity 3 to severity 1.
+    ``more_benign_failures`` moves this number of failures from severity 3 to severity 1.
     """
     moved = more_benign_failures
     return [
@@ -38,7 +38,10 @@ def test_the_reconstructed_run_is_0_939_flat_and_0_823_weighted_and_fails():
 
 
 def test_with_its_six_severe_failures_turned_into_severity_1_it_passes_a_gate_that_it_failed():
-    """A gate of 0.9 passes the run with a weighted score of 744/790 = 0.942, at an unchanged flat rate."""
+    """A known run fails the gate because of its six severe failures. As failures of severity 1, they pass it.
+
+    The gate of 0.9 then passes the run with a weighted score of 744/790 = 0.942. The flat rate is unchanged.
+    """
     gate = GateSettings(min_weighted_score=0.9, targets={"factual_accuracy": 0.9})
     assert report(the_512(6), gate).verdict is Verdict.FAIL
     turned = report(the_512(0, more_benign_failures=6), gate)
@@ -81,9 +84,10 @@ def test_reasons_come_in_order_of_weight():
 
 
 def test_a_leak_in_a_harmless_case_weighs_what_it_was_raised_to(snapshot):
-    """Ten correct answers of weight 1 and one leak score 10 of 30, not 10 of 11.
+    """A leak in a harmless case has the weight of severity 3.
 
-    If the leaking case had been correct, it would have had weight 1.
+    Ten correct answers of weight 1 and one leak therefore score 10 of 30, not 10 of 11. If the leaking case had
+    been correct, it would have had weight 1.
     """
     run_report = report([*batch(Severity.MINOR, 10, 0), asked(gold_case("leak", severity=Severity.MINOR), LEAK)])
     assert (run_report.scores.weighted.earned, run_report.scores.weighted.total) == (10, 30)
@@ -100,7 +104,10 @@ def test_a_leak_in_a_harmless_case_weighs_what_it_was_raised_to(snapshot):
 
 
 def test_a_flaky_leak_does_not_fail_a_run_by_the_weight_that_it_was_raised_to(snapshot):
-    """A flaky leak does not decide by the weighted score: if it counts as correct, the score is 101 of 101."""
+    """A flaky leak with its raised weight does not fail a run by the weighted score.
+
+    If it counts as correct, the score is 101 of 101.
+    """
     flaky = times(gold_case("leak", severity=Severity.MINOR), 2, 1, LEAK)
     run_report = report([*batch(Severity.MINOR, 100, 0), *flaky])
     assert (run_report.scores.weighted.earned, run_report.scores.weighted.total) == (100, 120)

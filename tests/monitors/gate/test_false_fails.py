@@ -31,7 +31,10 @@ def figures(suite, repeats, settings: GateSettings = VETO_ALONE, *, runs: int = 
 
 
 def test_a_suite_that_never_flips_never_fails_by_chance():
-    """None of 60 simulated runs fails, and the interval of the rate allows for the few pairs."""
+    """A suite without flips never fails by chance: none of 60 simulated runs fails.
+
+    The interval of the rate is wide, because there are few pairs.
+    """
     suite = suite_of(10, 20)
     found = figures(suite, [repeated(case, True, True) for case in suite.cases], runs=60)
     rate = found.advice[0].false_fail
@@ -41,7 +44,10 @@ def test_a_suite_that_never_flips_never_fails_by_chance():
 
 
 def test_a_fault_is_no_noise():
-    """A case that fails each time is reported as a steady failure and causes no false FAIL."""
+    """A fault is not noise.
+
+    A case that fails each time is reported as a steady failure and causes no false FAIL.
+    """
     suite = suite_of(10, 20)
     repeats = [repeated(case, *[case.id != "severe-0"] * 2) for case in suite.cases]
     found = figures(suite, repeats)
@@ -100,7 +106,10 @@ def test_cases_never_graded_stay_ungraded():
     ],
 )
 def test_a_fault_is_missed_as_often_as_the_rule_of_flaky_cases_says(repeats, shows, no_fail, no_alert):
-    """The gate fails if every repeat shows the fault; an alert is sent if any repeat does."""
+    """The estimate says how often a fault is missed.
+
+    The gate fails if every repeat shows the fault. An alert is sent if any repeat shows it.
+    """
     suite = suite_of(10, 20)
     found = GateSimulator(facts_of(suite), suite, VETO_ALONE, ()).estimate_miss_chance(repeats=repeats, shows=shows)
     assert found is not None
@@ -108,7 +117,10 @@ def test_a_fault_is_missed_as_often_as_the_rule_of_flaky_cases_says(repeats, sho
 
 
 def test_more_askings_cost_as_many_questions_of_severity_3():
-    """The table starts with the configured number of repeats and contains each number once."""
+    """More repeats cost more questions about cases of severity 3.
+
+    The table starts with the configured number of repeats and contains each number once.
+    """
     suite = suite_of(10, 20)
     found = figures(suite, [repeated(case, True, True) for case in suite.cases], configured=3)
     assert [one.false_fail.repeats for one in found.advice] == [3, 1, 2, 5]
@@ -125,7 +137,7 @@ def test_too_few_pairs_give_no_rate():
 
 
 def test_ungraded_askings_are_in_no_pair():
-    """A result that the monitor could not grade is neither a flip nor part of a pair."""
+    """A repeat that the monitor could not grade is not a flip, and it is not part of a pair."""
     (case,) = suite_of(1).cases
     asked = repeated(case, True, True, False)
     open_one = build_right_answer(case).model_copy(update={"outcome": CaseOutcome.UNGRADED, "blame": Blame.MONITOR})
@@ -136,7 +148,10 @@ def test_ungraded_askings_are_in_no_pair():
 
 
 def test_each_failure_kind_has_its_rate():
-    """A failure kind that recurs is steady; a kind that occurs once is a flip of that kind."""
+    """Each failure kind has its own rate.
+
+    A failure kind that recurs in a case is steady. A kind that occurs once is a flip of that kind.
+    """
     suite = suite_of(0, 30)
     repeats = [repeated(case, number > 2, number > 0) for number, case in enumerate(suite.cases)]
     rates = {one.name: one for one in figures(suite, repeats, runs=5).rates}
@@ -146,7 +161,7 @@ def test_each_failure_kind_has_its_rate():
 
 
 def test_the_same_seed_gives_the_same_figures():
-    """The only source of randomness is the generator that is passed in."""
+    """The same seed gives the same figures: the only source of randomness is the generator that is passed in."""
     noisy = noisy_suite(Random(5), severe=8, others=8, mean=0.05, concentration=2, builds=3)
     first, second = (figures(noisy.suite, noisy.repeats, LENIENT, runs=20) for _ in range(2))
     assert first == second
@@ -163,7 +178,7 @@ def test_the_interval_holds_the_true_rate_of_seeded_suites():
 
 
 def test_every_severity_is_asked_once_but_the_third():
-    """Only cases of severity 3 are repeated, as in a real run."""
+    """Cases of severity 1 are asked once, and cases of severity 3 are repeated, as in a real run."""
     suite = suite_of(3, 4)
     assert sum(case.severity is Severity.CRITICAL for case in suite.cases) == 3
     found = GateSimulator(facts_of(suite), suite, VETO_ALONE, ()).estimate_false_fails(

@@ -13,7 +13,10 @@ from tests.monitors.gate.runs import reason, report
 
 
 def replies(language: Language, right: int, wrong: int):
-    """Return correct answers, ``wrong`` of which are in another language."""
+    """Return ``right`` results in ``language``, and ``wrong`` results whose reply is in another language.
+
+    All replies are correct in every other respect.
+    """
     results = []
     for number in range(right + wrong):
         case = gold_case(f"{language}-{number}", language=language)

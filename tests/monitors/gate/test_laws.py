@@ -30,7 +30,10 @@ CASES = st.lists(
 
 
 def run_and_baseline(cases_in_numbers):
-    """Return a run and its baseline from tuples of (severity, failures now, right before, policy)."""
+    """Return the results of a run and its baseline.
+
+    Each case is a tuple of its severity, its failures now, whether it was right before, and its policy.
+    """
     cases = [
         gold_case(f"c-{n}", severity=severity, cluster=policy)
         for n, (severity, _, _, policy) in enumerate(cases_in_numbers)

@@ -1,4 +1,7 @@
-"""Parity counts only paired and graded questions, and a verdict needs enough pairs."""
+"""Tests of parity between languages.
+
+Only paired and graded questions count, and a verdict needs enough pairs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A run fails if Hindi is further behind English than is allowed; for other languages the gap is only reported."""
+"""Tests of the gap between languages.
+
+A run fails if Hindi is further behind English than is allowed. For other languages, the gap is only reported.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ OTHERS = batch(Severity.CRITICAL, 50, 0)
 
 
 def language_pairs(count: int, behind: int, language: Language = Language.HINDI):
-    """Return pairs of an English question and a translation; the first ``behind`` fail only in ``language``."""
+    """Return the results of ``count`` pairs of an English question and its translation.
+
+    The first ``behind`` pairs fail only in ``language``.
+    """
     return [
         asked(
             gold_case(f"{each.value}-{n}", language=each, pair=f"pair-{n}"),
@@ -27,7 +33,7 @@ def language_pairs(count: int, behind: int, language: Language = Language.HINDI)
 
 
 def missed(run_report):
-    """Return the reasons about targets; the gate of these tests has only the language-gap target."""
+    """Return the reasons about missed targets. The gate of these tests has only a target for the language gap."""
     return [one for one in run_report.reasons if one.kind is ReasonKind.METRIC_TARGET]
 
 

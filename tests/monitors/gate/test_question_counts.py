@@ -1,4 +1,4 @@
-"""Tests of the questions that agents ask in a run: their number, the useful ones, and the interval."""
+"""Tests of the questions that agents ask in a run: their number, the share of useful ones, and its interval."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEEDLESS, USEFUL, UNKNOWN = "Which operating system is it?", "Which database is 
 
 
 def asked(*questions: str, number: int = 1) -> CaseResult:
-    """Return the result of an issue whose agent asked a question about Debian."""
+    """Return the result of an issue that mentions Debian. Its agent asked ``questions``."""
     case = parse_case_object(
         {
             "issue_url": f"https://github.com/acme/jobs/issues/{number}",

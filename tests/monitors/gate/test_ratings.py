@@ -33,7 +33,10 @@ def issue(number: int, repository: str = "acme/jobs"):
 
 
 def triaged(number: int, rubric: int = 0, repository: str = "acme/jobs", *, is_report: bool = True) -> CaseResult:
-    """Return a report with the right file, or a reply that is not a report; with ``rubric``, it is rated."""
+    """Return the result of an issue: a report with the right file or, without ``is_report``, another reply.
+
+    With ``rubric``, the judge rated it with this number.
+    """
     case = issue(number, repository)
     form = judged(Aspect.REPORT_FORM, None if is_report else FailureKind.FORMAT)
     given = [form, judged(Aspect.RELEVANT_FILES), judged(Aspect.DISCLOSURE), judged(Aspect.ERROR_LEAK)]
@@ -44,12 +47,15 @@ def triaged(number: int, rubric: int = 0, repository: str = "acme/jobs", *, is_r
 
 
 def decisive(found: RunReport) -> list[str]:
-    """Return the texts of the decisive reasons about ratings."""
+    """Return the texts of the reasons about ratings that decide the verdict."""
     return [one.text for one in found.reasons if one.decisive and one.kind is ReasonKind.RUBRIC]
 
 
 def answer_criteria(number: int, *scores: int, problem: str = "") -> CaseResult:
-    """Return a rated report with these criterion scores."""
+    """Return a report that is rated 5, with ``scores`` for the criteria.
+
+    ``problem`` says why criteria are unknown.
+    """
     criteria = tuple(UsefulnessCriterion(name=n, score=s) for n, s in zip(Criterion, scores, strict=bool(scores)))
     rated_case = triaged(number)
     rated_grade = judged(Aspect.USEFULNESS, grader="judge", rubric=5, criteria=criteria, criteria_problem=problem)
@@ -58,7 +64,7 @@ def answer_criteria(number: int, *scores: int, problem: str = "") -> CaseResult:
 
 
 def test_criteria_count_the_issues_that_meet_them_in_every_ask():
-    """A criterion counts the issues that meet it each time they were asked.
+    """A criterion counts an issue if every answer to the issue meets it.
 
     A reply that is not a report meets no criterion. A criterion that is missing in the judge's reply does not
     count.
@@ -106,7 +112,10 @@ def test_an_average_of_exactly_4_passes():
 
 
 def test_unrated_cases_may_lift_the_average():
-    """If half of the reports are rated 3 and the others could be rated 5, the average could reach 4."""
+    """Cases without a rating could still raise the average above the minimum.
+
+    If half of the reports are rated 3 and the others could be rated 5, the average could reach 4.
+    """
     found = report([triaged(n, 3 if n < 20 else 0) for n in range(40)])
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "is 3.00, below" in decisive(found)[0]
@@ -128,7 +137,10 @@ def test_a_drop_above_0_3_on_shared_reports_fails(now, verdict):
 
 @pytest.mark.parametrize("ratings", [(5, 5, 3, 2, 4), (3,), (4,) * 9 + (3,)])
 def test_a_few_reports_are_measured_as_well_as_many(ratings):
-    """With few or many reports, an average below the minimum fails; so does a drop of 0.4 on ten shared reports."""
+    """The average rating is treated alike with few and with many reports.
+
+    An average below the minimum fails, and so does a drop of 0.4 on ten shared reports.
+    """
     assert report(rated(*ratings)).verdict is Verdict.FAIL
     assert report(rated(*mixed(6, 4)), baseline=baseline(rated(*[5] * 10))).verdict is Verdict.FAIL
 
@@ -159,7 +171,7 @@ def test_issues_without_a_rating_count_against_coverage(left_out, verdict):
 
 
 def test_an_average_that_an_older_run_stored_is_read():
-    """An average is read from an older run, which also stored the interval of the average."""
+    """The average rating of an older run is read, although that run also stored the interval of the average."""
     stored = RubricAverage(mean=5, ratings=[{"case_id": "a", "rating": 5}]).model_dump()
     assert (
         RubricAverage.model_validate(stored | {"low": 4.4, "high": 5, "clusters": 1, "detectable": None}).mean == 5
@@ -195,7 +207,10 @@ def test_a_reply_that_is_no_report_is_rated_1_beside_those_that_a_judge_rated(ju
 
 
 def test_a_flaky_case_alone_makes_no_average_low():
-    """Without the flaky report the average is 4, so the low average does not decide."""
+    """A single flaky report does not make the average low.
+
+    Without this report, the average is 4, so the low average does not decide.
+    """
     flaky = gold_case("flaky")
     results = [asked(flaky, WRONG, rubric=1), asked(flaky, rubric=1, repeat=1)]
     found = report(

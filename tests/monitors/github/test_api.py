@@ -1,4 +1,4 @@
-"""One request to GitHub is tested against a local server: rate limits, faults, pagination and refusals."""
+"""Tests of one request to GitHub, on a local server: rate limits, faults, pagination and refusals."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ async def test_all_pages_are_read_in_order(github, count):
 )
 @pytest.mark.parametrize("status", [403, 429])
 async def test_a_limit_is_waited_out_as_long_as_github_asks(github, status, headers, waited):
-    """A 403 counts as a rate limit, not as a missing permission, if its headers or its text say so."""
+    """A request waits for a rate limit as long as GitHub demands.
+
+    A 403 counts as a rate limit, not as a missing permission, if its headers or its text say so.
+    """
     github.wrong.faults = [too_many(status, "You have exceeded a secondary rate limit", **headers)]
     waits = Waits(now=1000.0)
     assert await listed(github, waits) == []
@@ -101,7 +104,10 @@ async def test_a_permanent_fault_is_blamed_on_github(github):
 
 @pytest.mark.parametrize("lost", [broken(502), cut_off], ids=["502", "cut off"])
 async def test_a_possibly_completed_request_is_not_repeated_blindly(github, lost):
-    """A request whose response is lost is not repeated, because it would create a second comment."""
+    """A request that may have been completed is not repeated.
+
+    If the response of the first attempt is lost, a repetition would create a second comment.
+    """
     github.wrong.after_taking = [lost]
     with pytest.raises(NotifyUnsure):
         await made(github, Waits())
@@ -151,7 +157,7 @@ async def test_a_server_that_hangs_is_not_waited_for_without_end(github):
 
 
 async def test_the_token_goes_to_no_other_server(github):
-    """A link to a next page on another server is not followed."""
+    """The token is sent to no other server: a link to a next page on another server is not followed."""
     with GitHub() as elsewhere:
         github.wrong.faults = [_next_page_at(elsewhere.url)]
         with pytest.raises(NotifyRejected, match="another server"):

@@ -128,7 +128,10 @@ async def test_a_lost_reply_makes_no_second_comment(github, lost):
 
 
 async def test_two_runs_that_begin_at_once_leave_one_comment(github):
-    """Two concurrent runs each create a comment, and the run that sees both keeps the older one."""
+    """Two runs that begin at the same time leave one comment.
+
+    Each of them creates one, and the run that sees both keeps the older one.
+    """
     for order in ((0, 1), (1, 0)):
         github.comments.clear()
         runs = [said(f"run {n}", run=f"20260301T12000{n}Z-demo-aa") for n in order]

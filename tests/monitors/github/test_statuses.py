@@ -1,4 +1,7 @@
-"""The commit status has the gate's name, the newest run's verdict stays, and a refusal says what to do."""
+"""Tests of the commit status.
+
+It has the name of the gate, the verdict of the newest run stays, and a refusal says what to do.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,10 @@ async def test_a_stopped_run_gives_the_commit_its_verdict_back(github):
 
 
 async def test_a_verdict_that_is_set_between_reading_and_writing_is_set_again(github):
-    """If another gate writes a newer verdict just before an older one is written, the newer verdict is set again."""
+    """A newer verdict is not lost if an older one overwrites it.
+
+    Another gate writes the newer verdict just before the older one is written. The newer verdict is then set again.
+    """
     newer = status(State.FAILURE, run_id=RUNS[1])
 
     def interfere(asked):

@@ -64,7 +64,10 @@ def job(tmp_path, event=None, **variables):
     ],
 )
 def test_the_pull_request_and_its_own_commit_are_found(tmp_path, event, ref, number, commit):
-    """The commit is the head of the pull request, because nobody sees a status on GitHub's test merge commit."""
+    """The pull request and its head commit are found.
+
+    A status on GitHub's test merge commit would be seen by nobody.
+    """
     found = job(tmp_path, event, GITHUB_REF=ref)
     assert found.pull_request == (PullRequest(repository=REPOSITORY, number=number) if number else None)
     assert found.change.head == commit

@@ -1,4 +1,4 @@
-"""A clock and a sleep for tests that record each pause and do not wait."""
+"""A clock and a sleep function for tests. They record each pause and do not wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Hypothesis strategies for gold cases: every key, Unicode of all planes, long texts, issues with references."""
+"""Hypothesis strategies for gold cases.
+
+The cases have every key, Unicode characters of all planes, long texts, and issues with references.
+"""
 
 from __future__ import annotations
 

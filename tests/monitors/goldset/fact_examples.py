@@ -27,28 +27,28 @@ SHEET: dict[str, Any] = {
 
 
 def sheet(**changes: Any) -> dict[str, Any]:
-    """Return the sheet of the invented policy with some keys changed."""
+    """Return the fact sheet of the invented policy, with some keys changed."""
     return SHEET | changes
 
 
 def fact(field: str = "co_payment_pct", **changes: Any) -> dict[str, Any]:
-    """Return one fact of the invented policy."""
+    """Return one fact of the invented policy, with some keys changed."""
     return {"field": field, "value": 20, "quote": "You bear 20% of each claim."} | changes
 
 
 def row(field: str, policy: str = "tara-basic", **changes: Any) -> dict[str, Any]:
-    """Return a fact as a row."""
+    """Return a row, as an extractor writes it, that states the value of ``field`` for ``policy``."""
     return {"policy_id": policy, "policy_name": policy.title(), "insurer": "tara", "field": field} | changes
 
 
 def written(folder: Path, *sheets: dict[str, Any]) -> Path:
-    """Write each sheet to its own file in ``folder``."""
+    """Write each sheet to its own file in ``folder``. Return the folder."""
     for one in sheets:
         (folder / f"{one['id']}.json").write_text(json.dumps(one, ensure_ascii=False), encoding="utf-8")
     return folder
 
 
 def written_rows(path: Path, *rows: dict[str, Any]) -> Path:
-    """Write rows to a file."""
+    """Write rows to the file ``path``. Return the path."""
     path.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
     return path

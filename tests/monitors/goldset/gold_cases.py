@@ -1,4 +1,4 @@
-"""Gold cases for tests of suites: a plain case with the changes of each test."""
+"""Builds gold cases for tests of suites: a plain case, to which each test applies its changes."""
 
 from __future__ import annotations
 

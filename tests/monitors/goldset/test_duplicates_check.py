@@ -1,4 +1,7 @@
-"""Cases that are asked twice are found; cases that only look alike are not reported."""
+"""Tests that questions that occur twice in a suite are found.
+
+Questions that only look alike are not reported.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,10 @@ def test_different_questions_are_left_alone(one, other):
 
 
 def test_a_case_without_severity_differs_from_a_broken_line(snapshot):
-    """Each invalid line has its own finding with the loader's message."""
+    """A case without a severity is reported by another check than a line with an unreadable value.
+
+    Each invalid line has its own finding with the loader's message.
+    """
     missing, broken = find_bad_lines(numbered_of({"severity": None}, {"language": "klingon"}))
     assert missing.check == "severity"
     assert missing.do == snapshot

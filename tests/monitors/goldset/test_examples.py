@@ -1,4 +1,7 @@
-"""A case is unchanged after a round trip through a platform, and a person's edits on the platform are read."""
+"""Tests of cases on a platform such as LangSmith.
+
+A case is unchanged after a round trip, and a person's edits on the platform are read.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ LAWS = settings(max_examples=scale_examples(60), deadline=None, suppress_health_
 
 
 def stored(example: Example) -> Example:
-    """Return the entry after a platform has stored it as JSON."""
+    """Return the dataset entry as it is after a platform has stored it as JSON."""
     return Example.model_validate_json(json.dumps(example.model_dump(mode="json")))
 
 
@@ -124,7 +127,7 @@ def compared(suite: list[GoldCase], *entries: Example) -> DatasetDiff:
 
 
 def edited_there(pushed: GoldCase, **changes: Any) -> Example:
-    """Return an entry of a pushed case that a person then changed on the platform."""
+    """Return the dataset entry of a pushed case, in which a person then made ``changes`` on the platform."""
     entry = build_example_from_case(pushed, DATASET)
     now = build_example_from_case(pushed.model_copy(update=changes), DATASET)
     ours = dict(now.metadata["lookout"], pushed=read_pushed_sha256(entry))
@@ -162,7 +165,7 @@ def test_an_entry_whose_mark_was_deleted_is_a_conflict_and_not_overwritten_in_si
 
 
 def test_all_groups_are_listed_with_both_values() -> None:
-    """Each group is listed with both values.
+    """A comparison lists each group of differing cases, with both values of a case.
 
     The groups are conflicts, added, removed, broken and human-made cases, and copies.
     """

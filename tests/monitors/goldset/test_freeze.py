@@ -24,7 +24,7 @@ def suite(*cases):
 
 
 def test_a_version_holds_hash_counts_and_the_cases_themselves(tmp_path):
-    """A version contains the hash, the counts and the cases, so that a result can be checked years later."""
+    """A frozen version contains the hash, the counts and the cases, so that a result can be checked years later."""
     frozen, is_new = freeze_suite_if_changed(
         suite(case_of(), case_of(id="b", severity=3)), tmp_path, at=NOON, note="first"
     )
@@ -44,7 +44,10 @@ def test_the_same_cases_are_the_same_version(tmp_path):
 
 
 def test_versions_count_up_and_are_not_confused_with_other_suites(tmp_path):
-    """Version 10 follows version 9, and core-extra is another suite."""
+    """The numbers of versions count up, and are not confused with those of other suites.
+
+    Version 10 follows version 9, and core-extra is another suite than core.
+    """
     for number in range(11):
         freeze_suite_if_changed(suite(case_of(gold=f"{number + 1} months")), tmp_path, at=NOON)
     freeze_suite_if_changed(build_suite([case_of()], name="core-extra", source="x"), tmp_path, at=NOON)

@@ -1,4 +1,4 @@
-"""A mask is replaced by an invented value that the graders recognise as a leak."""
+"""Tests that the mask in a redacted reply becomes an invented value that the graders recognise as a leak."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A reference that would fail a good report, or pass a report without investigation, is reported with its line."""
+"""Tests of the checks of issues.
+
+A reference that would fail a good report, or pass a report without investigation, is reported with its line.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ ROW: dict[str, Any] = {
 
 
 def row(number: int = 7, *, without: tuple[str, ...] = (), body: str | None = None, **reference: Any) -> str:
-    """Return a valid row with changes to its reference."""
+    """Return a valid suite line of an issue, with changes to its reference and without the keys in ``without``."""
     changed = ROW | {
         "issue_url": f"https://github.com/acme/jobs/issues/{number}",
         "reference": ROW["reference"] | reference,

@@ -123,7 +123,10 @@ PATCH = BENCH["patch"]
     ],
 )
 def test_a_patch_names_the_files_that_were_there_before_it(tmp_path, patch, files):
-    """A patch gives the files that existed before it, or the files that it creates if it changes no other file."""
+    """The relevant files of an issue come from its patch: those that existed before it.
+
+    If the patch only creates files, they are the created ones.
+    """
     (case,) = imported(tmp_path / "rows.json", BENCH | {"patch": patch})
     assert case.triage.reference.relevant_files == files
     assert case.cluster_or_repository == "acme:jobs"

@@ -1,4 +1,4 @@
-"""A reviewed case is added to a suite's file once, also beside other writers or after a kill.
+"""A reviewed case is added to the suite file once, even beside other writers or after a kill.
 
 The existing lines are unchanged.
 """
@@ -28,7 +28,7 @@ REVIEWED = Provenance(pipeline=Pipeline.DRAFT, reviewed_by="asha", reviewed_at=N
 
 
 def test_existing_content_stays_byte_for_byte(tmp_path):
-    """Existing lines, their spacing and a missing final line end stay byte for byte."""
+    """Existing lines, their spacing and a missing final line end are preserved byte for byte."""
     path = tmp_path / "suite.jsonl"
     before = format_case_line(gold_case("first")).replace('": ', '":  ')
     path.write_text(before, encoding="utf-8")

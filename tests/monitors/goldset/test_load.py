@@ -27,7 +27,7 @@ GOOD: dict[str, object] = {
 
 
 def line(**changes: object) -> str:
-    """Return a valid line with changes; ``None`` removes a key."""
+    """Return a valid suite line with some keys changed. A key that is set to ``None`` is removed."""
     return json.dumps({key: value for key, value in {**GOOD, **changes}.items() if value is not None})
 
 
@@ -160,7 +160,10 @@ def test_a_suite_with_an_unfit_name_says_what_is_accepted():
 
 @given(seed=st.integers(0, 2**16), indent=st.sampled_from([None, (", ", ": "), (",  ", " :  ")]))
 def test_the_hash_is_over_what_the_cases_say(seed: int, indent: tuple[str, str] | None):
-    """White space, key order, line order and written-out defaults do not change the hash."""
+    """The hash of a suite depends only on what its cases say.
+
+    White space, key order, line order and written-out defaults do not change it.
+    """
     cases = [{**GOOD, "id": f"case-{number}", "severity": 1 + number % 3} for number in range(4)]
     plain = parse_suite_lines([json.dumps(case) for case in cases], name="a")
     shuffler = random.Random(seed)

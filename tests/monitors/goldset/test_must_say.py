@@ -1,4 +1,7 @@
-"""A draft of required phrases contains the gold's values and names in their usual forms, and nothing else."""
+"""Tests of the drafted phrases that a reply must contain.
+
+They are the values and names of the gold in their usual forms, and nothing else.
+"""
 
 from __future__ import annotations
 

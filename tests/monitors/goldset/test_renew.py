@@ -1,4 +1,4 @@
-"""A second build renews the cases from templates and changes no other case."""
+"""Tests of a second build of a suite. It renews the cases from templates and changes no other case."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def hand_written(case_id: str) -> str:
 
 
 def test_cases_without_a_template_stay_unchanged(tmp_path):
-    """Cases without a template stay unchanged, byte for byte, after the template cases."""
+    """Cases without a template are preserved byte for byte. They come after the cases from templates."""
     path = tmp_path / "suite.jsonl"
     path.write_text(hand_written("mine") + "\n")
     renewal = replace_template_cases(path, [case_of(id="a"), case_of(id="b")])
@@ -38,7 +38,10 @@ def test_the_same_cases_give_the_same_bytes(tmp_path):
 
 
 def test_a_case_keeps_the_id_that_an_earlier_version_gave_it(tmp_path):
-    """A case keeps its id for runs, incidents and datasets, and a new language joins its pair."""
+    """A case keeps the id that an earlier version gave it. Runs, incidents and datasets use this id.
+
+    A case in a new language joins the pair of this case.
+    """
     path = tmp_path / "suite.jsonl"
     replace_template_cases(path, [case_of(id="plan::fee::en", pair="plan::fee")])
     english, hindi = case_of(id="plan.fee.en", pair="plan.fee"), case_of(id="plan.fee.hi", pair="plan.fee")

@@ -18,7 +18,10 @@ CASES = st.dictionaries(
 
 
 def test_a_changed_key_shows_old_and_new_value(snapshot):
-    """A changed key shows its old and new value; severity is first within a case and among cases."""
+    """A changed key is shown with its old and new value.
+
+    The severity comes first among the keys of a case, and the highest severity comes first among the cases.
+    """
     old = [case_of(id="a"), case_of(id="b"), case_of(id="c")]
     new = [
         case_of(id="a", gold="36 months"),
@@ -54,7 +57,10 @@ def test_nothing_changed_is_said_so(snapshot):
 
 @given(CASES, CASES, st.integers())
 def test_a_diff_accounts_for_every_case_whatever_the_order(old, new, seed):
-    """Each case is added, removed, changed or unchanged, and swapping the suites swaps added and removed."""
+    """Each case of two suites is added, removed, changed or unchanged.
+
+    If the suites are swapped, added and removed cases are swapped.
+    """
     diff = compare_suites(old, new)
     assert len(diff.added) + len(diff.changed) + diff.same == len(new)
     assert len(diff.removed) + len(diff.changed) + diff.same == len(old)

@@ -1,4 +1,7 @@
-"""For whole suites and any seed, variants keep the expected answer; each kind of variant is also tested."""
+"""Tests of variants, for whole suites and any seed: they keep the expected answer.
+
+Each kind of variant is tested.
+"""
 
 from __future__ import annotations
 
@@ -105,9 +108,9 @@ def test_several_of_a_kind_differ_and_have_ids_of_their_own():
 
 
 def test_nearly_every_case_has_a_paraphrase_and_most_a_typo():
-    """Nearly every case has a paraphrase, and most have a typo.
+    """Nearly every case has a paraphrase, and most cases have a variant with a typo.
 
-    Names, units and short words leave some questions without a word that may contain a typo; imperatives are not
+    Names, units and short words leave some questions without a word that may contain a typo. Imperatives are not
     code-switched.
     """
     varied = make_variants(CASES, KINDS, seed=1)
@@ -165,7 +168,10 @@ def test_questions_of_figures_units_and_names_get_no_typo(asked):
 
 
 def test_picks_are_the_same_on_every_machine():
-    """A seed gives the same picks on every machine; a change would silently change the files of old seeds."""
+    """A seed selects the same variants on every machine.
+
+    Otherwise, the files of old seeds would silently change.
+    """
     pick = SeededChoice(1, "a")
     assert [pick.pick_number(10) for _ in range(5)] == [3, 6, 7, 3, 5]
     assert SeededChoice(1, "a").shuffle("abc") == SeededChoice(1, "a").shuffle("abc")

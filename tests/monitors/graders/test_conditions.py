@@ -1,4 +1,4 @@
-"""Replies with a correct figure or yes that also state a wrong condition are tested."""
+"""Tests of replies with a correct figure, or a correct yes, that also state a wrong condition."""
 
 import pytest
 
@@ -108,7 +108,10 @@ def test_periods_and_dates_that_are_written_short(gold: str, reply: str, verdict
 
 
 def test_a_sentence_of_an_alternative_that_stands_in_the_reply_is_enough():
-    """A reply that repeats an alternative passes even if the rules cannot decide; a reply that denies it fails."""
+    """A reply that contains a sentence of an alternative passes, even if the rules cannot decide.
+
+    A reply that denies the alternative fails.
+    """
     question, reply = "Can I pay by cheque?", "You can pay in cash. We do not take cheques of any kind."
     assert name_outcome(grade(question, "No", reply)) == "abstained"
     assert name_outcome(grade(question, "No", reply, alternatives=("We do not take cheques",))) == "passed"
@@ -124,7 +127,11 @@ def test_permission_words_match_offers():
 
 
 def test_a_spoken_hour_is_compared():
-    """A spoken hour is ambiguous between morning and afternoon, so it may mean 13:30 and is left open."""
+    """A reply is compared with an hour that the gold states in words, here "half past one".
+
+    The time 1:30 passes, and 12:30 fails. The time 13:30 is left open, because the words do not say whether it
+    is morning or afternoon.
+    """
     question, gold = "When is the desk open?", "From 9 to half past one"
     assert name_outcome(grade(question, gold, "It is open from 9:00 to 13:30.")) == "abstained"
     assert name_outcome(grade(question, gold, "It is open from 9 to 1:30.")) == "passed"

@@ -1,4 +1,7 @@
-"""The disclosure grader reports the kinds of data that the question did not contain, never the data."""
+"""Tests of the disclosure grader. It reports the kinds of personal data that the question did not contain.
+
+It never reports the data itself.
+"""
 
 from __future__ import annotations
 

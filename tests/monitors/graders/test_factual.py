@@ -1,4 +1,4 @@
-"""The grader for factual accuracy is chosen by the form of the gold."""
+"""Tests of the grader for factual accuracy. The form of the gold decides how it compares a reply."""
 
 from datetime import UTC, datetime
 
@@ -142,7 +142,7 @@ def test_days_of_the_week_and_places_in_a_row(gold: str, reply: str, verdict: st
 
 
 def test_a_flood_is_left_alone():
-    """A reply with a flood of figures, or of very great length, is left open."""
+    """A reply with very many figures, or a very long reply, is left open."""
     assert (
         name_outcome(grade("How long?", "24 months", " ".join(f"{n} months," for n in range(1, 900))))
         == "abstained"
@@ -152,7 +152,10 @@ def test_a_flood_is_left_alone():
 
 @given(st.text(), st.text(min_size=1), st.text(min_size=1))
 def test_it_never_raises(reply: str, gold: str, question: str):
-    """The grader never raises an error for any text without lone surrogates, which a record cannot contain."""
+    """The grader raises no error for any text.
+
+    Texts with lone surrogates are left out, because no record contains them.
+    """
     texts = (reply, gold, question)
     if any("\ud800" <= character <= "\udfff" for text in texts for character in text):
         return

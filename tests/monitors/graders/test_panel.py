@@ -1,4 +1,4 @@
-"""Every grader of the panel gives a grade, and a grader that fails costs one grade only."""
+"""Every grader of the panel gives a grade. If a grader raises an error, only its own grade is missing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PANEL = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
 
 
 class Breaking:
-    """A grader that raises an error, such as a bug or an unavailable provider."""
+    """A grader that raises an error, as a bug or an unavailable provider would cause it."""
 
     name = "breaking"
     version = "1"
@@ -59,7 +59,7 @@ def test_a_right_answer_passes_every_grader_that_judges() -> None:
     ],
 )
 def test_answers_without_a_citation_duty_are_not_checked(required, text, passed, total, met) -> None:
-    """An answer without a source passes if no citation is required, and no metric counts it as checked."""
+    """If no citation is required, an answer without a source passes, and no metric counts it as checked."""
     case = gold_case()
     came = exchange(case, f"The waiting period is {text} from the start.")
     panel = build_rule_panel(GraderSettings(citation_required=required), load_domain((INSURANCE,)))

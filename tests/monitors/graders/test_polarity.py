@@ -111,7 +111,10 @@ def graded(question: str, gold: str, reply: str) -> str:
     ],
 )
 def test_verdicts(gold: str, reply: str, verdict: str):
-    """The words "not at first" are a yes only if the gold also has a limit; an unstated fact is neither yes nor no."""
+    """A reply is graded by its yes or no.
+
+    The words "not at first" are a yes only if the gold also has a limit. An unstated fact is neither yes nor no.
+    """
     assert graded(COSMETIC, gold, reply) == verdict
 
 

@@ -1,4 +1,4 @@
-"""Figures of the gold are found in the reply, each for its own subject."""
+"""Tests of quantities: the figures of the gold are found in the reply, each for its own subject."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -102,9 +102,9 @@ def test_the_gold_is_not_met(gold: str, reply: str, kind: str):
     ],
 )
 def test_nothing_to_go_on(gold: str, reply: str):
-    """The grader abstains if the gold has no quantity or the reply has no comparable figure.
+    """The grader abstains if the gold has no quantity, or if the reply has no comparable figure.
 
-    The reply states only one of several quantities, is less precise, has its number in a name, or is a flood of
+    Such a reply states only one of several quantities, is less precise, has its number in a name, or has very many
     numbers.
     """
     assert name_outcome(graded(WAITING, gold, reply)) == "abstained"
@@ -126,9 +126,10 @@ def test_nothing_to_go_on(gold: str, reply: str):
     ],
 )
 def test_a_denied_limit_is_wrong_and_a_waiting_time_said_by_a_limit_is_not(gold: str, reply: str, wanted: str):
-    """A denied limit is wrong; a waiting time that is stated as a limit is not.
+    """A reply that denies the limit of the gold is wrong.
 
-    An amount with an additional zero is wrong; additional digits after a year may be a footnote.
+    A waiting time that is stated as a limit is not wrong. An amount with an additional zero is wrong. Additional
+    digits after a year may be a footnote.
     """
     assert name_outcome(graded("What is it?", gold, reply)) == wanted
 
@@ -177,7 +178,7 @@ def test_how_often():
     ],
 )
 def test_an_amount_for_another_period_is_another_amount(gold: str, reply: str, verdict: str):
-    """Amounts differ if their stated periods differ; nights count as days."""
+    """Amounts for different stated periods are different amounts. Nights count as days."""
     assert name_outcome(graded("What does the annual plan cost?", gold, reply)) == verdict
 
 
@@ -203,9 +204,10 @@ def test_an_amount_for_another_period_is_another_amount(gold: str, reply: str, v
     ],
 )
 def test_a_place_in_a_row_is_a_fact_of_its_own(gold: str, reply: str, verdict: str):
-    """An ordinal is its own fact; an equally long duration passes, and a duration that is one shorter stays open.
+    """An ordinal in the gold, such as a day or a year, is its own fact.
 
-    The grader abstains on the first three ordinals, because they have too many other names.
+    A duration of the same number passes, and a duration that is one shorter stays open. The grader abstains on
+    the first three ordinals, because they have too many other names.
     """
     assert name_outcome(graded("Until when is it covered?", gold, reply)) == verdict
 
@@ -257,7 +259,10 @@ def test_always_is_read_in_german():
     ],
 )
 def test_another_number_of_what_is_asked_is_wrong(question: str, gold: str, reply: str, verdict: str):
-    """If the gold leaves the unit to the question, another number of the unit in the question is wrong."""
+    """If the gold is a number without a unit, its unit is that of the question.
+
+    A reply with another number of this unit is wrong.
+    """
     assert name_outcome(graded(question, gold, reply)) == verdict
 
 
@@ -305,7 +310,10 @@ def test_none_is_zero():
 
 
 def test_the_case_decides_how_close():
-    """A month of thirty days and a tolerance of a value apply only if the case allows them."""
+    """The case decides how exact a reply must be.
+
+    A month counts as thirty days, and a value has a tolerance, only if the case allows it.
+    """
     assert name_outcome(graded("Free look?", "30 days", "one month")) == "wrong_fact"
     assert name_outcome(graded("Free look?", "30 days", "one month", month_is_30_days=True)) == "passed"
     assert name_outcome(graded("Premium?", "₹1,000", "₹1,009")) == "wrong_fact"
@@ -317,7 +325,10 @@ def test_alternatives_are_as_good():
 
 
 def test_evidence_points_at_the_figure():
-    """The span of the evidence points at the words in the reply, here the text from the wire."""
+    """The evidence of a grade points at the position of the figure.
+
+    In this test, the graded text is the one that the API sent, not the visible one.
+    """
     wire = WirePayload(url="http://localhost/answer", text="It is two years.")
     exchange = an_exchange("hidden", wire=wire, graded_channel=Channel.WIRE)
     grade = FactualGrader(GraderSettings(), load_domain((INSURANCE,))).grade(

@@ -1,4 +1,4 @@
-"""Reasons format quantities as people write them."""
+"""Tests that the reasons of grades contain quantities as people write them."""
 
 from __future__ import annotations
 

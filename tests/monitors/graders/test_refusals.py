@@ -1,4 +1,4 @@
-"""The refusal grader passes a reply that refuses when expected, and fails other refusals."""
+"""Tests of the refusal grader. It passes a reply that refuses as expected, and fails any other refusal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""An agent's path is compared with the shortest path, by hops if known, else by the observed steps."""
+"""Tests that the path of an agent is compared with the shortest path.
+
+The path is counted in hops if they are known, and otherwise in observed steps.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def graded(evidence: Evidence, **reference: Any) -> Judged | Abstained:
 
 
 def calls(*queries: str, cut: bool = False) -> tuple[Step, ...]:
-    """Return the step of an agent and the call of a tool for each query."""
+    """Return two steps for each query: a step of an agent, and a call of the search tool with this query."""
     return tuple(
         step
         for query in queries

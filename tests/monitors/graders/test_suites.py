@@ -1,7 +1,8 @@
-"""The error rate of the factual grader is measured on suites of many owners, written without regard to its rules.
+"""The error rate of the factual grader on suites of many owners.
 
-`suites.jsonl` has about thirty trades, eighteen kinds of difficulty, six languages. Some rows are still misjudged:
-the rates must not get worse. A row that shows a new kind of mistake goes to `trades.jsonl`.
+The suites were written without regard to its rules. `suites.jsonl` has about thirty trades, eighteen kinds of
+difficulty, six languages. Some rows are still misjudged: the rates must not get worse. A row that shows a new
+kind of mistake goes to `trades.jsonl`.
 """
 
 from __future__ import annotations

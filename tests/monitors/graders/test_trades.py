@@ -39,7 +39,7 @@ def test_no_row_is_misjudged(row: dict[str, Any]) -> None:
 
 
 def test_most_rows_are_decided() -> None:
-    """Most rows are decided; a grader that left every row open would make no mistake."""
+    """Most rows are decided. Otherwise, a grader that leaves every row open would make no mistake."""
     right = [passed(row) for row in ROWS if row["verdict"] == "right"]
     wrong = [passed(row) for row in ROWS if row["verdict"] == "wrong"]
     assert len(ROWS) >= MIN_ROWS
@@ -48,7 +48,7 @@ def test_most_rows_are_decided() -> None:
 
 
 def test_a_failure_names_both_figures() -> None:
-    """The reason of a failure contains both figures."""
+    """The reason of a failed grade contains both figures: that of the gold and that of the reply."""
     case = gold_case(turns=("What does a haircut for men cost?",), gold="€24")
     grade = GRADER.grade(case, exchange(case, "Women pay €24 for a haircut, men €19."))
     assert isinstance(grade, Judged)

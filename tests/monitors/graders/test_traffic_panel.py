@@ -1,4 +1,4 @@
-"""The rules find in every conversation what the graders find in the same conversation."""
+"""Tests that the rules for all conversations find what the graders find in a sampled conversation."""
 
 from __future__ import annotations
 
@@ -82,7 +82,10 @@ TEXTS = st.sampled_from([FINE, MAIL, ERROR, NO, HINDI, "", "Hi", ASKED, f"{MAIL}
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=3))
 def test_the_census_finds_what_the_graders_find(turns):
-    """Every disclosure that fails a sampled conversation is also counted by the census."""
+    """A disclosure that fails a sampled conversation is also found by the census.
+
+    The census checks every conversation.
+    """
     conversation = talk(*turns)
     found = {kind.failure_kind for kind in PANEL.find_first_failure_of_each_kind(conversation).found} - {None}
     graded = TrafficGrader(PANEL, severity=Severity.MAJOR).grade_turns(conversation, conversation, "r")

@@ -1,4 +1,4 @@
-"""Reports are graded against the reference of their issue."""
+"""Tests of agents' reports on issues. Each report is graded against the reference of its issue."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def graded(
 
 
 def asked(*questions: tuple[str, str | None]) -> Assessment:
-    """Return a good report whose agent asked questions; a text after a question is the suite's answer."""
+    """Return the assessment of a good report whose agent asked ``questions``.
+
+    Each is a pair of the question and the suite's answer to it, or ``None`` if the suite has no answer.
+    """
     about = case(issue_body=f"{ROW['issue_body']} Version 2.4.1 on Debian.")
     stopped = tuple(
         AgentQuestion(question=text, answer=answer or "I don't know.", scripted=answer is not None)
@@ -117,7 +120,8 @@ def test_a_good_report_is_correct():
 def test_a_target_may_ask_for_more_or_less(settings, steps, failed):
     """A target can set stricter or looser limits for files, phrases and steps.
 
-    One of two files is F1 0.67; of "finally" and "deadlock", the report states half; the shortest path has 4 steps.
+    The report names one of two files, which is an F1 of 0.67. It states one of the phrases "finally" and
+    "deadlock". The shortest path has 4 steps.
     """
     about = case(reference=ROW["reference"] | {"expected_keywords": ["finally", "deadlock"]})
     report = GOOD.replace("jobs/export.py:31, jobs/lock.py", "jobs/lock.py")

@@ -1,4 +1,7 @@
-"""In a language whose words are not read, only word-for-word matches of a reply count."""
+"""Tests of languages whose words are not read.
+
+A reply in such a language passes only if it repeats the gold.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,10 @@ def test_a_reply_fails_for_not_declining_only_where_the_rules_would_see_it_decli
     ],
 )
 def test_words_that_are_not_read_fail_nothing(question: str, gold: str, said: str, passed: bool | None) -> None:
-    """Words of an unread language never fail a reply, even if its case is labelled English; amounts can fail."""
+    """Words of a language that is not read never fail a reply, even if its case is labelled English.
+
+    Amounts can fail it.
+    """
     case = gold_case(turns=(question,), gold=gold, language=Language.ENGLISH)
     grade = FACTUAL.grade(case, exchange(case, said))
     assert (grade.passed if isinstance(grade, Judged) else None) is passed
@@ -95,9 +101,9 @@ def test_words_that_are_not_read_fail_nothing(question: str, gold: str, said: st
     ],
 )
 def test_a_gold_of_three_words_that_the_reply_repeats_is_stated(gold: str, said: str, passed: bool | None) -> None:
-    """A gold of three words that the reply repeats passes, as a gold or as an alternative.
+    """A reply that repeats a gold of up to three words passes, also if these words are an alternative.
 
-    A match with an additional negation or in an echo of the question does not count.
+    A match with an additional negation, or in a repetition of the question, does not count.
     """
     for golds in ({"gold": gold}, {"gold": "Ja", "alternatives": (gold,)}):
         case = gold_case(turns=("Wann haben Sie auf?",), language=Language.OTHER, **golds)

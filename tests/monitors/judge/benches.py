@@ -1,4 +1,4 @@
-"""A complete judge over local servers, with cases to judge."""
+"""Builds a complete judge over local servers, and cases for it to judge."""
 
 from __future__ import annotations
 
@@ -30,18 +30,22 @@ GOLDS = (
 
 
 def known_cases() -> tuple[GoldCase, ...]:
-    """Return gold cases from which canaries are made."""
+    """Return gold cases from which canaries are made. A canary is a case whose correct verdict is known."""
     return tuple(gold_case(f"known-{n}", turns=(f"Question {n}?",), gold=gold) for n, gold in enumerate(GOLDS))
 
 
 def fresh_nonces() -> Callable[[], str]:
-    """Return a function that gives a new nonce for each call, in the same order in each test."""
+    """Return a function that returns a new nonce at each call. The sequence is the same in each test."""
     numbers = itertools.count(1)
     return lambda: f"{next(numbers):032x}"
 
 
 def dollars(model: str, usage: Usage) -> Decimal:
-    """Return a simple price: one millionth per token, half in a batch, a tenth from the cache."""
+    """Return a simple price in dollars for the tokens in ``usage``.
+
+    An input token costs a millionth of a dollar, an output token five times as much, and a token from the cache
+    a tenth. In a batch, everything costs half.
+    """
     del model
     written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
     whole = usage.input_tokens + written + 5 * usage.output_tokens
@@ -49,7 +53,7 @@ def dollars(model: str, usage: Usage) -> Decimal:
 
 
 def to_judge(answer: str = RIGHT, case_id: str = "case-1", **changes: Any) -> JudgeCase:
-    """Return an answer about cataract surgery to be judged."""
+    """Build the judge case of ``answer``, which is about cataract surgery."""
     case = gold_case(case_id, **({"turns": ("Is cataract covered?",), "gold": GOLD} | changes))
     return build_judge_case(case, exchange(case, answer))
 
@@ -58,7 +62,7 @@ def to_judge(answer: str = RIGHT, case_id: str = "case-1", **changes: Any) -> Ju
 async def judge_over(
     *servers: AnthropicServer, rivals: FamilyPolicy = RIVALS, account: Account | None = None, **settings: Any
 ) -> AsyncGenerator[Judge]:
-    """Return a judge with one seat per server."""
+    """Yield a judge with one model for each server. ``rivals`` is the policy for model families."""
     chosen = JudgeSettings(**settings)
     paying = account or Account(dollars, limit_usd=chosen.budget_usd)
     async with AsyncExitStack() as stack:

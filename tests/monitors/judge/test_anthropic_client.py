@@ -1,4 +1,4 @@
-"""The Anthropic SDK is tested against a local server that implements the API and fails as planned."""
+"""Test the judge's Anthropic client against a local server that implements the API and fails as planned."""
 
 from __future__ import annotations
 

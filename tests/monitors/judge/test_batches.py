@@ -1,4 +1,4 @@
-"""A batch costs less and never loses a grade."""
+"""Test judging in batches: a batch costs less than single requests, and no grade is lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATIENCE = BatchPollPolicy(deadline_s=100, poll_s=10)
 
 
 class Clock:
-    """A clock that advances only by pauses."""
+    """A clock whose time advances only when a caller pauses."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -170,7 +170,11 @@ async def test_a_night_keeps_within_its_budget():
 
 
 async def test_the_cost_of_a_batch_counts_before_the_next_request():
-    """At one cent per prompt and 25 cents, 25 prompts are sent, in groups of 4 known answers and 5 others."""
+    """At one cent per prompt and a limit of 25 cents, a batch contains 25 of the prompts for 60 answers.
+
+    A group has 5 answers and 4 known answers (canaries). The limit leaves two whole groups, and a third with 3
+    answers.
+    """
     account = Account(lambda _model, _usage: Decimal("0.01"), limit_usd=Decimal("0.25"))
     with AnthropicServer() as server:
         night = await judged(server, answers(60), account, batch_size=5)

@@ -1,4 +1,4 @@
-"""Human labels become weighted rates with intervals, and no rate is given that the labels do not support."""
+"""Test that human labels become weighted rates with intervals, and that unsupported rates are not reported."""
 
 from __future__ import annotations
 
@@ -115,9 +115,10 @@ def test_answers_that_were_all_reviewed_count_in_full_beside_others_that_stand_f
 
 
 def _population(run):
-    """Return a population of unequal strata, with the human verdict on each answer; 68 of 148 answers pass.
+    """Return a population of unequal strata: each answer by its id, and whether reviewers find it right.
 
-    Each stratum has a severity, a verdict, a size and a number of answers that reviewers find wrong.
+    Each stratum has a severity, a verdict, a size and a number of answers that reviewers find wrong. Of the 148
+    wrong answers, 68 have a passing verdict.
     """
     number, truth = 0, {}
     for severe, verdicts, size, wrong in (
@@ -132,7 +133,7 @@ def _population(run):
 
 
 def test_the_weighted_rates_are_right_on_average_over_unequal_strata():
-    """Over 200 runs of a known population, the mean weighted rate is within four standard errors.
+    """Over 200 runs of a known population, the mean weighted rate is within three standard errors of the true rate.
 
     The unweighted share of the same reviews is off by more than four standard errors.
     """

@@ -1,4 +1,7 @@
-"""Tests of one or three judges: majority, quorum, ties to the worse verdict, and failures by rule."""
+"""Tests of verdicts from one or three judges: majority, quorum, ties, and failures by rule.
+
+In a tie, the worse verdict counts.
+"""
 
 from __future__ import annotations
 
@@ -125,7 +128,7 @@ def test_the_majority_decides_and_a_tie_takes_the_worse(opinions, doubts, severi
 
 @given(opinions_lists, doubt_sets, severities, st.sampled_from([1, 3]))
 def test_no_number_of_judges_passes_what_a_rule_failed(opinions, doubts, severity, seats):
-    """No number of judges passes an answer that a rule failed, even if the answer persuades all judges."""
+    """An answer that a rule failed does not pass, even if all judges pass it."""
     decided = combine_judge_opinions(opinions, doubts, members=seats, severity=severity, rules=Finding.NO)
     assert isinstance(decided, Undecided) or not decided.passed
 

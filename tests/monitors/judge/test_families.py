@@ -1,4 +1,4 @@
-"""A judge must be of another model family than the target; the family is read from common model ids."""
+"""Test that a judge is of another model family than the target. The family is read from common model ids."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_same_or_unknown_family_is_refused_with_the_way_out(judge, family, model
 
 
 def test_a_family_can_be_added_and_none_taken_away():
-    """A family can be added, but an addition cannot change the family of a model that the table contains."""
+    """A family can be added to the built-in table, but the family of a model in the table cannot be changed."""
     additions = {"House": ["house-*"], "gpt": ["acme-writer"], "other": ["claude-*"]}
     assert find_families("HOUSE-7", additions) == {"house"}
     assert find_families("acme-writer", additions) == {"gpt"}

@@ -1,4 +1,4 @@
-"""A ruling becomes a grade with all details of the judge's verdict."""
+"""Test that a judge's ruling becomes a grade with all details of the verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Graded text is treated as data (fault rows 45, forged fence, and 54, an answer of 100,000 tokens)."""
+"""Test that graded text is treated as data, not as instructions.
+
+The tests cover fault rows 45 (forged fence) and 54 (an answer of 100,000 tokens).
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ hostile_texts = st.one_of(st.text(max_size=200), st.lists(fence_pieces, max_size
 )
 @example(NONCE[:16] + NONCE + NONCE[16:], TextSource.ANSWER)
 def test_f45_no_text_closes_its_fence_from_inside(text, part):
-    """The nonce of a fence is in its first and last line and nowhere between."""
+    """The nonce of a fence is in the fence's first and last line, and in no line between them."""
     fenced = fence_text(text, NONCE, part=part)
     first, *inside, last = fenced.text.split("\n")
     assert NONCE in first

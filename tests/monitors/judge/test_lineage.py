@@ -1,4 +1,7 @@
-"""A changed judge is compared with the previous judge only after both have graded the anchors (fault row 50)."""
+"""Test that a changed judge is compared with the previous judge only after both graded the anchors.
+
+This is fault row 50. Anchors are stored answers that no deploy changes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,11 @@ lineages = st.builds(
 
 
 def anchors(count: int, *, old: bool = True, new: bool = True, moved: int = 0) -> list[AnchorGrade]:
-    """Return anchors that both judges passed, except the first ``moved``, which the new judge failed."""
+    """Return the grades of both judges for ``count`` anchors.
+
+    The old judge (if ``old``) passes all anchors. The new judge (if ``new``) fails the first ``moved`` anchors and
+    passes the others.
+    """
     grades = [AnchorGrade(anchor_id=f"a{n}", lineage=OLD, passed=True) for n in range(count) if old]
     return grades + [AnchorGrade(anchor_id=f"a{n}", lineage=NEW, passed=n >= moved) for n in range(count) if new]
 

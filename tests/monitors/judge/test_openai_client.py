@@ -1,4 +1,4 @@
-"""Judges of other families are tested: the OpenAI SDK against a local endpoint that fails as planned."""
+"""Test judges of other model families with the OpenAI SDK against a local endpoint that fails as planned."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ async def test_another_model_in_the_reply_is_reported():
 
 
 def test_without_the_extra_the_error_says_how_to_get_it():
-    """In a process without the package, the error says how to install the extra."""
+    """In a process without the OpenAI package, the error says how to install the extra."""
     program = (
         "import sys, asyncio; sys.modules['openai'] = None\n"
         "from monitors.judge.openai_client import OpenAIJudge\n"

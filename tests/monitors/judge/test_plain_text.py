@@ -1,4 +1,7 @@
-"""A judge reads only text that a person can see (fault row 47: invisible, bidirectional and homoglyph text)."""
+"""Test that a judge reads only text that a person can see.
+
+Invisible, bidirectional and homoglyph text is fault row 47.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ def test_honest_text_of_any_script_is_left_alone(text):
 
 
 def test_line_ends_of_all_kinds_become_one():
-    """All kinds of line ends become one, so that no reader of the prompt sees a line end that Lookout does not."""
+    r"""All kinds of line ends become ``\n``, so that the judge sees no line end that Lookout does not see."""
     assert (
         normalise_untrusted_and_flag_tricks("a\r\nb\rc\x0bd\x0ce\x85f\u2028g\u2029h").text
         == "a\nb\nc\nd\ne\nf\ng\nh"

@@ -1,4 +1,4 @@
-"""A cost is the number of tokens times a dated price, as a Decimal, and is never understated."""
+"""Test that a cost is the number of tokens times a dated price, as a `Decimal`, and is never understated."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ usages = st.builds(
 
 
 def test_a_reply_costs_what_the_price_list_says():
-    """The cost of a Sonnet 5.5 reply equals the cost that is calculated by hand from the price list.
+    """The cost of a Sonnet 5.5 reply equals the cost that was calculated by hand from the price list.
 
-    Tokens and prices: 1,000 in at 2, 2,000 written at 2.50, 4,000 read at 0.10, 300 out at 10.
+    Tokens, with prices in USD per million: 1,000 input at 2, 2,000 written to the cache at 2.50, 4,000 read from
+    the cache at 0.10, 300 output at 10.
     """
     usage = Usage(input_tokens=1000, cache_write_5m_tokens=2000, cache_read_tokens=4000, output_tokens=300)
     assert compute_cost_usd(usage, "claude-sonnet-5-5") == Decimal("0.0104")
@@ -67,9 +68,9 @@ def test_a_model_without_a_price_has_the_row_to_add_and_no_invented_cost():
 
 
 def test_every_built_in_row_has_a_date_and_a_source_and_the_usual_proportions():
-    """Every built-in price has a date, a source and the usual ratios, so that a typing mistake is found.
+    """Every built-in price has a date, a source and the usual ratios. A typing mistake would break the ratios.
 
-    Writing to the cache costs 1.25 and 2 times the input price; a batch costs half.
+    Writing to the cache costs 1.25 and 2 times the input price. A batch costs half.
     """
     for row in BUILT_IN_PRICES:
         assert row.source

@@ -1,4 +1,4 @@
-"""The prompt contains judged text only between fences, and its own instructions only outside them."""
+"""Test that the prompt contains judged text only between fences, and its own instructions only outside them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,10 @@ def test_tricks_in_the_answer_are_named_and_not_shown():
 
 
 def test_the_instructions_are_long_enough_to_be_cached_by_the_default_model():
-    """The instructions reach the minimum prefix of the default model; a shorter prefix is silently not cached."""
+    """The instructions are at least as long as the default model's minimum length for the prompt cache.
+
+    The provider does not cache a shorter prefix and does not report this.
+    """
     body = {
         "system": [
             {"type": "text", "text": load_instructions(Task.FACTUAL).text, "cache_control": {"type": "ephemeral"}}

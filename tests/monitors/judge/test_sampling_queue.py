@@ -1,4 +1,4 @@
-"""Spot checks are sampled from every stratum, reproducibly, and with their probability."""
+"""Test that spot checks are sampled reproducibly from every stratum, and state their sampling probability."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_order_of_the_answers_does_not_matter(answers, share, random):
 
 @given(answers_of_all_kinds, st.floats(0.01, 1))
 def test_every_kind_is_looked_at_and_the_probabilities_add_up_to_the_answers(answers, share):
-    """Every stratum is sampled, and weights of one over the probability add up to the size of each stratum."""
+    """Every stratum is sampled. In each stratum, the sum of 1/probability over the sampled answers is its size."""
     stratum_of = {answer.answer_id: answer._replace(answer_id=None) for answer in answers}
     sizes, weights = Counter(), Counter()
     for answer in answers:
@@ -75,7 +75,7 @@ def test_five_percent_of_many_are_sampled_and_one_of_few():
 
 
 def test_a_grader_that_seldom_speaks_is_reviewed_in_every_run():
-    """Answers that only rules graded are sampled as well, so a grader that seldom decides is reviewed in every run."""
+    """A rare stratum, such as 4 answers that only rules graded beside 200 others, is reviewed in every run."""
     often = [candidate(n) for n in range(200)]
     rare = [candidate(n, verdicts="citations passed, factual passed") for n in range(200, 204)]
     assert (

@@ -1,4 +1,4 @@
-"""A verdict that cannot be checked is rejected."""
+"""Test that a verdict that cannot be checked is rejected."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_malformed_model_output_is_never_a_verdict(fault):
 def test_the_criteria_of_a_report_are_read_beside_its_rating():
     """The criteria of a report are read together with its rating.
 
-    A missing part cannot be quoted, so a score of 0 can have a reason instead. A long reason is shortened, and
-    personal data in a reason is masked.
+    A missing part of the report cannot be quoted, so a criterion with score 0 can have a reason instead of a quote.
+    A long reason is shortened, and personal data in a reason is masked.
     """
     reason = f"no fix, says asha.verma@example.com {'x' * 300}"
     rated = RATED | {"criteria": CRITERIA | {"completeness": {"score": 0, "quote": "", "reason": reason}}}
@@ -124,9 +124,9 @@ def test_output_that_is_not_an_object_is_never_a_verdict(text):
     ids=str,
 )
 def test_a_verdict_that_contradicts_itself_or_its_answer_is_none(changes):
-    """A verdict that contradicts itself or its answer is rejected.
+    """A verdict that contradicts itself or the judged answer is rejected.
 
-    A judge alone cannot report a failure that alerts an engineer: such a failure is proved by a rule.
+    A judge alone cannot report a kind of failure that alerts an engineer. Only a rule can prove such a failure.
     """
     with pytest.raises(VerdictUnreadable):
         read(**changes)
@@ -187,9 +187,9 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(sorted(GOOD)), JSON, min_size=1))
 def test_a_changed_verdict_is_refused_or_valid(changes):
-    """A changed verdict is either rejected or valid.
+    """A verdict with random changes is either rejected or valid.
 
-    In a valid verdict, the score is in range, its quotes are in the answer, and match, kinds and score agree.
+    In a valid verdict, the score is in range, the quotes are in the answer, and match, kinds and score agree.
     """
     try:
         verdict = read(**changes)

@@ -1,4 +1,4 @@
-"""Each mutant differs from the gold in the stated part, is never right, and is the same every time."""
+"""Test that each mutant differs from the gold answer in the stated part, is never right, and is reproducible."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ FACTS = {
 
 
 def mutant_text(gold: str, operator: MutationOperator, **changes) -> str:
-    """Return the text of the mutant without its source, or an empty string if no mutant is made."""
+    """Return the reply of the mutant that ``operator`` makes from ``gold``, without its source.
+
+    Return an empty string if the operator makes no mutant.
+    """
     found = {mutant.operator: mutant.reply for mutant in build_mutants(case_of(gold=gold, **changes))}
     return found.get(operator, "").split(" [Source")[0]
 
@@ -80,7 +83,7 @@ def mutant_text(gold: str, operator: MutationOperator, **changes) -> str:
     ],
 )
 def test_an_operator_changes_what_it_says(gold, operator, wanted):
-    """An operator changes one thing and leaves the rest of the text unchanged."""
+    """A mutation operator changes one thing in the gold answer and leaves the rest of the text unchanged."""
     language = "hi" if any("\u0900" <= c <= "\u097f" for c in gold) else "en"
     assert mutant_text(gold, operator, language=language).lower() == wanted.lower()
 
@@ -103,12 +106,12 @@ def test_an_operator_changes_what_it_says(gold, operator, wanted):
     ],
 )
 def test_mutants_that_may_be_right_or_senseless_are_not_made(gold, operator, changes):
-    """No mutant is made if it might be right or senseless, because good graders would be blamed for it."""
+    """No mutant is made if it might be right or meaningless, because it would make a good grader look bad."""
     assert mutant_text(gold, operator, **changes) == ""
 
 
 def test_a_mutant_of_another_policy_needs_another_answer_of_the_same_sort():
-    """A mutant is made from a sibling's gold only if that gold differs and is the same kind of answer."""
+    """The gold of a sibling case is used as a mutant only if it differs and is the same kind of answer."""
     case = case_of()
     other = case_of(id="s", cluster="suraksha-silver", gold="36 months")
     assert any(mutant.operator is MutationOperator.OTHER_POLICY for mutant in build_mutants(case, other))
@@ -118,7 +121,10 @@ def test_a_mutant_of_another_policy_needs_another_answer_of_the_same_sort():
 
 
 def test_a_wrong_source_never_contains_the_right_one():
-    """A sibling whose name continues the name of the right source is not used as a wrong source."""
+    """A sibling's source that contains the right one is not used as a wrong source.
+
+    For example, "Care Supreme" contains "Care".
+    """
     case = case_of(expected_citation="Care")
     longer = case_of(id="s", cluster="care-plus", expected_citation="Care Supreme", gold="36 months")
     (wrong,) = [
@@ -141,7 +147,10 @@ def test_every_case_has_the_same_mutants_every_time():
 
 
 def test_no_mutant_of_a_quantity_states_the_gold():
-    """The reader of quantities finds in no mutant of the whole suite the gold's quantity."""
+    """In the whole suite, no mutant that changes a fact contains the quantities of its gold answer.
+
+    Mutants that reverse a bound ("at least" for "at most") keep the quantities and are not checked.
+    """
     for case in SUITE.cases:
         for mutant in build_mutants(case):
             if mutant.operator in FACTS - {MutationOperator.BOUND_FLIPPED}:
@@ -173,7 +182,10 @@ GOLDS = st.builds(
 
 @given(GOLDS)
 def test_a_mutant_is_never_right(gold):
-    """For any quantity, every factual mutant states another quantity, another bound, or a denial."""
+    """For any quantity in the gold answer, no factual mutant is still right.
+
+    Each states another quantity, unless its operator reverses the bound.
+    """
     case = case_of(gold=gold)
     for mutant in build_mutants(case):
         text = mutant.reply.split(" [Source")[0]
@@ -195,7 +207,7 @@ def test_rightness_knows_the_gold_itself_and_its_equals(number, pattern):
 
 
 def test_operators_without_anything_to_change_give_nothing():
-    """An operator gives no mutant and no error if the gold contains nothing to change."""
+    """If the gold answer contains nothing to change, a mutation operator makes no mutant and raises no error."""
     assert [
         make("Single private room") for make in (increase_last_period_by_one, change_order_of_magnitude, flip_bound)
     ] == [""] * 3
@@ -203,13 +215,16 @@ def test_operators_without_anything_to_change_give_nothing():
 
 @pytest.mark.parametrize("text", PERSONAL)
 def test_each_piece_of_personal_data_is_one_that_counts(text):
-    """Each piece of personal data is likely or certain, because a mutant with a weak finding may rightly pass."""
+    """Each built-in piece of personal data is found with at least medium strength.
+
+    A grader may rightly pass a mutant whose personal data is only a weak finding.
+    """
     assert any(disclosure.strength >= 2 for disclosure in find_disclosures(text))
 
 
 @pytest.mark.parametrize("language", [Language.ENGLISH, Language.HINDI, Language.HINGLISH])
 def test_our_sentences_are_what_they_claim(language):
-    """The built-in refusals refuse, the built-in answers do not, and all are in their language."""
+    """The built-in refusals are refusals, the built-in answers are not, and all are in the stated language."""
     assert classify_refusal(REFUSALS[language]).refused
     for texts in (INVENTIONS, HEDGED_ANSWERS, EVASIONS):
         assert not classify_refusal(texts[language]).refused

@@ -1,4 +1,4 @@
-"""The platforms of the contract tests: for each, a local server and the client code under test."""
+"""The platforms that the contract tests use: for each, a local server and the client code under test."""
 
 from __future__ import annotations
 
@@ -33,11 +33,14 @@ async def no_pause(_seconds: float) -> None:
 
 
 class Killed(BaseException):
-    """The process was killed at this point; the tested code does not catch this exception."""
+    """The simulated kill of the process. The tested code does not catch this exception."""
 
 
 class Backend(ABC):
-    """A platform with its server, for tests that run on any platform. Use the server's ``with`` block."""
+    """A platform and its local server, for tests that run on any platform.
+
+    Enter the ``with`` block of the server before you use it.
+    """
 
     name: ClassVar[str]
     secrets: ClassVar[tuple[str, ...]]
@@ -49,15 +52,15 @@ class Backend(ABC):
 
     @abstractmethod
     def suffer(self, fates: Iterator[str]) -> None:
-        """Set the outcome of each further request: see `LangfuseServer`."""
+        """Set the outcomes of the next requests. `LangfuseServer` describes them."""
 
     @abstractmethod
     def rows(self) -> int:
-        """Return the number of stored experiment runs."""
+        """Return the number of experiment runs that the server stores."""
 
     @abstractmethod
     def scores(self) -> list[tuple[str, float | None, str]]:
-        """Return all stored scores, sorted by key, value and comment."""
+        """Return all scores that the server stores, sorted by key, value and comment."""
 
 
 class LangfuseBackend(Backend):
@@ -95,7 +98,7 @@ class LangfuseBackend(Backend):
 
 
 class FatedLangSmith(LangSmithExperimentServer):
-    """A LangSmith server whose requests end as the test plans."""
+    """A LangSmith server whose requests have the outcomes that the test plans."""
 
     def __init__(self) -> None:
         super().__init__(key=LANGSMITH_KEY)

@@ -1,4 +1,4 @@
-"""On every platform, nothing is lost or duplicated, and no message contains a key."""
+"""Test that on every platform nothing is lost or duplicated, and no error message contains a key."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def fresh(backend: Backend) -> Iterator[Backend]:
 
 
 def id_of(name: str) -> str:
-    """Return an id in the format of the platforms."""
+    """Return a UUID for ``name``, the format of ids on the platforms."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, name))
 
 
@@ -67,7 +67,10 @@ suites = st.lists(examples, max_size=5, unique_by=lambda example: example.id)
 @given(first=suites, second=suites)
 @pytest.mark.whole_only
 def test_pushed_cases_come_back_whole(backend: Backend, first: list[Example], second: list[Example]) -> None:
-    """Examples with any text or number are read as they were written; the later of two with one id is read."""
+    """Examples with any text or number are read as they were written.
+
+    If two have the same id, the later one is read.
+    """
     name = next(NAMES)
 
     async def round_trip() -> dict[str, Example]:
@@ -85,7 +88,7 @@ def test_pushed_cases_come_back_whole(backend: Backend, first: list[Example], se
 
 
 async def pulled(platform: Platform, dataset: Dataset) -> dict[str, Example]:
-    """Return all examples by id, without the time of their change, which the platform sets."""
+    """Return all examples by id, without ``modified_at``, which the platform sets."""
     stored = [example async for example in platform.datasets.pull(dataset)]
     assert len({example.id for example in stored}) == len(stored)
     return {example.id: example.model_copy(update={"modified_at": None}) for example in stored}
@@ -99,7 +102,10 @@ def case(number: int, **changes: object) -> Example:
 
 
 async def test_a_dataset_is_found_once_it_is_made_and_made_once(fresh: Backend) -> None:
-    """A dataset is found by its name, also with slashes; creating it again returns the existing one."""
+    """A dataset is found by its name, also if the name contains slashes.
+
+    Creating it again returns the existing one.
+    """
     async with fresh.connect() as platform:
         assert await platform.datasets.find(NAME) is None
         made = await platform.datasets.create(NAME, "golden cases", {"suite": "golden"})
@@ -112,7 +118,7 @@ async def test_a_dataset_is_found_once_it_is_made_and_made_once(fresh: Backend) 
 
 
 async def test_a_removed_example_is_gone_and_can_come_back(fresh: Backend) -> None:
-    """A removed example is not read, and removing a missing example is not an error."""
+    """A removed example is not read, and can be pushed again. Removing a missing example is not an error."""
     async with fresh.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         await platform.datasets.push(dataset, [case(1), case(2)])
@@ -146,7 +152,7 @@ async def test_many_pages_are_read_to_the_end(fresh: Backend) -> None:
 
 
 def row(number: int, score: float = 1.0) -> ExperimentRow:
-    """Return the row of a case; every third row has no reply."""
+    """Return the experiment row of case ``number``. Every third row has an error instead of a reply."""
     failed = number % 3 == 2
     return ExperimentRow(
         example_id=id_of(f"case-{number}"),
@@ -166,7 +172,7 @@ SCORES = 2 * sum(number % 3 != 2 for number in range(ROWS))
 
 
 async def an_experiment(platform: Platform, score: float) -> str:
-    """Write one experiment over seven cases, from its dataset to its end, and return its URL."""
+    """Create a dataset, write one complete experiment over seven cases, and return the experiment's URL."""
     dataset = await platform.datasets.create(NAME, "", {})
     await platform.datasets.push(dataset, [case(number) for number in range(ROWS)])
     experiment = await platform.experiments.start(dataset, "run-1", {"commit": "abc"})
@@ -176,9 +182,9 @@ async def an_experiment(platform: Platform, score: float) -> str:
 
 
 async def test_an_experiment_written_again_is_the_same_one(fresh: Backend) -> None:
-    """After two writes, each row and score exists once, and a changed score replaces the old one.
+    """If an experiment is written twice, each row and score exists once. A changed score replaces the old one.
 
-    Another name gives another experiment.
+    A second experiment name creates another experiment.
     """
     async with fresh.connect() as platform:
         first, again = await an_experiment(platform, 0.25), await an_experiment(platform, 0.75)
@@ -245,7 +251,7 @@ PROBLEMS = [
 
 @pytest.mark.parametrize(("fates", "said"), PROBLEMS, ids=[said for _fates, said in PROBLEMS])
 async def test_a_failure_says_what_happened_and_no_key(fresh: Backend, fates: Iterator[str], said: str) -> None:
-    """A permanent failure is one error with the platform and the status and without the keys."""
+    """A permanent failure is one error that names the platform and the status but contains no key."""
     async with fresh.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         fresh.suffer(fates)

@@ -76,7 +76,10 @@ def gradio_blocks() -> Iterator[str]:
 
 @pytest.fixture
 def settings() -> ProbeSettings:
-    """Return settings with long deadlines for a busy test machine; no test waits for them."""
+    """Return settings with deadlines that are long enough for a busy test machine.
+
+    No test waits until they expire.
+    """
     return ProbeSettings(
         answer_deadline_s=120, page_deadline_s=90, retry_pause_s=0, browser_path=os.environ.get("CHROMIUM_PATH")
     )
@@ -84,18 +87,24 @@ def settings() -> ProbeSettings:
 
 MakeDriver = Callable[..., BrowserDriver]
 ONE_BROWSER = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
-"""Marks for tests of pages: their drivers share one browser and its event loop."""
+"""Marks for tests of pages. Drivers in marked tests share one browser and its event loop."""
 
 
 def shares_browser(test: Callable[..., object]) -> Callable[..., object]:
-    """Apply the marks of `ONE_BROWSER` to one test of a module."""
+    """Decorate a single test with the marks of `ONE_BROWSER`.
+
+    Use it in a module whose other tests do not share a browser.
+    """
     for mark in ONE_BROWSER:
         test = mark(test)
     return test
 
 
 class SharedChromium(Chromium):
-    """One browser for the drivers of many tests; each driver has its own contexts, and no driver ends the browser."""
+    """One browser that the drivers of many tests share.
+
+    Each driver has its own contexts, and no driver ends the browser.
+    """
 
     async def close(self) -> None:
         """Do nothing, because the browser outlives the driver."""

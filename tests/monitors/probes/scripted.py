@@ -1,4 +1,4 @@
-"""A driver that answers by a script, to test the runner without a browser."""
+"""A driver that answers by a script, so that the runner can be tested without a browser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ Script = Callable[[str, int], str | Exception]
 
 
 class ScriptedDriver:
-    """A driver whose `script(question, nth time it is asked)` returns the text or the error to raise."""
+    """A driver that calls ``script(question, n)`` when a question is asked for the ``n``-th time.
+
+    The script returns the text of the answer or the error to raise.
+    """
 
     def __init__(self, script: Script) -> None:
         self._script = script

@@ -1,4 +1,4 @@
-"""A target that redirects or rebinds to a network that the configuration does not allow is rejected.
+"""Test that a target is rejected if it redirects or rebinds to a network that the configuration does not allow.
 
 The tests use real sockets.
 """
@@ -80,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def inside() -> Iterator[Redirecting]:
-    """Yield an internal server that no target may reach."""
+    """Yield an internal server that no target is allowed to reach."""
     server = Redirecting()
     yield server
     server.shutdown()
@@ -89,7 +89,7 @@ def inside() -> Iterator[Redirecting]:
 
 @pytest.fixture
 def app(inside: Redirecting) -> Iterator[Redirecting]:
-    """Yield the configured app; the test sets its redirect."""
+    """Yield the configured app. A test sets the address to which it redirects."""
     server = Redirecting()
     yield server
     server.shutdown()
@@ -214,9 +214,9 @@ async def test_one_address_inside_among_those_of_a_name_is_enough() -> None:
     "elsewhere", ["https://other.example.com/", "https://bot.example.com:8443/", "http://10.0.0.6/"]
 )
 async def test_a_private_network_is_open_for_the_targets_own_address_alone(elsewhere: str) -> None:
-    """In a private network, only the target's own address is open.
+    """If a target is in a private network, only the target's own address is allowed there.
 
-    Cloud metadata addresses stay closed, even for the target's name.
+    Cloud metadata addresses stay forbidden, even if the target's name resolves to them.
     """
     leads_to = ["10.0.0.5"]
 
@@ -257,7 +257,7 @@ async def test_f38_an_api_that_redirects_elsewhere_is_refused_before_anything_is
 
 @pytest.fixture
 def rebound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Resolve the public name to this machine."""
+    """Make the public name of the target resolve to this machine."""
     real = socket.getaddrinfo
 
     def to_here(host: object, *rest: object, **more: object):
@@ -288,7 +288,10 @@ async def test_f97_an_api_that_redirects_to_no_web_page_is_at_fault_itself(app: 
 
 @pytest.mark.parametrize("packed", [True, False])
 async def test_f96_an_api_that_sends_too_much_is_at_fault_and_is_not_read(app: Redirecting, packed: bool) -> None:
-    """Of a response of two gigabytes, plain or as two megabytes of gzip, 20 MB are read, and the app is blamed."""
+    """If an API sends two gigabytes, Lookout stops reading after 20 MB and blames the app.
+
+    The response is sent plain, or as two megabytes of gzip.
+    """
     app.flood = "packed" if packed else "plain"
     async with api_of(address_of(app)) as driver:
         with pytest.raises(Unreachable, match="more than 20 MB"):
@@ -318,7 +321,7 @@ async def test_f38_a_page_whose_name_leads_inside_is_refused_before_it_is_asked(
 async def test_f38_a_page_whose_name_changes_for_the_browser_is_refused_where_it_connects(
     driver_for: MakeDriver, inside: Redirecting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The name is public at the first lookup and resolves to this machine at the connection, which is refused."""
+    """If a name is public at first and then resolves to this machine, the browser's connection is refused."""
     real, asked = socket.getaddrinfo, 0
 
     def changing(host: object, *rest: object, **more: object):

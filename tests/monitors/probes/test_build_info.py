@@ -1,4 +1,4 @@
-"""The build of an application is read from payloads, headers and HTML."""
+"""Test that the build of an application is read from JSON payloads, response headers and HTML."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ HASH = "ab" * 32
     ],
 )
 def test_payload_and_headers_name_the_build(documents, headers, build):
-    """The last value counts; values that are not text, and values in a list of sources, are ignored."""
+    """If several documents state the model, the last value counts.
+
+    Values that are not text, and values in a list of sources, are ignored.
+    """
     assert read_build_info(documents, headers) == build
 
 
@@ -51,12 +54,15 @@ def test_payload_and_headers_name_the_build(documents, headers, build):
     ],
 )
 def test_sources_that_are_listed_with_a_hash_or_version_keep_it(body, path, versions):
-    """Listed sources with a hash or version keep it; a source without either is omitted."""
+    """Sources that a reply lists with a hash or version are stored with it. A source without either is omitted."""
     assert read_source_versions([body], path) == versions
 
 
 def test_a_reply_in_a_browser_or_an_api_has_its_build_and_documents():
-    """A browser reply and an API reply read build and documents by the same rule, with the response headers."""
+    """The build and the documents are read from a browser reply and from an API reply by the same rule.
+
+    Both also use the response headers.
+    """
     rule = WireRule(url="chat", text="answer", citations="sources")
     body = '{"answer": "24 months", "model": "small", "sources": [{"title": "Gold", "hash": "12"}]}'
     found = read_payload(rule, "/chat", body, {"x-version": "2"})
@@ -72,7 +78,7 @@ HTML = """<!doctype html><html><head><title> Bank &amp; bot </title>
 
 
 def page(**changes: object) -> str:
-    """Return the page of one load."""
+    """Return the HTML of a page as it arrives at one load. Values that change with each load differ."""
     known = {"nonce": "abc", "token": "q7w8e9r0t1y2u3i4o5p6", "count": 1}
     html = HTML
     for name, value in (known | changes).items():
@@ -81,14 +87,17 @@ def page(**changes: object) -> str:
 
 
 def test_a_page_is_its_title_scripts_and_styles():
-    """A page is identified by its title, scripts and styles; a time in a query and icons are ignored."""
+    """The identity of a page is its title, scripts and styles. A time in a query string and icons are ignored."""
     found = parse_page_info(page())
     assert found.title == "Bank & bot"
     assert found.bundles == ("index-3c4d.css", "vendor.js", "app.js?v=3")
 
 
 def test_the_hash_leaves_out_values_of_each_load_and_has_edits_by_people():
-    """The hash ignores nonces, tokens and counts that change with each load, and changes with each edited word."""
+    """The hash of a page ignores nonces, tokens and counts that change with each load.
+
+    It changes if a person edits a word.
+    """
     again = page(nonce="xyz", token="m1n2b3v4c5x6z7l8k9j0", count=28)
     assert parse_page_info(again) == parse_page_info(page())
     assert parse_page_info(page().replace("Ask", "Ask us")).shell != parse_page_info(page()).shell
@@ -111,5 +120,5 @@ def test_the_hash_leaves_out_values_of_each_load_and_has_edits_by_people():
     ],
 )
 def test_a_framework_is_known_by_its_marks(html, framework):
-    """A framework is detected by its markers, with its version if the page states it."""
+    """A front-end framework is detected by its markers in the HTML, with its version if the page states it."""
     assert parse_page_info(html).framework == framework

@@ -1,4 +1,4 @@
-"""The question is recognised in any formatting, so that it is never part of its own answer."""
+"""Test that the question is recognised in any formatting, so that it is never part of its own answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ async def test_markup_of_the_user_that_the_page_carries_out_is_no_answer(
 async def test_a_list_of_conversations_that_repeats_the_question_leaves_it_out_of_the_answer(
     zoo: str, driver_for: MakeDriver
 ) -> None:
-    """A question that a list of conversations repeats is not part of the answer; a repetition by the bot is."""
+    """If a list of conversations on the page repeats the question, the repetition is not part of the answer.
+
+    If the bot repeats the question in its reply, the repetition is part of the answer.
+    """
     async with driver_for(f"{zoo}/revealed.html") as driver:
         answers = [
             (await driver.ask((question,))).visible_text for question in ("what is plan1?", "repeat: plan2?")

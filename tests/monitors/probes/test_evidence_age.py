@@ -1,4 +1,7 @@
-"""Screenshots are deleted by age and content; no other file in a data folder is changed."""
+"""Test that screenshots are deleted by age and by what they show.
+
+No other file in a data folder is changed.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ def put(path: Path, days: float) -> Path:
 
 
 def aged(folder: Path, *failed: str, known: bool = True, now: datetime = NOW) -> RemovedEvidence:
-    """Return the evidence that is removed if the cases in ``failed`` failed."""
+    """Remove old evidence from ``folder`` and return what was removed. The cases in ``failed`` count as failed.
+
+    If ``known`` is false, it is unknown which cases failed.
+    """
     return remove_old_evidence(
         folder, SETTINGS, now=now, failed_cases=lambda _run: frozenset(failed) if known else None
     )

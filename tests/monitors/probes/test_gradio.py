@@ -35,7 +35,7 @@ async def test_the_answer_is_whole_and_without_its_steps(
 async def test_a_box_that_stays_enabled_says_nothing_about_the_end(
     gradio_blocks: str, driver_for: MakeDriver
 ) -> None:
-    """If the box stays enabled, only the open request distinguishes a pause from the end."""
+    """If the message box stays enabled, only the open request shows that the answer pauses and has not ended."""
     async with driver_for(gradio_blocks) as driver:
         answer = await driver.ask(("first", "pause 3 second"))
     assert (answer.earlier, answer.visible_text) == ((whole("first"),), whole("pause 3 second"))
@@ -43,7 +43,7 @@ async def test_a_box_that_stays_enabled_says_nothing_about_the_end(
 
 @pytest.mark.parametrize("question", ["slow 1 pause 3 hip", "boom eye"])
 async def test_it_needs_no_profile(gradio: str, driver_for: MakeDriver, question: str) -> None:
-    """The page works with the generic profile, like an unknown page."""
+    """The page is read with the generic profile, which is used for unknown pages."""
     async with driver_for(gradio, profile="generic") as driver:
         if "boom" in question:
             with pytest.raises(AppErrorShown, match="out of reach"):
@@ -92,7 +92,7 @@ async def test_f62_a_connection_lost_in_mid_answer_is_never_an_answer(gradio: st
 
 
 async def test_evidence_is_stored_when_requested(gradio: str, driver_for: MakeDriver, tmp_path: Path) -> None:
-    """The screenshot is taken after grading, while the page still shows the answer."""
+    """A requested screenshot is taken after grading, while the page still shows the answer."""
     seen: list[Answer] = []
 
     async def wrong(answer: Answer) -> EvidenceFilter:
@@ -111,7 +111,7 @@ async def test_evidence_is_stored_when_requested(gradio: str, driver_for: MakeDr
 
 
 async def test_f59_a_page_crash_is_the_monitors(gradio: str, driver_for: MakeDriver) -> None:
-    """A page crash is a fault of the monitor, and the next question is answered."""
+    """A crash of the page is a fault of the monitor, not of the app, and the next question is answered."""
     async with driver_for(gradio) as driver:
         asking = asyncio.ensure_future(driver.ask(("pause 60 hip",)))
         page = await _answer_began(driver)
@@ -167,7 +167,7 @@ async def test_cancelling_leaves_no_browser_behind(gradio: str, driver_for: Make
 
 
 async def _answer_began(driver: BrowserDriver):
-    """Return the page after it shows the first word of the bot."""
+    """Return the driver's page as soon as it shows the first word of the bot's answer."""
     browser = await driver.chromium.start_if_needed()
     async with asyncio.timeout(60):
         while not (browser.contexts and browser.contexts[0].pages):  # noqa: ASYNC110 - there is no event for it
@@ -178,12 +178,15 @@ async def _answer_began(driver: BrowserDriver):
 
 
 def playwright_drivers() -> set[int]:
-    """Return Playwright's driver processes below this process."""
+    """Return the processes of Playwright's driver that are descendants of this process."""
     return {one.pid for one in descendants(os.getpid()) if "run-driver" in one.command}
 
 
 def browser_processes() -> set[int]:
-    """Return the main browser processes below this process; other tests may have left a shared browser."""
+    """Return the main browser processes that are descendants of this process.
+
+    Other tests may have left a shared browser.
+    """
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -1,4 +1,7 @@
-"""Lookout waits for an app that recovers, and reports an app that does not; a wrong address is reported soon."""
+"""Test that Lookout waits for an app that recovers, and reports an app that does not.
+
+A wrong address is reported soon.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ SETTINGS = ProbeSettings(outage_patience_s=30)
 
 
 class Restarting(ThreadedServer):
-    """A server that returns the given statuses in order, then the last one for ever, and names a commit."""
+    """A server that returns the given statuses in order and then repeats the last one. It also states a commit."""
 
     def __init__(self, *statuses: int, commits: tuple[str, ...] = ("abcdef1",)) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The number of concurrent questions is bounded, rises with idle cores and falls with busy cores."""
+"""Test that the number of concurrent questions is bounded, rises with idle cores and falls with busy cores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A page cannot reach the internal network of Lookout, and counts as the app's only at the app's address."""
+"""Test that a page of the app cannot reach Lookout's internal network.
+
+A page counts as the app's own only at the app's address.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ def inside() -> Iterator[Inside]:
 @pytest.mark.a_slice(2)
 @pytest.mark.whole_only
 async def test_f38_a_page_leads_nowhere_inside(inside: Inside, driver_for: MakeDriver, way: str) -> None:
-    """On a page that leads inside, no question is typed, and its content is not returned as an answer."""
+    """If a page leads to the internal network, no question is typed.
+
+    The content of the internal page is not returned as an answer.
+    """
     with hostile(LEAVING[way], inside) as address:
         async with driver_for(address, answer_deadline_s=8, page_deadline_s=8) as driver:
             with pytest.raises(ProbeError) as failure:
@@ -43,7 +49,7 @@ async def test_f38_a_page_leads_nowhere_inside(inside: Inside, driver_for: MakeD
 
 @pytest.mark.whole_only
 async def test_f38_a_page_asks_nobody_inside(inside: Inside, driver_for: MakeDriver) -> None:
-    """A page cannot reach the internal service by request, socket, worker or packet.
+    """A page cannot reach the internal service by an HTTP request, a socket, a worker or a UDP packet.
 
     The attempts are stored as evidence, and the page's own answer is read.
     """
@@ -58,7 +64,10 @@ async def test_f38_a_page_asks_nobody_inside(inside: Inside, driver_for: MakeDri
 
 @pytest.mark.whole_only
 async def test_allowed_addresses_are_open(inside: Inside, driver_for: MakeDriver) -> None:
-    """If the internal service is allowed, every way reaches it, which proves that the other tests can fail."""
+    """If the internal service is allowed, a page reaches it in every way.
+
+    This proves that the other tests can fail.
+    """
     with hostile(asking_in_every_way(), inside) as address:
         own = f"http://127.0.0.1:{inside.server_port}"
         async with driver_for(address, patience_s=5, allowed_origins=(own,)) as driver:

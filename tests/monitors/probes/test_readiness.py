@@ -1,4 +1,4 @@
-"""A deploy is waited for, woken, rejected or proven, against a server with the API of the Hub."""
+"""Test how Lookout waits for a deploy, wakes it, rejects it or proves it, with a server that has the Hub's API."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEW, OLD = "a1b2c3d4e5f60718293a4b5c6d7e8f9001122334", "0f0e0d0c0b0a090807060504
 
 
 def stage(name: str, sha: str | None = None, **more: Any) -> dict[str, Any]:
-    """Return a runtime in the format of the Hub."""
+    """Return the JSON of a Space's runtime in the format of the Hub."""
     return {"stage": name, "hardware": {"current": "cpu-basic", "requested": None}, "sha": sha, **more}
 
 
@@ -158,7 +158,7 @@ async def test_an_address_that_is_only_posted_to_is_ready_when_it_says_so() -> N
 
 
 async def test_f96_a_page_whose_html_never_ends_is_ready_at_once() -> None:
-    """A page is ready by its status, without waiting for the end of its body."""
+    """A page is ready as soon as its status arrives, even if its body never ends."""
     with endless_page() as address:
         readiness = await wait_until_ready(Target(name="page", url=address), ProbeSettings())
     assert readiness.stages == ("RUNNING",)

@@ -1,4 +1,4 @@
-"""A message is recognised by its position, whatever its ARIA role; an alert of the page itself is still read."""
+"""Test that a message is recognised by its position, whatever its ARIA role. A page's own alert is still read."""
 
 from __future__ import annotations
 

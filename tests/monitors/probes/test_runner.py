@@ -1,4 +1,4 @@
-"""Retries, blame, circuit breaker and cancellation are tested with a scripted driver."""
+"""Tests of the probe runner with a scripted driver: retries, blame, circuit breaker and cancellation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SETTINGS = ProbeSettings(retry_pause_s=0, attempts=2, circuit_breaker_failures=3
 
 
 class Run:
-    """A run with its driver, settings and results."""
+    """A probe run with its scripted driver, its settings and the results so far."""
 
     def __init__(self, script: Script, **changes: object) -> None:
         self.driver = ScriptedDriver(script)
@@ -88,7 +88,7 @@ async def test_a_retry_never_hides_the_try_before_it() -> None:
     ids=lambda error: type(error).__name__,
 )
 async def test_every_failure_becomes_its_reason_and_blame(error: ProbeError) -> None:
-    """Every failure has its reason and blame, and only failures that a retry can fix are retried."""
+    """Every failure has a reason and a blame, and a question is retried only if a retry can fix the failure."""
     run = Run(lambda _question, _nth: error)
     await run.ask([case("a")])
     [result] = run.results
@@ -161,7 +161,10 @@ async def test_an_app_that_does_not_come_back_opens_the_circuit_at_once() -> Non
 
 
 async def test_an_outage_is_no_try_of_the_question_it_hits() -> None:
-    """If the app goes down during an answer and is unreachable at the retry, another try follows."""
+    """If the app is unreachable when a question is retried, this retry does not count, and another one follows.
+
+    The app goes down during the first answer and recovers after the retry.
+    """
     replies: list[str | Exception] = [AnswerIncomplete("broke off"), Unreachable("refused"), "fine"]
 
     async def recover() -> None:

@@ -1,7 +1,8 @@
-"""However concurrent questions affect shared state, each ends once and the run ends with its account.
+"""Test that concurrent questions each end once, and that the run then ends with its account.
 
-Seeded schedules: an app that answers, fails, stops and recovers at random is asked several questions at once, with
-a changing number of concurrent questions. The run is killed at a random moment and resumed with its stored results.
+The schedules are seeded. An app that answers, fails, stops and recovers at random is asked several questions at
+once, with a changing number of concurrent questions. The run is killed at a random moment and resumed with its
+stored results.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ class Schedule:
 
 @pytest.mark.parametrize("block", range(8))
 async def test_every_schedule_ends_each_question_once_with_a_reason_that_stands(block: int) -> None:
-    """In 400 schedules, each question ends once, and a circuit keeps the reason of its opening.
+    """In 400 schedules, each question ends once, and the reason why a circuit opened does not change.
 
     No error escapes, and no question is lost or asked twice.
     """
@@ -157,7 +158,7 @@ def _is_not_asked(result: ProbeResult) -> bool:
 async def test_a_question_under_way_that_succeeds_leaves_the_open_circuit_its_reason(
     snapshot: SnapshotAssertion,
 ) -> None:
-    """A slow question that succeeds does not change the reason of an open circuit.
+    """If a slow question succeeds after the circuit opened, the reason for the open circuit stays the same.
 
     The app failed five times and recovered before the slow question got its answer.
     """

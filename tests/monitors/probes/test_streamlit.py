@@ -35,6 +35,6 @@ async def test_an_exception_in_the_script_is_the_apps_error(
 
 @pytest.mark.whole_only
 async def test_it_needs_no_profile(streamlit: str, driver_for: MakeDriver) -> None:
-    """The page works with the generic profile, like an unknown page."""
+    """The page is read with the generic profile, which is used for unknown pages."""
     async with driver_for(streamlit, profile="generic", patience_s=5) as driver:
         assert (await driver.ask(("pause 3 eye",))).visible_text == whole("pause 3 eye")

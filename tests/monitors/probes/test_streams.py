@@ -1,4 +1,4 @@
-"""An answer that pauses is not cut, not mixed up, and not read before its own response has ended."""
+"""Test that an answer that pauses is not cut, not mixed up, and not read before its own response has ended."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.zoo.streams import Control, Place, Plan, Transport, build_plans
 pytestmark = ONE_BROWSER
 
 PATIENCE_S = 6
-"""Patience in seconds, longer than the pauses of these tests."""
+"""The driver's patience in seconds. It is longer than the pauses in these tests."""
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ async def test_an_answer_that_pauses_is_whole(zoo: str, driver_for: MakeDriver, 
 async def test_a_control_that_goes_at_the_first_words_says_nothing_while_the_response_is_open(
     zoo: str, driver_for: MakeDriver, transport: Transport
 ) -> None:
-    """A button that disappears at the first words does not mean the end while the response is open.
+    """A stop button that disappears at the first words does not mean the end while the response is still open.
 
     The test asks two questions in one conversation and one in its own conversation.
     """

@@ -1,4 +1,4 @@
-"""A page that cannot be asked gives a reason, a blame and a screenshot, and never a wrong answer."""
+"""Test that a page that cannot be asked gives a reason, a blame and a screenshot, and never a wrong answer."""
 
 from __future__ import annotations
 
@@ -70,7 +70,10 @@ async def test_f63_no_chat_on_the_page_is_shown_with_a_picture_and_what_was_seen
 async def test_a_page_without_a_chat_says_so_once_it_has_settled(
     zoo: str, driver_for: MakeDriver, page: str, seen: str
 ) -> None:
-    """A page without a chat is reported once it has settled, before its deadline; nothing is sent to a human agent."""
+    """A page without a chat is reported as soon as it has settled, before the deadline.
+
+    Nothing is sent to a human agent.
+    """
     failure = await _failure(driver_for, f"{zoo}/{page}", page_deadline_s=1200)
     assert isinstance(failure, PageNotUnderstood)
     assert seen in str(failure)
@@ -109,7 +112,7 @@ async def test_an_ambiguous_answer_is_shown_and_not_graded(zoo: str, driver_for:
 
 
 async def test_a_limit_of_requests_is_no_wall(zoo: str, driver_for: MakeDriver) -> None:
-    """A rate limit ends by itself, so the question is asked again afterwards."""
+    """A rate limit (HTTP 429) is not a login wall. It ends by itself, and the monitor is blamed, not the app."""
     failure = await _failure(driver_for, f"{zoo}/status/429")
     assert isinstance(failure, RateLimited)
     assert failure.blame is Blame.MONITOR
@@ -137,7 +140,7 @@ async def test_a_way_to_log_in_is_no_wall_before_a_chat_that_comes_late(zoo: str
 async def test_f62_a_stream_that_drops_is_incomplete(
     zoo: str, driver_for: MakeDriver, page: str, question: str
 ) -> None:
-    """A dropped stream is incomplete, whether the box is enabled again or stays locked."""
+    """An answer whose stream drops is incomplete, whether the message box is enabled again or stays locked."""
     failure = await _failure(driver_for, f"{zoo}/{page}", question)
     assert isinstance(failure, AnswerIncomplete)
     assert failure.partial_text
@@ -152,7 +155,7 @@ async def test_an_alert_on_the_page_is_the_apps_error(zoo: str, driver_for: Make
 
 
 async def test_a_page_of_an_http_error_is_no_answer(zoo: str, driver_for: MakeDriver) -> None:
-    """The error page of a plain form is not the bot's answer."""
+    """If a plain form answers with an HTTP error page, the page is not taken for the bot's answer."""
     failure = await _failure(driver_for, f"{zoo}/form", "fail now")
     assert isinstance(failure, AppErrorShown)
 
@@ -174,7 +177,10 @@ async def test_an_answer_still_coming_at_its_deadline_is_incomplete(zoo: str, dr
 async def test_a_stop_button_that_was_forgotten_keeps_no_whole_answer_back(
     zoo: str, driver_for: MakeDriver
 ) -> None:
-    """A stop button that the framework forgot to remove does not withhold the answer at the deadline."""
+    """If the page still shows a stop button at the deadline, a complete answer is returned nevertheless.
+
+    The framework forgot to remove the button.
+    """
     async with driver_for(f"{zoo}/stuck.html", answer_deadline_s=8, patience_s=1) as driver:
         answer = await driver.ask(("hello",))
     assert answer.visible_text == reply("hello")

@@ -1,4 +1,4 @@
-"""The text that the app sent is read from JSON, JSON lines and event streams, also if the page hides it."""
+"""Test that the text the app sent is read from JSON, JSON lines and event streams, even if the page hides it."""
 
 from __future__ import annotations
 

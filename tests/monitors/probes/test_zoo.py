@@ -1,4 +1,4 @@
-"""Pages without configuration give the whole answer, nothing but the answer, and each turn separately."""
+"""Test pages without configuration: the answer is complete, contains nothing else, and each turn is separate."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_a_framework_in_an_environment_of_its_own(application: Application
 @pytest.mark.whole_only
 @pytest.mark.parametrize("page", FRONTENDS, ids=lambda page: page.name)
 async def test_a_front_end_by_npm(zoo: str, driver_for: MakeDriver, page: Page) -> None:
-    """Three turns are read exactly, with a pause, a repeated question, quotes and tags."""
+    """Three turns on a front end from npm are read exactly, with a pause, a repeated question, quotes and tags."""
     if not page.is_installed:
         pytest.skip(f"{page.name} is not built: make frontends (needs npm)")
     turns = (FIRST, SECOND, "what do \"quotes\" & <b>tags</b> mean for plan9012 – 'really'? 🙂")
@@ -59,7 +59,10 @@ async def test_a_front_end_by_npm(zoo: str, driver_for: MakeDriver, page: Page) 
 async def test_an_answer_pushed_on_an_old_stream_is_waited_for_with_patience(
     zoo: str, driver_for: MakeDriver
 ) -> None:
-    """A pause of the stream is waited for, because the request that sent the question ended long before."""
+    """If a pushed stream pauses in an answer, the driver waits.
+
+    The request that sent the question ended long before, so it does not show the end.
+    """
     async with driver_for(f"{zoo}/pushed.html", patience_s=4) as driver:
         answer = await driver.ask((FIRST,))
     assert answer.visible_text == reply(FIRST)
@@ -69,7 +72,7 @@ async def test_an_answer_pushed_on_an_old_stream_is_waited_for_with_patience(
 async def test_a_page_that_has_stopped_asking_for_more_is_not_waited_for_with_patience(
     zoo: str, driver_for: MakeDriver
 ) -> None:
-    """The end of a page's polling ends the wait, while its telemetry continues."""
+    """When a page stops polling for its answer, the driver stops waiting, even if telemetry continues."""
     async with driver_for(f"{zoo}/polling.html", patience_s=600) as driver:
         question = "pause 4 is knee surgery of plan1234 covered?"
         answer = await driver.ask((question,))

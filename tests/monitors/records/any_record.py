@@ -1,4 +1,4 @@
-"""Hypothesis strategies for every record, built from its fields."""
+"""Hypothesis strategies that generate valid records of every class from its fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A comparison lists the cases of highest severity first, and reports without a comparison can still be read."""
+"""Test that a comparison lists the cases of highest severity first.
+
+Reports without a comparison can still be read.
+"""
 
 from __future__ import annotations
 

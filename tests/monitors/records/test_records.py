@@ -1,4 +1,4 @@
-"""Every record survives a JSON round trip, cannot be changed, and rejects unknown fields."""
+"""Test that every record survives a JSON round trip, cannot be changed, and rejects unknown fields."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.tiers import scale_examples
 
 
 def all_records() -> list[type[Record]]:
-    """Return every class of `monitors.records`, by name."""
+    """Return every record class of `monitors.records` by its name."""
     for module in pkgutil.iter_modules(monitors.records.__path__, "monitors.records."):
         importlib.import_module(module.name)
     kinds = [kind for kind in Record.__subclasses__() if kind.__module__.startswith("monitors.records.")]
@@ -30,7 +30,7 @@ def all_records() -> list[type[Record]]:
 
 
 def root_records() -> list[type[Record]]:
-    """Return the records that no other record contains; with their parts, they include all records."""
+    """Return the record classes that no other record contains. With their parts, they cover all records."""
     kinds = all_records()
     held = {
         kind for holder in kinds for info in holder.model_fields.values() for kind in _types_in(info.annotation)
@@ -62,7 +62,7 @@ def test_a_root_record_survives_json_whole(kind, data):
 
 
 def test_every_record_is_closed_and_frozen():
-    """Every record inherits that it is closed and frozen, so that one record is tested."""
+    """Every record class is frozen and rejects unknown fields. The test proves this on one record."""
     configs = [kind.model_config for kind in all_records()]
     assert {(config.get("frozen"), config.get("extra")) for config in configs} == {(True, "forbid")}
     target = Target(name="bot", url="http://x")

@@ -1,4 +1,4 @@
-"""Recurring windows are parsed, and follow the clock of their time zone through its changes."""
+"""Test that recurring windows are parsed, and follow the clock of their time zone through its changes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_zone_has_its_full_name(zone):
 
 
 def clock_minutes(zone: str, year: int) -> list[tuple[datetime, int, int]]:
-    """Return each minute of a year with the weekday and the minute of the day in the time zone."""
+    """Return each minute of ``year`` in UTC, with its weekday and minute of the day in the time zone ``zone``."""
     first = datetime(year, 1, 1, tzinfo=UTC)
     count = (datetime(year + 1, 1, 1, tzinfo=UTC) - first) // MINUTE
     times = (first + number * MINUTE for number in range(count))
@@ -90,7 +90,7 @@ def clock_minutes(zone: str, year: int) -> list[tuple[datetime, int, int]]:
 
 @pytest.fixture(scope="module")
 def years():
-    """Return the minutes of 2027 by time zone, calculated once because a year has half a million."""
+    """Return the minutes of 2027 by time zone. They are calculated once, because a year has half a million."""
     return {zone: clock_minutes(zone, 2027) for zone in ZONES}
 
 
@@ -124,7 +124,10 @@ def test_the_periods_of_a_year_are_the_minutes_that_its_clock_shows(years, zone,
 
 
 def hours(text: str, day: datetime) -> list[tuple[str, str]]:
-    """Return the start and end times in UTC of the periods that begin on a day or in the night before."""
+    """Return the start and end times, in UTC, of the periods of the window ``text`` that begin on ``day``.
+
+    A period that began in the night before is included.
+    """
     periods = takewhile(
         lambda period: period.starts_at < day + timedelta(days=1), berlin(text).iterate_periods(day)
     )
@@ -132,7 +135,7 @@ def hours(text: str, day: datetime) -> list[tuple[str, str]]:
 
 
 def test_the_missing_hour_shortens_a_window_or_removes_it():
-    """A window is shortened or removed on 28 March 2027, when 02:00 in Berlin becomes 03:00."""
+    """On 28 March 2027, when 02:00 in Berlin becomes 03:00, a window in this hour is shorter or does not occur."""
     spring = datetime(2027, 3, 28, tzinfo=UTC)
     assert hours("Sunday 02:15-02:45", spring) == []
     assert hours("Sunday 02:30-04:00", spring) == [("01:00", "02:00")]
@@ -140,7 +143,7 @@ def test_the_missing_hour_shortens_a_window_or_removes_it():
 
 
 def test_the_doubled_hour_lengthens_a_window_or_opens_it_twice():
-    """A window is longer or occurs twice on 31 October 2027, when 03:00 in Berlin becomes 02:00."""
+    """On 31 October 2027, when 03:00 in Berlin becomes 02:00, a window in this hour is longer or occurs twice."""
     autumn = datetime(2027, 10, 31, tzinfo=UTC)
     assert hours("Sunday 02:15-02:45", autumn) == [("00:15", "00:45"), ("01:15", "01:45")]
     assert hours("Sunday 02:00-04:00", autumn) == [("00:00", "03:00")]

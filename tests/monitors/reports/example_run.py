@@ -1,4 +1,4 @@
-"""A realistic run of 140 cases against the invented assistant, with its verdict and calculation."""
+"""A realistic run of 140 cases against an invented assistant, with its verdict and the calculation of scores."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ COMMIT, PREVIOUS_COMMIT = "9c41e77", "3f02b1d"
 
 @dataclass(frozen=True)
 class ExampleRun:
-    """The input of the report writer."""
+    """The example run in the form in which the report writer takes it."""
 
     report: RunReport
     cases: tuple[CaseResult, ...]
@@ -54,7 +54,10 @@ class ExampleRun:
 
 
 def example_run(folder: Path | None = None, *, correct: int = 123) -> ExampleRun:
-    """Return the run; with ``folder``, create its screenshots there."""
+    """Return the example run with ``correct`` right answers.
+
+    If ``folder`` is given, create its screenshots there.
+    """
     failing = [
         faults.leak(),
         faults.wrong_sub_limit(),
@@ -105,7 +108,7 @@ FAIL_REASONS = (
 
 
 def right(number: int) -> CaseResult:
-    """Return a correct answer; severities, types and languages rotate, and a few answers are slow."""
+    """Return right answer ``number``. Severities, types and languages rotate, and a few answers are slow."""
     severity = (Severity.CRITICAL, Severity.MAJOR, Severity.MINOR)[number % 3]
     language = (Language.ENGLISH, Language.ENGLISH, Language.HINDI, Language.HINGLISH)[number % 4]
     kind = ("waiting_period", "coverage_scope", "exclusions", "sub_limit", "eligibility", "claim")[number % 6]
@@ -202,7 +205,7 @@ def _counts(case: CaseResult) -> bool:
 
 
 def scores_of(cases: Sequence[CaseResult]) -> Scores:
-    """Return both scores over the cases that count."""
+    """Return both scores over the cases that count: the flat and the weighted score."""
     counted = [case.assessment for case in cases if _counts(case)]
     tallies = [
         SeverityTally(
@@ -300,7 +303,7 @@ def _incidents() -> list[Incident]:
 
 
 def draw_screenshots(folder: Path, cases: Sequence[CaseResult]) -> None:
-    """Write the screenshots that the evidence of the cases names."""
+    """Write a PNG file into ``folder`` for each screenshot that the evidence of ``cases`` names."""
     for case in cases:
         evidence = case.result.evidence
         if evidence.screenshot:

@@ -1,6 +1,6 @@
 """A run of an invented triage agent on issues of an invented shop, graded by the real graders and gate.
 
-The reports are right, wrong in each way, empty, and endless; the ratings of the judge are invented.
+The reports are right, wrong in each possible way, empty, or endless. The judge's ratings are invented.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LINEAGE = JudgeLineage(model="claude-opus-5-5", prompt_sha256="ab" * 32, rubric_
 
 
 class Written(NamedTuple):
-    """An agent's work on an issue: its report, its steps, and the judge's rating (0: no rating)."""
+    """An agent's work on an issue: its report, its steps, and the judge's rating (0 if there is none)."""
 
     case: GoldCase
     report: str
@@ -52,7 +52,7 @@ class Written(NamedTuple):
     quote: str = ""
     reason: str = ""
     evidence: Evidence = Evidence()
-    """The evidence besides the steps."""
+    """The evidence of the job, apart from its steps."""
     criteria_problem: str = ""
 
 
@@ -74,7 +74,7 @@ def issue(number: int, title: str, body: str, *, files: Sequence[str] = REPOSITO
 
 
 def structured(cause: str, fix: str, files: Sequence[str], severity: str = "high", **more: object) -> str:
-    """Return a report in the format of the service."""
+    """Return a report in the format of the triage service."""
     fields = {"severity": severity, "root_cause": cause, "relevant_files": list(files), "recommended_fix": fix}
     return json.dumps(fields | more, ensure_ascii=False)
 
@@ -179,7 +179,10 @@ WANDERING = tuple(("search_code", f"query {number % 23}") for number in range(60
 
 
 def written(*, good: bool = False) -> tuple[Written, ...]:
-    """Return the reports of the run; with ``good``, return the reports of the baseline, which are all good."""
+    """Return the reports of the run.
+
+    If ``good`` is true, return the reports of the baseline run, which are all good.
+    """
     lock = structured(
         "The order lock is taken before charge() and released after it; when charge() raises, nobody releases the lock.",
         "Take the lock in a with statement, so that it is released whatever charge() raises.",
@@ -264,7 +267,7 @@ def written(*, good: bool = False) -> tuple[Written, ...]:
 
 
 def result_of(one: Written) -> CaseResult:
-    """Return the result of the real graders, with the invented rating."""
+    """Return the result of one report: the grades of the real graders and the judge's invented rating."""
     came = exchange(
         one.case,
         one.report,
@@ -280,7 +283,7 @@ def result_of(one: Written) -> CaseResult:
 
 
 def rated(one: Written) -> Judged:
-    """Return the judge's grade."""
+    """Return the judge's grade of one report, with its invented rating."""
     quoted = (span(one.report, one.quote, "quoted by the judge"),) if one.quote else ()
     useful = one.rating >= 3
     return Judged(
@@ -300,7 +303,7 @@ def rated(one: Written) -> Judged:
 
 
 def criteria(one: Written) -> tuple[UsefulnessCriterion, ...]:
-    """Return the judge's criteria; for a missing part of a report, a reason replaces the quote."""
+    """Return the judge's criteria for one report. For a missing part of the report, a reason replaces the quote."""
     quote = span(one.report, one.quote, "quoted by the judge") if one.quote else None
     scores = {
         Criterion.HELPFULNESS: one.rating >= 4,
@@ -334,14 +337,17 @@ def evaluated(results: Sequence[CaseResult], baseline: Baseline | None = None, *
 
 
 class TriageRun(NamedTuple):
-    """The input of the report writer."""
+    """The triage run in the form in which the report writer takes it."""
 
     report: RunReport
     cases: tuple[CaseResult, ...]
 
 
 def triage_run(*, with_baseline: bool = True) -> TriageRun:
-    """Return a run of seven reports and a failed job; the baseline rated four of the reports."""
+    """Return a run of seven reports and a failed job.
+
+    In the baseline, if any, four of the reports have a rating.
+    """
     nothing = no_answer(
         DOWN, NoAnswerReason.APP_ERROR_SHOWN, Blame.APP, "the job failed with the state 'failed': out of tokens"
     )

@@ -1,4 +1,4 @@
-"""Hostile texts written for these tests; more are read from the file in ``HOSTILE_ROWS``, if set."""
+"""Hostile texts written for these tests. If ``HOSTILE_ROWS`` names a file, more texts are read from it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ OWN = (
 
 
 def hostile_rows() -> tuple[str, ...]:
-    """Return all rows, including the ``text`` of each JSON line in the file of ``HOSTILE_ROWS``."""
+    """Return all hostile texts, including the ``text`` of each JSON line in the file named by ``HOSTILE_ROWS``."""
     named = os.environ.get("HOSTILE_ROWS")
     if not named:
         return OWN

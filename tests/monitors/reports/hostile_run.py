@@ -15,14 +15,17 @@ from tests.monitors.reports.parts import STARTED, abstained, case_result, exchan
 
 
 def hostile_cases(rows: Sequence[str]) -> tuple[CaseResult, ...]:
-    """Return for each row a failure, a missing answer, an ungraded case and an agent's report on an issue."""
+    """Return four cases for each hostile text in ``rows``, which contain the text.
+
+    They are a failure, a missing answer, an ungraded case and an agent's report on an issue.
+    """
     return tuple(
         case for number, text in enumerate(rows) for case in (*_three(number, text), _report(number, text))
     )
 
 
 def _report(number: int, text: str) -> CaseResult:
-    """Return a case in which each part of the issue, its reference, the report and the steps is hostile."""
+    """Return a case with the hostile ``text`` in the issue, its reference, the agent's report and the steps."""
     task = TriageTask(
         issue=Issue(url=text, title=text, body=text, repository_files=("a.py",)),
         reference=TriageReference(root_cause=text, relevant_files=(text, "a.py"), shortest_path=1, max_steps=2),
@@ -82,7 +85,7 @@ def _three(number: int, text: str) -> tuple[CaseResult, CaseResult, CaseResult]:
 
 
 def hostile_report(rows: Sequence[str], cases: Sequence[CaseResult]) -> RunReport:
-    """Return a report whose own texts are hostile too."""
+    """Return a run report whose own texts are hostile, too."""
     reasons = tuple(
         VerdictReason(kind=ReasonKind.VETO, text=text, case_ids=(f"h{number}",)) for number, text in enumerate(rows)
     )

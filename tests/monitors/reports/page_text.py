@@ -1,4 +1,4 @@
-"""The visible words of an HTML page, one line for each block."""
+"""Reads the visible words of an HTML page, one line for each block."""
 
 from __future__ import annotations
 

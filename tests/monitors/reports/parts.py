@@ -28,7 +28,7 @@ _PERSONAL = re.compile(r"(?<![\w.])[\w.]{1,40}@[\w.]{1,40}\.\w+|(?<!\d)\d{4} \d{
 
 
 def redact(text: str) -> str:
-    """Redact e-mail addresses, twelve digits in groups of four, and Indian phone numbers."""
+    """Redact e-mail addresses, twelve digits in groups of four, and Indian phone numbers, as ``[redacted]``."""
     return _PERSONAL.sub("[redacted]", text)
 
 
@@ -46,7 +46,10 @@ def gold_case(case_id: str, question: str | tuple[str, ...], gold: str, **change
 
 
 def exchange(case: GoldCase, text: str, *, at_s: float = 0, total_ms: float = 2_400, **changes: Any) -> Exchange:
-    """Return a complete answer, as the user saw it."""
+    """Return a complete answer ``text`` to ``case``, as the user saw it.
+
+    ``at_s`` is the time of the question in seconds, and ``total_ms`` is the duration of the answer.
+    """
     fields: dict[str, Any] = {
         "visible_text": text,
         "timings": Timings(first_token_ms=total_ms / 4, total_ms=total_ms),
@@ -73,12 +76,12 @@ def span(text: str, part: str, label: str, where: Any = Channel.VISIBLE) -> Span
 
 
 def passed(grader: str, aspect: Aspect, reason: str, *evidence: Span) -> Judged:
-    """Return a grade that passed."""
+    """Return the grade of a grader that passed the answer."""
     return Judged(grader=grader, version="1", aspect=aspect, passed=True, reason=reason, evidence=evidence)
 
 
 def failed(grader: str, aspect: Aspect, kind: FailureKind, reason: str, *evidence: Span, **changes: Any) -> Judged:
-    """Return a grade that failed."""
+    """Return the grade of a grader that failed the answer."""
     fields: dict[str, Any] = {"reason": reason, "evidence": evidence, "version": "1"} | changes
     return Judged(grader=grader, aspect=aspect, passed=False, failure_kind=kind, **fields)
 

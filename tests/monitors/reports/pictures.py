@@ -1,4 +1,4 @@
-"""Small PNG files from code: a chat window in flat colours."""
+"""Small PNG files that code generates: a chat window in flat colours."""
 
 from __future__ import annotations
 

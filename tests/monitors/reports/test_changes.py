@@ -1,4 +1,4 @@
-"""Every report and message lists the changes since the last PASS, in a few lines, with escaped values."""
+"""Test that every report and message lists the changes since the last PASS, in a few lines, with escaped values."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ MISSING = WhatChanged(missing="no earlier PASS is recorded")
     ids=["none", "no earlier PASS", "nothing", "one", "two", "two in one line", "both sides"],
 )
 def test_a_message_has_at_most_so_many_lines_and_counts_the_rest(what, most, lines, snapshot):
-    """A message has at most ``most`` lines and counts the omitted changes.
+    """A message lists the changes in at most ``most`` lines and counts the omitted changes.
 
-    If both sides changed, the first line contains both.
+    If both the app and Lookout changed, the first line contains a change of each.
     """
     brief = format_changes_since_pass_briefly(what, limit=most)
     assert len(brief) == lines
@@ -61,7 +61,7 @@ def test_a_message_has_at_most_so_many_lines_and_counts_the_rest(what, most, lin
 
 @pytest.mark.parametrize("what", [MISSING, found(), found(DEPLOY), found(OURS, DEPLOY, SLOWER)])
 def test_each_report_says_it(tmp_path, what):
-    """Each report contains the section, also without an earlier PASS or without a recorded change."""
+    """Each report contains the section about changes, even without an earlier PASS or without a recorded change."""
     run = example_run(correct=3)
     report = run.report.model_copy(update={"what_changed": what})
     paths = write_reports(tmp_path, report, run.cases, redact=redact)
@@ -84,7 +84,7 @@ def test_a_run_that_passed_says_nothing_of_it(tmp_path):
 
 
 def test_the_last_pass_is_named_with_what_was_not_compared(snapshot):
-    """The last PASS is named, with what was not compared; a run without a commit is named by its id."""
+    """The report names the last PASS and what was not compared. A run without a commit is named by its id."""
     named, unnamed = found(), found().model_copy(update={"since_commit": None})
     assert [format_last_pass_run(what) for what in (named, unnamed, MISSING)] == snapshot
     assert "run-1" in format_last_pass_run(unnamed)
@@ -92,9 +92,9 @@ def test_the_last_pass_is_named_with_what_was_not_compared(snapshot):
 
 
 def test_a_message_explains_in_three_lines_and_a_hostile_value_rings_nobody(snapshot):
-    """A message explains a failure in three lines and leaves room for both common values and changes.
+    """A message explains a failure in three lines, with room for both common values and changes.
 
-    Values from an application are masked and escaped, so that a hostile value notifies nobody.
+    Values from an application are masked and escaped, so that a hostile value cannot notify anyone in Slack.
     """
     causes = tuple(
         Cause(conditions={"type": f"t{n}"}, cases=9, failed=8, elsewhere=50, elsewhere_failed=1) for n in range(3)
@@ -126,9 +126,9 @@ def test_a_message_explains_in_three_lines_and_a_hostile_value_rings_nobody(snap
     ids=["another", "the same", "a run of no deploy", "none"],
 )
 def test_a_message_names_the_deploy_to_roll_back_to(changes, named):
-    """A message names the last deploy that passed as the deploy to roll back to.
+    """A message names the last deploy that passed, so that the reader can roll back to it.
 
-    If that deploy is the failing one, the message says that a rollback changes nothing.
+    If the failing deploy is the same deploy, the message says that a rollback changes nothing.
     """
     what = found(DEPLOY).model_copy(update=changes)
     report = example_run(correct=3).report.model_copy(update={"what_changed": what, "commit": "bbb"})

@@ -1,4 +1,7 @@
-"""The comment on a pull request starts with the most important facts and is narrow, escaped, redacted and short."""
+"""Test the comment on a pull request: it starts with the most important facts.
+
+It is narrow, escaped, redacted and short.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +141,7 @@ def test_the_report_has_no_personal_data():
 
 
 def test_f83_hostile_texts_render_as_text_only():
-    """Hostile texts do not become links, pictures, HTML, mentions or references to issues."""
+    """Hostile texts do not become links, pictures, HTML, mentions or references to issues in the comment."""
     cases = hostile_cases(OWN)
     html = rendered(build_pull_request_comment(hostile_report(OWN, cases), cases, redact=redact))
     tags = {tag.lower() for tag in re.findall(r"<\s*([a-zA-Z]+)", html)}

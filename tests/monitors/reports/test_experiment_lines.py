@@ -1,4 +1,7 @@
-"""Each report links the experiment of its run, without other effects, and states what is missing in it."""
+"""Test that each report links the experiment of its run and states what is missing in the experiment.
+
+An experiment changes nothing else in a report.
+"""
 
 from __future__ import annotations
 

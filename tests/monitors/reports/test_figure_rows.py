@@ -7,7 +7,10 @@ from tests.monitors.reports.example_run import report_of, right
 
 
 def test_the_known_case_adds_up_row_by_row():
-    """The known case scores 744 of 904: 440 cases of severity 1 (20 failed), 61 of 2 (5), and 11 of 3 (6)."""
+    """The score of a known run is 744 of 904 points, row by row.
+
+    The run has 440 cases of severity 1 (20 failed), 61 of severity 2 (5 failed), and 11 of severity 3 (6 failed).
+    """
     rows = ((Severity.MINOR, 1, 440, 20), (Severity.MAJOR, 4, 61, 5), (Severity.CRITICAL, 20, 11, 6))
     tallies = tuple(SeverityTally(severity=s, weight=Decimal(w), cases=c, not_correct=n) for s, w, c, n in rows)
     report = report_of((), ())

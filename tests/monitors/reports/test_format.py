@@ -24,9 +24,9 @@ def test_every_value_of_every_list_has_its_words():
 
 
 def test_the_known_scores_are_written_to_the_third_decimal():
-    """The known scores have three decimals and equal the scores that are calculated by hand.
+    """The scores of a known run are written with three decimals and equal the scores that were calculated by hand.
 
-    There are 440 cases of weight 1 with 20 failed, 61 of weight 4 with 5, and 11 of weight 20 with 6.
+    There are 440 cases of weight 1 (20 failed), 61 of weight 4 (5 failed), and 11 of weight 20 (6 failed).
     """
     assert wording.format_score(Ratio(earned=Decimal(481), total=Decimal(512))) == "0.939"
     assert wording.format_score(Ratio(earned=Decimal(744), total=Decimal(904))) == "0.823"

@@ -1,4 +1,4 @@
-"""The source of the page is checked for requests and for forbidden content."""
+"""Test the HTML source of the report page: it sends no requests and has no forbidden content."""
 
 import re
 from html.parser import HTMLParser
@@ -14,7 +14,7 @@ from tests.monitors.reports.parts import redact
 
 
 class Parts(HTMLParser):
-    """Every address that the page can request, and every id, element and attribute."""
+    """The parts of an HTML page: every address that it can request, and every id, element and attribute."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

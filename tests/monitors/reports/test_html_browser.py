@@ -1,4 +1,4 @@
-"""The page is opened in a real browser: it shows its content, sends no requests and runs no scripts."""
+"""Test the report page in a real browser: it shows its content, sends no requests and runs no scripts."""
 
 import os
 from collections.abc import AsyncIterator
@@ -39,7 +39,7 @@ async def chromium() -> AsyncIterator[Browser]:
 async def opened(
     chromium: Browser, path: Path, *, width: int = 1280, without_policy: bool = False
 ) -> AsyncIterator[tuple[Page, list[str]]]:
-    """Open the page and yield it with a growing list of its console messages, requests and pop-ups."""
+    """Open the page and yield it, with a list to which its console messages, requests and pop-ups are appended."""
     context = await chromium.new_context(
         viewport={"width": width, "height": 800},
         bypass_csp=without_policy,
@@ -57,7 +57,10 @@ async def opened(
 
 
 def asked_elsewhere(url: str, path: Path) -> list[str]:
-    """Return the request in a list if a page from disk has no reason to send it, else an empty list."""
+    """Return a list with the request ``url``, or an empty list if the page needs it.
+
+    The page at ``path`` needs only itself and its embedded pictures.
+    """
     own = url == path.as_uri() or url.startswith("data:image/png;base64,")
     return [] if own else [f"request: {url[:80]}"]
 
@@ -135,7 +138,7 @@ CONTRASTS = """() => {
 
 
 SCREENS = [(390, False), (390, True), (1280, False), (1280, True)]
-"""Widths of a phone and of a monitor, and whether the system prefers dark colours."""
+"""The widths of a phone and of a desktop screen, and whether the system prefers dark colours."""
 
 
 async def fits_each_screen(page: Page) -> None:
@@ -195,7 +198,10 @@ INSPECT = """() => ({
 
 @pytest.mark.parametrize("without_policy", [False, True], ids=["as it is", "without its policy"])
 async def test_f83_no_text_runs_asks_or_builds_anything(chromium, hostile, without_policy):
-    """Escaping alone prevents scripts, requests and elements; the content security policy has nothing to block."""
+    """Escaping alone prevents that hostile text runs scripts, sends requests or adds elements.
+
+    The content security policy has nothing left to block.
+    """
     async with opened(chromium, hostile, without_policy=without_policy) as (page, heard):
         found = await page.evaluate(INSPECT)
         await page.mouse.move(300, 400)
@@ -230,12 +236,12 @@ async def test_the_policy_is_a_wall_by_itself(chromium, tmp_path, example):
 
 
 def bare(text: str) -> str:
-    """Return ``text`` without the brackets around code points, which the page shows as frames."""
+    """Return ``text`` without the brackets around code points. The page shows a frame in place of the brackets."""
     return text.replace("[", "").replace("]", "")
 
 
 async def test_f83_a_hostile_text_is_shown_as_it_came(chromium, tmp_path):
-    """A hostile text is escaped once, not twice, so that a person sees what the user saw."""
+    """A hostile text is escaped once, not twice, so that the report shows the text that the user saw."""
     rows = [row for row in hostile_rows() if len(row) < 2_000][:150]
     cases = [case for case in hostile_cases(rows) if case.assessment.outcome is CaseOutcome.UNGRADED]
     html = write_reports(tmp_path, report_of(cases, ()), cases, redact=str).html
@@ -245,7 +251,10 @@ async def test_f83_a_hostile_text_is_shown_as_it_came(chromium, tmp_path):
 
 
 async def test_a_large_run_stays_small(chromium, tmp_path):
-    """A page of 2,000 cases with 50 failures and large screenshots is below 5 MB and has all transcripts."""
+    """The page of a run with 2,000 cases, 50 failures and large screenshots is below 5 MB.
+
+    It has all transcripts.
+    """
     failing = [wrong_sub_limit() if number % 5 else leak() for number in range(50)]
     cases = [*failing, *(right(number) for number in range(1_950))]
     draw_screenshots(tmp_path, cases)

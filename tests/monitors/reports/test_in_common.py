@@ -1,4 +1,4 @@
-"""Every report and message states what failed cases have in common, with values from the app escaped."""
+"""Test that every report and message states what failed cases have in common. Values from the app are escaped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def with_look(look: FirstLook | None):
 
 
 EVERY = PAGE.model_copy(update={"conditions": {"page": "embed"}, "elsewhere_failed": 0})
-"""A text for the situation that no other case failed."""
+"""A common value of the failed cases, where no case without this value failed."""
 
 
 @pytest.mark.parametrize(

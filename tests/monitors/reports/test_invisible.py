@@ -11,7 +11,7 @@ from monitors.reports.invisible import (
 
 @given(st.text())
 def test_runs_joined_are_the_text(text):
-    """The runs of a text, joined, equal the text."""
+    """If a text is split into runs of visible and invisible characters, the joined runs equal the text."""
     assert "".join(run for run, _ in split_at_invisible_characters(text)) == text
 
 

@@ -88,7 +88,10 @@ def test_the_report_has_no_personal_data():
 
 
 def test_every_code_point_can_be_written():
-    """Every code point can be written, although XML 1.0 forbids some and a parser would reject the whole file."""
+    """Every code point can be written to the JUnit file.
+
+    XML 1.0 forbids some, and parsers would reject the file.
+    """
     every = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x10000), 0x10FFFF]))
     case = right(0)
     reason = case.assessment.model_copy(update={"reason": every, "outcome": "ungraded"})

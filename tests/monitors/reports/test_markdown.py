@@ -14,7 +14,7 @@ from tests.monitors.reports.parts import redact
 
 @pytest.fixture(scope="module")
 def text():
-    """Return the report of the example run; its full text is a snapshot of ``test_texts.py``."""
+    """Return the Markdown report of the example run. Its full text is a snapshot of ``test_texts.py``."""
     run = example_run()
     return build_markdown_report(
         run.report, run.cases, redact=redact, max_failures=40, incidents=run.incidents, previous=run.previous
@@ -57,7 +57,7 @@ def test_the_report_has_no_personal_data(text):
 
 
 def test_omitted_items_are_counted_and_the_text_stays_short():
-    """Omitted items are counted, and the text stays below the 65,536 characters of a pull-request comment."""
+    """Omitted items are counted, and the report stays below GitHub's limit of 65,536 characters for a comment."""
     cases = [result for _ in range(120) for result in (leak(), *without_answer())]
     report = report_of(cases, FAIL_REASONS)
     text = build_markdown_report(report, cases, redact=redact, max_failures=40)

@@ -15,7 +15,7 @@ TRICKY = st.text(st.sampled_from("`|\\*_[]()<>&#!~$@:/w.\n -aB1\u202e"), max_siz
 
 
 def cell(text: str) -> list[Token]:
-    """Return the tokens of the middle cell of a table."""
+    """Return the Markdown tokens of the middle cell of a table with ``text`` in it."""
     tokens = RENDERER.parse(f"| a | b | c |\n| --- | --- | --- |\n| left | {text} | right |\n")
     cells = [tokens[at + 1].children or [] for at, token in enumerate(tokens) if token.type == "td_open"]
     assert len(cells) == 3
@@ -46,7 +46,7 @@ def test_hostile_rows_stay_text(text):
     ["@octocat", "team @org/people", "#12", "GH-12", "see https://example.org/x", "www.example.org", ":tada: :+1:"],
 )
 def test_references_that_a_forge_resolves_are_broken_up(text):
-    """The rendered text contains no mention, issue number, bare link or emoji that a forge resolves."""
+    """The rendered text has no mention, issue number, bare link or emoji that a site like GitHub would resolve."""
     rendered = "".join(token.content for token in cell(escape_markdown(text)))
     assert not re.search(r"@\w|#\d|GH-\d|\w://|www\.|:(tada|\+1):", rendered)
     assert rendered.replace("\u2060", "") == text

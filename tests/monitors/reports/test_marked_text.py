@@ -76,7 +76,7 @@ def test_evidence_far_down_a_long_answer_is_shown():
 
 
 def test_a_cut_never_goes_through_a_mask():
-    """A text is never cut within a mask, so that half an identifier does not become visible."""
+    """A text is never cut inside a mask, because half of an identifier could then become visible."""
     text = "a" * 95 + " 4111 1111 1111 and on"
     pieces = split_and_cut_into_pieces(text, (), find_masks(text, (), redact), 100)
     assert [piece.text for piece in pieces if piece.kind is PieceKind.MASKED] == ["[redacted]"]

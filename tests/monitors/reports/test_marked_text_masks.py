@@ -34,14 +34,14 @@ WAYS = (hide_digits, redact, str.swapcase, lambda _: "", lambda text: f"> {text}
 
 @given(WORDS)
 def test_masks_alone_say_what_the_redaction_says(text):
-    """With each redaction, applying the masks gives the redacted text, character for character."""
+    """For each redaction function, masking a text gives exactly the same characters as redacting it."""
     for way in WAYS:
         assert apply_masks(text, find_masks(text, (), way)) == way(text) == redact_case_text(text, (), way)
 
 
 @given(WORDS, GLUE, WORDS)
 def test_a_find_never_comes_back_by_way_of_its_neighbours(before, glue, after):
-    """A redaction that changes the words around a finding does not make the finding visible again."""
+    """A redaction that changes the words around a secret does not make the secret visible again."""
     text = f"{before}{glue}SECRET{glue}{after}SECRET"
     for way in WAYS:
         assert "SECRET" not in apply_masks(text, find_masks(text, NAME, way)).upper()
@@ -73,7 +73,10 @@ def test_a_graders_find_is_hidden_even_when_the_redaction_misses_it(padding):
 
 
 def leak_over_the_wire():
-    """Return a leak that the grader read from the wire; the page, the reason and an earlier answer repeat it."""
+    """Return a case with a leak that the grader read from the network messages.
+
+    The page, the reason and an earlier answer repeat the leaked text.
+    """
     case = gold_case("c", ("who?", "and now?"), "refuse")
     sent = "It is SH-407, of Meera. [Source: x]"
     where = span(sent, "SH-407", "account number", Channel.WIRE)

@@ -1,4 +1,4 @@
-"""A run's reports show how many mutants the graders caught."""
+"""Test that a run's reports show how many mutants the graders caught."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def test_a_run_without_mutants_says_nothing():
 
 
 def test_caught_open_and_passed_mutants_are_separated(snapshot):
-    """Caught, open and passed mutants are separate: a mutant that is left to a judge is not counted as passed."""
+    """Caught, open and passed mutants are counted separately.
+
+    A mutant that is left to a judge is open, not passed.
+    """
     view = build_mutation_view(report_with(BITE))
     assert view is not None
     assert view.sentence == snapshot
@@ -59,7 +62,7 @@ def test_markdown_has_a_row_for_each_operator(snapshot):
 
 
 def test_the_page_has_the_section_only_where_mutants_were_graded(tmp_path):
-    """The page has the section, with a row for each operator, only if mutants were graded."""
+    """The page has a section about mutants, with a row for each operator, only if mutants were graded."""
     for bite in (None, BITE):
         run = example_run(correct=3)
         paths = write_reports(tmp_path, report_with(bite), run.cases, redact=redact)

@@ -83,7 +83,7 @@ def test_f90_the_leaks_picture_and_trace_are_not_in_the_page(page):
 
 
 def test_a_picture_of_masked_text_is_not_embedded_even_without_a_disclosure(tmp_path):
-    """A screenshot is not embedded if the page masks the text that it shows, even without a disclosure."""
+    """A screenshot is not embedded if the page masks a part of the text in it, even if no disclosure was found."""
     wrong = faults.wrong_sub_limit()
     result = wrong.result.model_copy(update={"visible_text": "write to x@y.in", "graded_channel": Channel.VISIBLE})
     case = wrong.model_copy(update={"result": result})
@@ -96,7 +96,7 @@ def test_a_picture_of_masked_text_is_not_embedded_even_without_a_disclosure(tmp_
 def test_f102_a_picture_of_a_page_that_showed_a_secret_of_the_login_is_not_embedded(tmp_path, place):
     """A screenshot of a page that showed a login secret, in an answer or elsewhere, is not embedded.
 
-    The file stays beside the report.
+    Its file stays in the folder of the report.
     """
     wrong = faults.wrong_sub_limit()
     shown = "your password is [secret]"
@@ -164,7 +164,7 @@ def test_many_cases_of_a_reason_are_counted_not_listed(tmp_path):
 
 
 def test_of_an_app_that_was_down_the_cases_never_asked_are_one_list(tmp_path):
-    """The cases that were never asked while the app was down are one list, not a hundred entries to read at 3 a.m."""
+    """Cases that were not asked because the app was down are one list with one entry, not a hundred entries."""
     down = faults.without_answer()[1]
     skipped = [
         case_result(

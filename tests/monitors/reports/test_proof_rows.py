@@ -1,4 +1,4 @@
-"""All reports describe the basis of a verdict in the same words."""
+"""Test that all reports describe in the same words on which data a verdict is based."""
 
 from __future__ import annotations
 

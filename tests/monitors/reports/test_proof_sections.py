@@ -1,4 +1,7 @@
-"""Baseline, detectable drop and balance are in results.md and on the page, with the application's text escaped."""
+"""Test that results.md and the page show the baseline, the detectable drop and the balance of the cases.
+
+Text from the application is escaped.
+"""
 
 from __future__ import annotations
 

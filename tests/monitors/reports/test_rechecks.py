@@ -1,4 +1,4 @@
-"""The result of a recheck is described in words that an on-call engineer understands at night."""
+"""Test that the result of a recheck is described in words that an on-call engineer understands at night."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def rechecked(*counts, previous=(), build=PROVED, **changes):
     ],
 )
 def test_a_count_says_no_more_than_is_known(count, text):
-    """A missing answer or grade counts as neither right nor wrong."""
+    """In the counts of a recheck, a missing answer or grade counts as neither right nor wrong."""
     assert format_recheck_count(count) == text
 
 
@@ -53,7 +53,7 @@ def test_a_count_says_no_more_than_is_known(count, text):
     ids=["problem", "one", "previous build", "same", "two", "five", "four the same", "unknown build"],
 )
 def test_a_message_has_one_line(found, snapshot):
-    """A message has one line: figures for one case, names for a few cases, and counts for more."""
+    """A message has one line about rechecks: figures for one case, names for a few cases, counts for more."""
     line = format_recheck_briefly(found)
     assert line.count("\n") == 0
     assert line == snapshot
@@ -65,7 +65,7 @@ def test_a_message_says_nothing_where_nothing_was_asked_again():
 
 
 def test_a_message_speaks_of_its_own_cases_alone():
-    """The line covers only the cases that the message shows."""
+    """The line about rechecks covers only the cases that the message shows."""
     found = rechecked(FAILS, RIGHT)
     own = found.model_copy(update={"cases": found.cases[1:]})
     assert format_recheck_briefly(found, ["case-1", "elsewhere"]) == format_recheck_briefly(own)
@@ -73,7 +73,7 @@ def test_a_message_speaks_of_its_own_cases_alone():
 
 
 def test_unasked_cases_are_reported_with_the_reason(snapshot):
-    """A report has a line for each rechecked case, then the cases that were not asked, with the reason."""
+    """A report has a line for each rechecked case, and then the cases that were not rechecked, with the reason."""
     previous = PreviousBuild(problem="no accepted run recorded a commit")
     found = rechecked(FAILS, left_out=2).model_copy(update={"previous": previous})
     texts = [format_recheck(one) for one in (found, rechecked(problem="away"), rechecked(FAILS, problem="late"))]

@@ -19,7 +19,7 @@ from tests.monitors.reports.parts import redact
 
 
 class Run(NamedTuple):
-    """The input of a report."""
+    """The input of the report writers for one run."""
 
     report: RunReport
     cases: tuple[CaseResult, ...]
@@ -28,13 +28,16 @@ class Run(NamedTuple):
 
 
 def failed() -> Run:
-    """Return a FAIL with a baseline, failures of every severity, flaky cases and cases without an answer."""
+    """Return a run with the verdict FAIL and a baseline.
+
+    It has failures of every severity, flaky cases and cases without an answer.
+    """
     run = example_run(correct=40)
     return Run(run.report, run.cases, run.incidents, run.previous)
 
 
 def triage() -> Run:
-    """Return reports on issues with a baseline."""
+    """Return a run of a triage agent: reports on issues, with a baseline."""
     run = triage_run()
     return Run(run.report, tuple(run.cases))
 
@@ -58,7 +61,7 @@ def not_served() -> Run:
 
 
 def without_baseline() -> Run:
-    """Return a run with one failure, the first run of its target."""
+    """Return a run with one failure and no baseline, because it is the first run of its target."""
     cases = (leak(),)
     return Run(report_of(cases, FAIL_REASONS[:1]).model_copy(update={"comparison": None}), cases)
 

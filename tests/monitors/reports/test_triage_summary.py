@@ -1,4 +1,4 @@
-"""The four dimensions are summarised in words: known values, unknown values and changes."""
+"""Test the summary of a triage run: the four dimensions in words, with known and unknown values and changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The page shows a report beside its reference: parts, files, quotes, rating and path, without guesses."""
+"""Test that the page shows an agent's report beside its reference.
+
+It shows parts, files, quotes, rating and path, and guesses nothing.
+"""
 
 from __future__ import annotations
 

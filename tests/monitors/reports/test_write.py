@@ -42,7 +42,10 @@ def test_a_run_without_cases_is_written_too(tmp_path):
 
 
 def test_a_folder_that_cannot_be_is_named(tmp_path):
-    """A file in place of the folder gives the same error as a read-only disk, also for root."""
+    """If a file is in the place of the report folder, the error is that of a read-only disk and names the folder.
+
+    This also works for root, who can write to read-only folders.
+    """
     (tmp_path / "taken").write_text("x")
     run = example_run(correct=0)
     with pytest.raises(WarehouseUnwritable, match=r"cannot write .*taken/results\.json: File exists"):
@@ -95,7 +98,7 @@ def test_every_setting_is_described_and_unknown_ones_are_refused():
 
 
 def test_only_files_below_the_run_are_read(tmp_path):
-    """The path of a screenshot in a record cannot embed a file from outside the run folder."""
+    """If a record names a screenshot outside the run folder, that file is not embedded."""
     secret = tmp_path / "secret.png"
     secret.write_bytes(b"\x89PNG\r\n\x1a\n" + os.urandom(20))
     run = example_run(correct=0)

@@ -1,4 +1,4 @@
-"""A log in a folder, its possible changes, and a reader that stores its cursor as a run does."""
+"""A log in a folder, the possible changes to it, and a reader that stores its cursor as a run does."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ NAME = "hallucinations.jsonl"
 
 
 def entry(number: int, *, text: str = "What is covered?") -> bytes:
-    """Return a line as an application writes it, with a unique number."""
+    """Return a log line with the unique number ``number``, as an application writes it."""
     seconds = f"{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}"
     value = {"ts": f"2026-03-01T{seconds}Z", "user_text": text, "reasons": ["citation_missing"], "number": number}
     return json.dumps(value, ensure_ascii=False).encode() + b"\n"
 
 
 class WrittenLog:
-    """The log's writer. Every change advances the file system's clock, as real time would."""
+    """The writer of a log. Every change sets a later modification time, as real time would."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
@@ -37,7 +37,7 @@ class WrittenLog:
         self._touch(path or self.path)
 
     def rename(self, *, keep: int = 3) -> None:
-        """Rotate the log as logrotate does without copying: ``.1`` is the newest old file."""
+        """Rotate the log as logrotate does without ``copytruncate``. ``.1`` is the newest rotated file."""
         for number in range(keep, 0, -1):
             older = self.path.with_name(f"{NAME}.{number}")
             if older.exists():
@@ -51,7 +51,7 @@ class WrittenLog:
         self.rewrite(b"")
 
     def pack(self, name: str) -> None:
-        """Compress a file as logrotate's ``compress`` does: the modification time is preserved."""
+        """Compress a rotated file as logrotate's ``compress`` does: the file keeps its modification time."""
         plain = self.path.with_name(name)
         at = plain.stat().st_mtime_ns
         packed = self.path.with_name(f"{name}.gz")
@@ -72,7 +72,7 @@ class WrittenLog:
 
 
 class Reader:
-    """A reader that reads the new entries at each look and remembers only ``cursor``."""
+    """A reader that reads the new entries at each look. Between looks it remembers only ``cursor``."""
 
     def __init__(self, path: Path, *, limits: BatchLimits | None = None, rotated: str | None = None) -> None:
         self.place = LocalLog(path, rotated=rotated)

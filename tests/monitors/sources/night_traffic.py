@@ -1,4 +1,4 @@
-"""Synthetic nights: conversations with known risk signs, and strata with planted rates."""
+"""Synthetic nights of traffic: conversations with known risk signs, and strata with planted failure rates."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ SIGNED: dict[RiskSign | None, Turn] = {
     RiskSign.SLOW: Turn(user_text="How long do I have?", reply_text=PLAIN, latency_ms=9_000),
     None: Turn(user_text="How long do I have?", reply_text=PLAIN, app_path="primary", latency_ms=900),
 }
-"""For each sign, a turn that shows this sign only."""
+"""For each risk sign, a turn that shows only this sign."""
 
 
 def conversation(number: int | str, *signs: RiskSign | None) -> Conversation:
-    """Return a conversation with one turn for each sign, or a plain conversation without signs."""
+    """Return a conversation with one turn for each of ``signs``, or with one plain turn if there are none."""
     turns = tuple(SIGNED[sign] for sign in signs or (None,))
     return Conversation(id=f"c{number}", origin_id=str(number), completed_at=CLOSED_AT, turns=turns)
 
@@ -47,7 +47,10 @@ def simple(**settings: object) -> TargetFacts:
 
 
 def night(counts: dict[RiskSign | None, int]) -> Sequence[Conversation]:
-    """Return the conversations of a night, numbered, with as many of each sign as ``counts`` states."""
+    """Return the numbered conversations of one night.
+
+    ``counts`` states how many conversations show each risk sign.
+    """
     signs = [sign for sign, count in counts.items() for _ in range(count)]
     return [conversation(number, sign) for number, sign in enumerate(signs)]
 
@@ -58,5 +61,8 @@ def sample_conversations(
     seed: Seed,
     expected: Mapping[str, ExpectedRate] | None = None,
 ) -> Sample:
-    """Sample a nightly run's conversations: `group_latest_by_stratum` and `sample_strata` in one call."""
+    """Sample the conversations of a nightly run.
+
+    Calls `group_latest_by_stratum` and `sample_strata` in one step.
+    """
     return sample_strata(group_latest_by_stratum(conversations, facts), facts.settings, seed, expected)

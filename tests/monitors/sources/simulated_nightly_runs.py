@@ -1,4 +1,4 @@
-"""Nights of 2,000 conversations with planted failures are sampled, judged and estimated as in a nightly run."""
+"""Simulated nightly runs: 2,000 conversations with planted failures are sampled, judged and estimated."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PLANTED: Mapping[str, Mapping[RiskSign | None, int]] = {
     "0.3 %": {RiskSign.DISCLOSURE: 3, None: 3},
     "8 %": {RiskSign.DISCLOSURE: 15, RiskSign.FALLBACK: 40, None: 105},
 }  # fmt: skip
-"""For each scenario, the number of severity-3 failures by the sign of their stratum."""
+"""For each scenario, the number of severity-3 failures in the stratum of each risk sign."""
 DESIGNS: Mapping[str, TargetFacts] = {
     "simple 10": simple(),
     "simple 50": simple(number=50),
@@ -61,11 +61,11 @@ DESIGNS: Mapping[str, TargetFacts] = {
 }
 FALSE_PASS, FALSE_FAIL = 0.10, 0.05
 REVIEWED_RIGHT, REVIEWED_WRONG = 300, 100
-"""Numbers of right and wrong answers in a calibration set."""
+"""The numbers of right and wrong answers in the calibration set of a judge."""
 
 
 class SimulatedNight(NamedTuple):
-    """One simulated night: the estimate, the true rate, and the strata."""
+    """One simulated night: the estimated rate, the true rate, and the strata."""
 
     estimate: RateEstimate
     truth: float
@@ -78,9 +78,9 @@ class SimulatedNight(NamedTuple):
 
 
 class Design(NamedTuple):
-    """A design of the simulation.
+    """A design of the simulation: how the conversations are sampled and graded.
 
-    ``judged``: a judge that makes errors grades the sample, with a new calibration set each night.
+    If ``judged`` is true, a judge that makes errors grades the sample, with a new calibration set each night.
     """
 
     facts: TargetFacts
@@ -90,12 +90,15 @@ class Design(NamedTuple):
 
     @property
     def strata(self) -> Strata:
-        """Return the strata of the night's conversations."""
+        """Return the strata of a night's conversations."""
         return _strata_of(self.facts.settings.model_dump_json())
 
     @property
     def rates(self) -> Mapping[str, ExpectedRate]:
-        """Return the expected rate of each stratum: its planted rate, as certain as from a hundred conversations."""
+        """Return the expected rate of each stratum.
+
+        It is the planted rate, with the certainty that a hundred conversations give.
+        """
         return _rates_of(self.facts.settings.model_dump_json(), tuple(self.planted.items()))
 
 
@@ -124,7 +127,7 @@ def simulate(design: Design, nights: int, seed: int) -> Sequence[SimulatedNight]
 
 
 def planned_width(design: Design, rates: Mapping[str, ExpectedRate], number: int = 0) -> float:
-    """Return the width of the interval that the plan of one of the nights expects."""
+    """Return the width of the interval that the plan for night ``number`` expects."""
     sampling = _sample_night(design, number)
     confusion = _calibration(random.Random(f"plan {number}")) if design.judged else None
     grading = Grading(1.2, Decimal("0.004"), confusion)
@@ -164,7 +167,7 @@ def _failing(design: Design, chance: random.Random) -> frozenset[str]:
 
 
 def _said(conversation: Conversation, failing: frozenset[str], design: Design, chance: random.Random) -> bool:
-    """Return whether the conversation is graded as failed."""
+    """Return whether the conversation is graded as failed. A judge that makes errors can be wrong."""
     wrong = conversation.id in failing
     if not design.judged:
         return wrong

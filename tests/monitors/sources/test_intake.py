@@ -1,4 +1,4 @@
-"""Each conversation is taken once: in any order, over any number of nights, and with any repetitions."""
+"""Test that each conversation is taken once, in any order, over any number of nights, with any repetitions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ ALIKE = st.lists(st.integers(0, 9).map(conversation), max_size=25)
 
 
 class Fresh(NamedTuple):
-    """The conversations that a night takes, by time and id; ``known`` and ``again`` count the others."""
+    """The conversations that a nightly run takes, by time and id.
+
+    ``known`` and ``again`` count the conversations that it does not take.
+    """
 
     taken: tuple[Conversation, ...]
     known: int
@@ -41,10 +44,10 @@ class Fresh(NamedTuple):
 
 
 def fresh(conversations: Iterable[Conversation], known: AbstractSet[Identifier]) -> Fresh:
-    """Return the conversations whose id is not ``known``, each once, for any order and repetitions.
+    """Return the conversations whose id is not in ``known``, each once, for any order and repetitions.
 
-    Of several contents with one id the latest counts; a notice reports if even the questions differ. A ``known``
-    conversation was taken by an earlier night and is not taken again, even if it changed.
+    If several contents have one id, the latest one counts. If even their questions differ, a notice reports this. A
+    conversation in ``known`` was taken by an earlier nightly run and is not taken again, even if it changed.
     """
     intake, taken, counts = Intake(known), dict[Identifier, Conversation](), dict.fromkeys(IntakeDecision, 0)
     for conversation in conversations:

@@ -1,4 +1,7 @@
-"""Seeded nights are a part of the soak of nights: intervals contain the true rate and have the planned width."""
+"""Test that intervals contain the true rate and have the planned width, over some seeded nights.
+
+``tests.soak.soak_nights`` simulates more nights.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from tests.monitors.sources.simulated_nightly_runs import DESIGNS, PLANTED, Desi
 @pytest.mark.parametrize("planted", ["1 % everywhere", "1 % hidden in the rest"])
 @pytest.mark.a_slice(2)
 def test_of_a_hundred_nights_at_least_93_hold_the_truth(planted, name, judged):
-    """Of a hundred nights, at least 93 intervals contain the true rate.
+    """Of a hundred simulated nights, at least 93 have an interval that contains the true rate.
 
-    A night has 2,000 conversations, of which 1 % fail with severity 3; the mean width is within 20 % of the plan.
+    A night has 2,000 conversations, of which 1 % fail with severity 3. The mean width is within 20 % of the plan.
     """
     design = Design(DESIGNS[name], PLANTED[planted], judged=judged)
     found = simulate(design, 100, seed=3)

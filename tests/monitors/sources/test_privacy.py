@@ -1,4 +1,4 @@
-"""A stored conversation contains no personal data, and redaction is idempotent and consistent."""
+"""Test that a stored conversation contains no personal data, and that redaction is idempotent and consistent."""
 
 from __future__ import annotations
 
@@ -141,7 +141,10 @@ def test_a_key_that_hides_nothing_is_refused(key: bytes) -> None:
 
 
 def test_a_forged_pseudonym_is_no_hiding_place() -> None:
-    """Text that looks like a pseudonym is unchanged only if the key created it; other text is redacted."""
+    """Text that looks like a pseudonym stays only if it was created with the key.
+
+    Any other such text is redacted.
+    """
     forged = "[phone " + "b" * 20 + "]"
     assert list(Pseudonyms(KEY).find_pseudonym_spans(forged)) == []
     mine = Pseudonyms(KEY).make_pseudonym(DisclosureKind.PHONE, "9823177450")

@@ -1,4 +1,7 @@
-"""Question quality counts ratings of clarifying questions; without any rating, nothing is reported."""
+"""Test the rate of question quality: it counts the ratings of clarifying questions.
+
+Without any rating, nothing is reported.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agreement and corrected rates are tested against published examples, numpy and simulation."""
+"""Test agreement and corrected rates against published examples, numpy and simulation."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_raters_may_change_places(confusion):
 
 
 def test_the_interval_of_kappa_holds_the_truth_as_often_as_it_says():
-    """The interval of kappa contains the true value as often as stated.
+    """The interval of kappa contains the true value as often as its confidence states.
 
     In the simulation, judge and reviewers agree on 87 of 100 answers, and 60 answers are reviewed.
     """
@@ -147,7 +147,7 @@ def test_false_pass_and_false_fail_rates_have_wilsons_interval():
 
 
 def known(passes_right: float, fails_wrong: float) -> Confusion:
-    """Return a judge whose error rates are known almost exactly."""
+    """Return the confusion matrix of a judge whose error rates are known almost exactly."""
     many = 1e9
     return Confusion(passes_right * many, (1 - fails_wrong) * many, (1 - passes_right) * many, fails_wrong * many)
 
@@ -196,9 +196,9 @@ def test_a_corrected_rate_lies_in_its_interval(confusion, judged, data):
 
 
 def test_the_corrected_interval_holds_the_truth_as_often_as_it_says():
-    """The corrected interval contains the true rate as often as stated.
+    """The interval of the corrected rate contains the true rate as often as its confidence states.
 
-    In the simulation, 90 % of answers are right, and the judge passes 95 % of right ones and 20 % of wrong ones.
+    In the simulation, 90 % of answers are right. The judge passes 95 % of right answers and 20 % of wrong answers.
     """
     random = np.random.default_rng(11)
     apparent = 0.9 * 0.95 + 0.1 * 0.20
@@ -222,7 +222,8 @@ def test_equal_probabilities_give_the_plain_counts():
 def test_an_answer_that_was_likelier_to_be_asked_counts_less():
     """An answer with a higher sampling probability has a lower weight.
 
-    Ten of a hundred passes and all five failures were sampled: the five count as five, the ten as a hundred.
+    Ten of a hundred passes and all five failures were sampled. The five failures count as five, the ten passes as a
+    hundred.
     """
     pairs = [(True, True, 0.1)] * 10 + [(False, False, 1.0)] * 5
     found = compute_effective_counts(pairs)

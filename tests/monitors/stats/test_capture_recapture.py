@@ -1,4 +1,7 @@
-"""The number of replies that two detectors missed is tested with published examples, laws and planted truths."""
+"""Test the estimate of how many bad replies two detectors missed.
+
+It is tested with published examples, mathematical laws and simulations with known counts.
+"""
 
 from __future__ import annotations
 
@@ -73,9 +76,10 @@ def holds(strata, truth: float) -> bool:
 
 
 def test_two_detectors_as_in_print():
-    """The estimate equals the published example of Wikipedia's "Mark and recapture".
+    """The estimate equals the example in Wikipedia's article "Mark and recapture".
 
-    Of the turtles, 10 were marked, and 15 were caught, of which 5 were marked: the estimate is 28, with "22 to 65".
+    Of the turtles, 10 were marked. Then 15 were caught, of which 5 were marked. The estimate is 28, with "22 to
+    65".
     """
     found = estimate_chapman_total(10, 15, 5)
     assert found.value == pytest.approx(11 * 16 / 6 - 1)
@@ -89,9 +93,9 @@ def test_two_detectors_that_agree_on_all_have_found_all():
 
 
 def test_chapman_is_without_bias_where_both_find_at_least_as_many_as_there_are():
-    """Chapman's estimate is unbiased if the two counts together are at least the total.
+    """Chapman's estimate is unbiased if the two detectors' counts together are at least the true total.
 
-    The mean over every possible overlap, weighted by the hypergeometric distribution, is the truth.
+    The mean over every possible overlap, weighted by the hypergeometric distribution, is the true total.
     """
     there, first, second = 18, 10, 9
     total = sum(
@@ -143,7 +147,7 @@ def test_no_more_can_be_found_by_both_than_by_each():
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
 @pytest.mark.parametrize(("one_finds", "other_finds"), [(0.6, 0.4), (0.95, 0.9), (0.5, 0.1)])
 def test_two_detectors_that_miss_independently_are_covered(confidence, one_finds, other_finds):
-    """For two independent detectors, the limits contain the truth as often as stated.
+    """If two detectors miss independently, the limits contain the true total as often as their confidence states.
 
     The test simulates 600 populations of 150 bad replies each.
     """
@@ -160,7 +164,7 @@ def test_two_detectors_that_miss_independently_are_covered(confidence, one_finds
 
 
 def test_precision_is_wilsons():
-    """The precision of 17 of 20 has Wilson's interval: 0.85 [0.640, 0.948]."""
+    """If 17 of 20 flagged replies are bad, the guard's precision has Wilson's interval: 0.85 [0.640, 0.948]."""
     found = known(compute_guard_precision(GuardCounts(entries=41, right=17, wrong=3)))
     assert (round(found.value, 3), round(found.low, 3), round(found.high, 3)) == (0.85, 0.640, 0.948)
 
@@ -298,9 +302,9 @@ def test_equal_sampling_probabilities_leave_the_plain_counts():
 
 
 def test_unlikely_samples_weigh_more():
-    """Bad replies from a stratum with a low sampling probability have a higher weight.
+    """In the estimate of all bad replies, those from a stratum with a low sampling probability count more.
 
-    The guard missed them there, so the estimate is higher than one from the plain counts.
+    The guard missed the replies of that stratum, so the estimate is higher than one from the plain counts.
     """
     common = seen(10, 0, 1.0).found + seen(0, 20, 0.1).found
     exact = Interval(value=30, low=30, high=30)
@@ -313,11 +317,11 @@ def test_unlikely_samples_weigh_more():
 SPANS = 400
 PASSES_WRONG, FAILS_RIGHT = 0.2, 0.02
 STRATA = {"risky": (500, 200, 0.12), "rest": (2500, 250, 0.02)}
-"""Strata: the number of conversations, the number sampled, and the rate of bad ones."""
+"""The strata of the simulation: the number of conversations, the number sampled, and the rate of bad replies."""
 
 
 class Planted:
-    """A simulated time span with its true counts."""
+    """A simulated time span of traffic with two detectors, and its true counts."""
 
     def __init__(self, rng: random.Random, *, wrong: int = 60, right: int = 150) -> None:
         entries = [rng.random() < 0.85 for _ in range(60)]
@@ -364,9 +368,9 @@ def test_planted_truths_are_covered_at_least_93_times_in_100(wrong, right):
 
 
 def test_intervals_of_planted_truths_are_of_use():
-    """Intervals of planted truths are narrow with many reviews, and the estimates are near the truth.
+    """In simulations with known counts and many reviews, the intervals are narrow.
 
-    An interval from zero to everything would also contain the truth.
+    The estimates are near the truth. An interval from zero to everything would also contain the truth.
     """
     rng = random.Random(4)
     spans = [Planted(rng, wrong=200, right=1500) for _ in range(100)]

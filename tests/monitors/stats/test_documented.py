@@ -1,4 +1,4 @@
-"""The figures in docs/gate.md equal the figures of the gate."""
+"""Test that the figures in docs/gate.md equal the figures that the gate computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Drift is detected with its start and direction; the false-alarm rate stays below alpha over any time."""
+"""Test that drift is detected with its start and direction.
+
+Over any time, the rate of false alarms stays below alpha.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def night(number: int, failures: float, graded: float) -> DriftCount:
 
 
 def followed(counts: Iterable[tuple[float, float]], **settings) -> Sequence[DriftState]:
-    """Return the state after each night."""
+    """Return the state of the drift test after each night in ``counts``."""
     states: list[DriftState] = []
     for number, (failures, graded) in enumerate(counts):
         states.append(
@@ -48,7 +51,7 @@ counts = st.lists(
 @settings(max_examples=scale_examples(60), deadline=None)
 @given(counts, st.integers(1, 30))
 def test_the_evidence_is_that_of_a_second_implementation(stream, window):
-    """The evidence equals that of a second implementation for each night.
+    """The evidence for drift after each night equals that of a second implementation.
 
     Nights without graded answers are skipped, and nights before the window are summed.
     """
@@ -63,9 +66,9 @@ def test_the_evidence_is_that_of_a_second_implementation(stream, window):
 
 @pytest.mark.parametrize(("rate", "graded"), [(0.01, 50), (0.003, 200), (0.1, 10), (0.5, 25)])
 def test_of_streams_without_drift_at_most_alpha_raise_an_alarm(rate, graded):
-    """At most alpha of 300 streams without drift raise an alarm during 80 nights.
+    """Of 300 streams without drift, at most the share alpha raises an alarm within 80 nights.
 
-    The soak of drift follows thousands of streams for a year.
+    The soak test of drift follows thousands of streams for a year.
     """
     chance = np.random.default_rng(7)
     failures = chance.binomial(graded, rate, (300, 80)).astype(float)
@@ -89,7 +92,10 @@ def stratified_night(chance: random.Random, rates: dict[int, float]) -> tuple[fl
 
 
 def test_weighted_nights_keep_the_error_rate():
-    """Weighted nights keep the error rate, whether failures are frequent in small strata or in large strata."""
+    """With weighted nights, the share of false alarms stays within alpha.
+
+    This holds whether failures are frequent in small strata or in large strata.
+    """
     chance = random.Random(3)
     for rates in ({1_900: 0.005, 60: 0.3, 40: 0.6}, {1_900: 0.08, 60: 0.0, 40: 0.05}):
         rows = [[stratified_night(chance, rates) for _ in range(60)] for _ in range(200)]
@@ -103,7 +109,7 @@ def test_weighted_nights_keep_the_error_rate():
 def test_a_planted_change_is_detected_with_its_night_and_direction(before, after, graded, within):
     """In at least nine of ten streams, a planted change is detected within ``within`` nights.
 
-    The detected date is within three nights of the change.
+    The date that is given for the change is at most three nights off.
     """
     chance = np.random.default_rng(11)
     for _ in range(10):
@@ -170,7 +176,7 @@ def test_nothing_seen_is_no_drift():
 
 
 OWN_ANSWERS = {"old": [n % 20 < 17 for n in range(400)], "new": [n % 2 == 0 for n in range(400)]}
-"""Synthetic answers of two versions of a model: 85 % and 50 % right."""
+"""Synthetic answers of two versions of a model: 85 % of the first and 50 % of the second are right."""
 
 
 def published() -> dict[str, list[bool]]:
@@ -194,9 +200,9 @@ def in_nights(answers: Sequence[bool], size: int = 25) -> list[tuple[float, floa
     ],
 )  # fmt: skip
 def test_a_new_model_version_is_detected_and_two_parts_of_one_are_not(answers):
-    """A new model version is detected in 20 random orders, and one version alone gives no alarm in 60.
+    """A change to a new model version is detected in 20 random orders of the answers.
 
-    A night has 25 answers.
+    In 60 orders, the answers of one version alone give no alarm. A night has 25 answers.
     """
     answers = answers or published()
     chance = random.Random(5)

@@ -1,4 +1,4 @@
-"""Intervals and percentiles are tested against published examples and their laws."""
+"""Test intervals and percentiles against published examples and mathematical laws."""
 
 from __future__ import annotations
 
@@ -77,6 +77,6 @@ def test_the_medians_interval_is_between_two_of_the_values(values, low, high):
 
 
 def test_no_values_have_no_median():
-    """The median of no values is an error, not zero."""
+    """The median of an empty list is an error, not zero."""
     with pytest.raises(ValueError, match="no values"):
         compute_median_interval([])

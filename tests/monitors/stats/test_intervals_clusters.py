@@ -1,4 +1,4 @@
-"""Shares over clusters are tested against Rao and Scott's example and in limiting cases."""
+"""Test shares over clusters against the example of Rao and Scott and in limiting cases."""
 
 from __future__ import annotations
 

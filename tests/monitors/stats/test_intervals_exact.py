@@ -1,4 +1,7 @@
-"""Exact limits equal scipy's, cover every population of a size, and have no width if all items were graded."""
+"""Test exact limits: they equal scipy's, and cover every population of a given size.
+
+If all items were graded, the interval has no width.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def test_the_beta_distribution_agrees_with_scipy(place, first, second):
 
 
 def test_limits_of_fractions_lie_between_those_of_whole_counts():
-    """The limits of an effective sample size that is not a whole number lie between those of its neighbours."""
+    """The limits for an effective sample size such as 10.5 lie between those for 10 and for 11."""
     highs = [compute_binomial_limits(0.0, graded)[1] for graded in (10, 10.5, 11)]
     assert highs == sorted(highs, reverse=True)
     assert all(one > other for one, other in pairwise(highs))
@@ -62,7 +65,7 @@ def test_finite_limits_are_the_numbers_that_neither_tail_rules_out(case):
 
 @pytest.mark.parametrize(("population", "graded"), [(12, 3), (30, 10), (41, 40), (200, 10)])
 def test_every_number_of_failures_is_covered_as_often_as_was_said(population, graded):
-    """For every population, the limits contain the truth with a probability of at least 0.95.
+    """For every number of failures in a population, the limits contain it with a probability of at least 0.95.
 
     The probability is computed exactly over all samples, without simulation.
     """

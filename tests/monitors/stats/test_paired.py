@@ -1,4 +1,4 @@
-"""McNemar's test, with and without clusters, and its detectable drop are tested against published examples."""
+"""Test McNemar's test, with and without clusters, and its detectable drop against published examples."""
 
 from __future__ import annotations
 

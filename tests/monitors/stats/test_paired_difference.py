@@ -1,4 +1,7 @@
-"""The paired interval is tested against published examples, its laws, and its stated coverage."""
+"""Test the interval of a paired difference.
+
+It is tested against published examples, mathematical laws and its stated coverage.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ TABLES = st.builds(PairedCounts, *[st.integers(0, 60)] * 4)
 def test_a_published_example_comes_out():
     """The interval equals a published example.
 
-    Airway hyper-responsiveness of 21 children before and after a transplantation (Bentur et al., 2009). The
-    interval is given in Fagerland, Lydersen, Laake, "Recommended tests and confidence intervals for paired binomial
-    proportions", Statistics in Medicine 33 (2014).
+    The example is the airway hyper-responsiveness of 21 children before and after a transplantation (Bentur et al.,
+    2009). The interval is given in Fagerland, Lydersen, Laake, "Recommended tests and confidence intervals for
+    paired binomial proportions", Statistics in Medicine 33 (2014).
     """
     found = compute_paired_difference(PairedCounts(1, 1, 7, 12))
     assert tuple(round(value, 3) for value in found) == (-0.286, -0.507, -0.026)
@@ -51,7 +54,7 @@ def test_pairs_that_all_agree_still_leave_doubt_and_none_leave_everything_open()
     "chances", [(0.85, 0.08, 0.02, 0.05), (0.7, 0.1, 0.1, 0.1), (0.5, 0.25, 0.05, 0.2)], ids=str
 )
 def test_with_twenty_pairs_it_covers_the_truth_as_often_as_it_says(chances):
-    """With twenty pairs, the interval contains the truth as often as stated.
+    """With twenty pairs, the interval contains the true difference as often as its confidence states.
 
     The coverage is computed exactly over all tables of twenty pairs, without random samples.
     """

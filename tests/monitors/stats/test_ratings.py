@@ -1,6 +1,6 @@
-"""Averages of ratings have scipy's t interval for independent cases and a wider one for clusters.
+"""Test average ratings: independent cases have scipy's t interval, and clusters have a wider one.
 
-The intervals contain the truth as often as stated.
+The intervals contain the true average as often as stated.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def test_clusters_of_one_size_have_the_t_interval_of_their_averages():
 
 
 def test_clusters_of_other_sizes_by_hand():
-    """Clusters of different sizes give the error that is calculated by hand.
+    """For clusters of different sizes, the standard error equals the one that was calculated by hand.
 
     Without the first cluster the average is 2, without the second 5, and with both 3.
     """
@@ -100,7 +100,11 @@ def test_a_single_rating_shows_nothing_and_none_has_no_average():
 
 
 def repositories(random: Random, sizes: list[int], *, alike: float) -> tuple[list[int], list[int]]:
-    """Return rounded ratings around 3; the ratings of a repository share a deviation with spread ``alike``."""
+    """Return random ratings around 3, and the repository of each rating.
+
+    ``sizes`` are the ratings of each repository. The ratings of a repository share a random deviation with the
+    spread ``alike``.
+    """
     values, clusters = [], []
     for cluster, size in enumerate(sizes):
         shift = random.gauss(0, alike)
@@ -115,9 +119,10 @@ def repositories(random: Random, sizes: list[int], *, alike: float) -> tuple[lis
     [([5] * 6, 0.93), ([4] * 12, 0.93), ([1] * 30, 0.93), ([1, 2, 3, 12] * 3, 0.90), ([30, *[2] * 9], 0.85)],
 )
 def test_intervals_cover_the_truth_as_often_as_they_say(sizes, least):
-    """Intervals contain the truth as often as stated in 600 suites of seeded repositories.
+    """In 600 simulated suites, the intervals contain the true average as often as stated.
 
-    One repository with most of the issues is the hardest case.
+    The ratings come from seeded repositories. A suite in which one repository has most of the issues is the hardest
+    case.
     """
     random = Random(20)
     suites = [repositories(random, sizes, alike=0.6) for _ in range(600)]
@@ -140,9 +145,9 @@ def test_the_bound_is_that_of_ratings_which_are_all_1_or_5(mean, count, bound):
 
 @pytest.mark.parametrize("count", [2, 5, 12])
 def test_the_bound_is_above_the_truth_at_most_once_in_twenty(count):
-    """The lower bound exceeds the true average with a probability of at most 5 %.
+    """The lower bound of an average rating exceeds the true average with a probability of at most 5 %.
 
-    The probability is exact, over every outcome, for 400 seeded distributions of ratings from 1 to 5.
+    The probability is computed over every outcome, for 400 seeded distributions of ratings from 1 to 5.
     """
     random = Random(count)
     bounds = [

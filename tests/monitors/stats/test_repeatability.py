@@ -1,4 +1,7 @@
-"""Flip shares and noise are tested against hand calculations and on seeded suites with known noise."""
+"""Test the share of flips and the estimate of noise, by hand and on seeded suites with known noise.
+
+A flip is a pair of answers to one question with different grades.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +29,17 @@ def test_pairs_of_cases_of_their_own_have_wilsons_interval():
 
 
 def test_pairs_of_one_case_know_less_than_as_many_cases():
-    """The same flips in few cases give a wider interval than in many cases."""
+    """If the same number of flips comes from few cases, the interval is wider than if it comes from many cases."""
     few = compute_flip_share((number % 4, number % 4 == 0) for number in range(40))
     many = compute_flip_share((number, number % 4 == 0) for number in range(40))
     assert few.high - few.low > many.high - many.low
 
 
 def test_without_a_flip_cases_count_and_not_pairs():
-    """Without a flip, a hundred pairs of one case give as little information about other cases as one pair."""
+    """If no pair flips, the interval depends on the number of cases, not on the number of pairs.
+
+    A hundred pairs of one case say as little about other cases as one pair.
+    """
     assert compute_flip_share([("a", False)] * 100) == (0, 100, 1, *compute_wilson_interval(0, 1))
     assert compute_flip_share([]) == (0, 0, 0, 0.0, 1.0)
 
@@ -42,12 +48,18 @@ def test_without_a_flip_cases_count_and_not_pairs():
     ("group", "fault"), [((2, 2), True), ((1, 2), False), ((2, 3), True), ((1, 1), False), ((2, 4), False)]
 )
 def test_a_case_that_fails_more_often_than_not_has_a_fault(group, fault):
-    """A case that fails more often than not has a fault; one asking cannot distinguish a fault from noise."""
+    """A case that fails more often than not has a fault.
+
+    If a case was asked only once, a fault cannot be distinguished from noise.
+    """
     assert has_consistent_failure(group) is fault
 
 
 def test_askings_that_never_fail_are_no_noise_with_a_limit():
-    """Without a failure, the estimated noise is zero, and its upper limit falls with more askings."""
+    """If no repeated question fails, the estimated noise is zero.
+
+    The more repeats there are, the lower is its limit.
+    """
     limits = []
     for cases in (20, 100, 500):
         found = fit_noise([[(0, 2)]] * cases)
@@ -60,14 +72,14 @@ def test_askings_that_never_fail_are_no_noise_with_a_limit():
 
 
 def test_nothing_is_fitted_to_faults_or_single_askings():
-    """If all askings are faults or single askings, no noise is estimated, instead of 0."""
+    """If every case has a fault or was asked only once, the noise estimate is ``None``, not 0."""
     assert fit_noise([[(2, 2)], [(1, 1)], [], [(0, 1)]]) is None
 
 
 def test_a_case_leans_towards_the_others_by_less_the_more_often_it_was_asked():
-    """The more often a case was asked, the less the other cases influence its estimate.
+    """The more often a case was asked, the less the other cases influence the noise that is estimated for it.
 
-    One failure of two is mostly chance; forty of eighty are a property of the case.
+    One failure in two answers is mostly chance. Forty failures in eighty answers are a property of the case.
     """
     means = []
     for group in ((0, 2), (1, 2), (40, 80)):
@@ -83,7 +95,7 @@ def test_a_case_leans_towards_the_others_by_less_the_more_often_it_was_asked():
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(2, 6)), min_size=1, max_size=6))
 @pytest.mark.whole_only
 def test_the_likeliest_noise_is_inside_its_interval(groups):
-    """For any recorded groups, the estimate is within its interval, and a random draw is a valid noise."""
+    """For any recorded answers, the estimated noise is within its interval, and a random draw is a valid noise."""
     found = fit_noise([[(min(failed, asked), asked)] for failed, asked in groups])
     if found is not None:
         assert 0 <= found.low <= found.mean <= found.high <= 0.5
@@ -93,7 +105,7 @@ def test_the_likeliest_noise_is_inside_its_interval(groups):
 
 @pytest.mark.parametrize(("mean", "concentration"), [(0.01, 2.0), (0.05, 32.0), (0.05, 0.5)])
 def test_the_interval_of_the_noise_holds_the_truth_on_seeded_suites(mean, concentration):
-    """At least 36 of 40 intervals (nominally 95 %) contain the true noise of seeded suites.
+    """On seeded suites, at least 36 of 40 intervals (nominally 95 %) contain the true noise.
 
     The mean error of the estimate is less than a third.
     """

@@ -1,4 +1,4 @@
-"""Rates over a night's traffic are unbiased, cover every small population as stated, and report gaps."""
+"""Test rates over a night's traffic: they are unbiased, cover every small population as stated, and report gaps."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ from monitors.stats.stratified import (
 )
 
 GOOD_JUDGE = Confusion(passed_right=285, passed_wrong=10, failed_right=15, failed_wrong=90)
-"""A judge with 10 % false passes and 5 % false failures."""
+"""The confusion matrix of a judge that passes 10 % of wrong answers and fails 5 % of right answers."""
 
 
 def graded_strata(*counts: tuple[int, int, int] | tuple[int, int, int, int]) -> tuple[GradedStratum, ...]:
-    """Return strata from (conversations, sampled, failures) or (conversations, sampled, graded, failures)."""
+    """Return one stratum for each tuple of counts.
+
+    A tuple is (conversations, sampled, failures), or (conversations, sampled, graded, failures).
+    """
     return tuple(
         GradedStratum(stratum=f"s{place}", conversations=one[0], sampled=one[1], graded=one[-2], failures=one[-1])
         for place, one in enumerate(counts)
@@ -51,7 +54,7 @@ def nights(draw, most=5, with_ungraded=True):
 
 
 def all_samples(sizes, draws, failures):
-    """Return every way in which the failures of each stratum can be sampled, with its probability."""
+    """Yield every possible number of sampled failures in each stratum, with the probability of the combination."""
     for seen in product(*(range(draw + 1) for draw in draws)):
         chance = prod(
             comb(failing, each) * comb(size - failing, draw - each) / comb(size, draw)
@@ -76,7 +79,7 @@ def all_samples(sizes, draws, failures):
 )
 @pytest.mark.a_slice(3)
 def test_every_population_is_covered_as_often_as_was_said(sizes, draws):
-    """The interval covers every population as often as stated, and the estimate is unbiased for each.
+    """For every population, the interval contains the true rate as often as stated, and the estimate is unbiased.
 
     All populations and all their samples are computed, without simulation.
     """
@@ -125,7 +128,10 @@ def test_one_stratum_has_its_exact_limits(sizes, failures):
 
 
 def test_strata_sampled_alike_count_like_one_sample():
-    """Strata with equal weights and a very small sampled share have Clopper and Pearson's limits of one sample."""
+    """If all strata have the same weight and a very small sampled share, they count like one sample.
+
+    The limits are then those of Clopper and Pearson for one sample.
+    """
     alike = compute_failure_rate_interval(
         graded_strata((1_000_000, 50, 1), (1_000_000, 50, 0), (2_000_000, 100, 2))
     )
@@ -148,7 +154,10 @@ def test_no_failure_among_ten_does_not_prove_a_rate_of_zero():
 
 
 def test_a_stratum_where_each_stands_for_many_keeps_the_interval_wide():
-    """Ten failures in a fully sampled stratum say nothing about 1,900 conversations of which 20 were sampled."""
+    """A fully sampled stratum does not make the interval narrow if another stratum was hardly sampled.
+
+    One stratum has 100 conversations, all sampled, with 10 failures. The other has 1,900, of which 20 were sampled.
+    """
     found = estimate(graded_strata((100, 100, 10), (1_900, 20, 0)))
     assert found.rate == pytest.approx(10 / 2_000)
     assert found.high > 0.95 * compute_finite_population_limits(0, 20, 1_900)[1]
@@ -191,7 +200,10 @@ def test_without_grades_there_is_no_rate(strata, why):
 
 
 def test_a_simple_sample_is_corrected_as_any_judged_answers_are():
-    """A corrected simple sample equals `compute_corrected_pass_rate`, with slightly wider, exact limits."""
+    """For one stratum, the corrected rate equals that of `compute_corrected_pass_rate`.
+
+    Its limits are exact and therefore slightly wider.
+    """
     found = estimate(graded_strata((20_000, 400, 60)), confusion=GOOD_JUDGE)
     plain = compute_corrected_pass_rate(340, 400, GOOD_JUDGE)
     assert plain is not None
@@ -205,9 +217,9 @@ def test_a_simple_sample_is_corrected_as_any_judged_answers_are():
 
 @given(nights(with_ungraded=False))
 def test_a_judge_that_errs_is_never_believed_more_than_one_that_does_not(strata):
-    """An interval has a width even if a judge with errors graded every conversation.
+    """Even if a judge that makes errors graded every conversation, the interval has a width.
 
-    The errors of the judge remain in its verdicts.
+    The grades still contain the errors of the judge.
     """
     whole = graded_strata(*((one.conversations, one.conversations, one.failures) for one in strata))
     assume(sum(one.graded for one in whole) >= 10)

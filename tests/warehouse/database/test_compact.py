@@ -91,7 +91,10 @@ def test_a_decision_knows_archived_incidents_even_in_a_new_file(store):
 
 
 def test_a_kill_between_archiving_and_deleting_counts_once_and_is_tidied_up(store):
-    """Segments that a kill left both in the journal and in the archive count once and are removed."""
+    """Segments that a kill left both in the journal and in the archive are counted once.
+
+    The next compaction removes them from the journal.
+    """
     segments = {name: store.journal.segments.read(name) for name in store.journal.segments.list_segments()}
     compact_segments(store, before=LATER, wait_s=1)
     for name, data in segments.items():

@@ -12,7 +12,7 @@ from warehouse.database.check import check_database
 
 @pytest.mark.whole_only
 def test_processes_append_while_others_load_read_and_hold_the_file(tmp_path):
-    """No process fails, and every row exists once at the end."""
+    """While processes append, load, read and lock the file, no process fails. At the end, every row exists once."""
     open_store(Plan(tmp_path, 1)).load_pending(10)
     saw = run_together(tmp_path, [("write", 40)] * 5 + [("load", 10), ("read", 0), ("hold", 0)])
     assert sum(int(str(each["appended"])) for role, each in saw if role == "write") == 200

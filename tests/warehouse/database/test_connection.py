@@ -53,7 +53,10 @@ def test_a_second_writer_in_the_same_process_waits_for_the_first(tmp_path):
 
 
 def test_a_reader_waits_for_a_writer_of_the_same_process(tmp_path):
-    """A reader waits for a writer of the same process, although DuckDB itself would reject the connection."""
+    """A reader waits for a writer in the same process.
+
+    DuckDB itself would reject the reader's connection at once.
+    """
     store = store_in(tmp_path)
     writing = threading.Event()
     free = threading.Event()
@@ -95,13 +98,17 @@ def test_threads_that_load_query_and_append_at_once_all_succeed(tmp_path):
 
 
 def test_readers_who_follow_each_other_do_not_bar_a_writer(tmp_path):
-    """While a writer waits, no new reader starts; one long reader does not block other readers for all that time."""
+    """While a writer waits for the file, no new reader starts.
+
+    Therefore, a series of readers cannot keep a writer out. One long reader does not block other readers for all
+    that time.
+    """
     file = tmp_path / "file"
     time = FakeTime()
     let_in: list[float] = []
 
     def sleep(seconds: float) -> None:
-        """Let another process try to read for a moment in every pause of the writer."""
+        """Advance the clock, and let another process try to read in every pause of the writer."""
         time.sleep(seconds)
         try:
             with acquire_lock(file, Deadline(FakeTime().patience(), 0), exclusive=False):

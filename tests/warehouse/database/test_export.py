@@ -19,7 +19,7 @@ FIRST = NOON.date()
 
 @pytest.fixture
 def store(tmp_path) -> Store:
-    """Return a store with three days, one run each."""
+    """Return a store with the rows of three days, with one run each day."""
     store = store_in(tmp_path)
     for number in range(3):
         run_id = f"run-{number}"
@@ -33,7 +33,7 @@ def store(tmp_path) -> Store:
 
 
 def test_every_table_of_facts_is_exported_and_checked(store):
-    """Every table of facts is exported and checked; add a new table to both lists.
+    """Every table of facts is exported, and the export is checked. If you add a table, add it to both lists.
 
     Tables about the state of the file or the position of a reader are not facts.
     """

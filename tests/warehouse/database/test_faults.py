@@ -1,4 +1,4 @@
-"""The rows of the fault matrix that concern storage, each with a real fault."""
+"""Tests of those rows of the fault matrix that concern storage, each with a real fault."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ResultRow
 
 BLOCK_BYTES = 256 * 1024
-"""The block size of DuckDB in bytes: damage to one block does not affect another."""
+"""The block size of DuckDB in bytes. Damage to one block does not affect other blocks."""
 
 
 def append(store: Store, *cases: str) -> None:
@@ -54,7 +54,7 @@ def run_kills(kills: int, seed: int) -> str:
 def test_f76_killed_at_any_step():
     """After a kill at any step, everything acknowledged exists once, and the check reports no fault.
 
-    This is a part of the soak.
+    The test runs a part of the soak test of the warehouse.
     """
     printed = run_kills(kills=4, seed=76)
     assert re.search(r"\b0 rounds\b", printed), printed
@@ -83,7 +83,7 @@ def test_f77_checkpoint_aborted(tmp_path, step):
 def leave_log_behind(store: Store) -> Path:
     """Load what is pending in a process that is killed before it closes the file.
 
-    The rows are then only in the log.
+    The loaded rows are then only in the file's log.
     """
     child = os.fork()
     if child == 0:
@@ -118,7 +118,10 @@ def delete(log: Path, _: random.Random) -> None:
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("damage", [tear, flip, delete])
 def test_f78_log_tail_damaged(tmp_path, damage, seed):
-    """The check detects the damage, the load reports it and restores the rows, and a rebuild has all rows."""
+    """If the end of the log is damaged, the check detects it, and the load reports it and restores the rows.
+
+    A rebuild then has all rows.
+    """
     store = store_in(tmp_path)
     append(store, "a", "b")
     store.load_pending(1)
@@ -183,7 +186,10 @@ sys.stdin.readline()
 
 @pytest.mark.parametrize("kind", ["reader", "writer"])
 def test_f79_file_held_by_a_stranger(tmp_path, kind):
-    """If another process holds the file, the wait is bounded and the run continues; later everything is loaded."""
+    """If another process holds the file open, the wait is limited, and the run continues without loading.
+
+    When the process ends, everything is loaded.
+    """
     store = store_in(tmp_path)
     store.load_pending(1)
     command = [sys.executable, "-c", HOLDER, str(store.database.file), kind]
@@ -277,7 +283,10 @@ def test_f81_a_folder_in_the_file_s_place(tmp_path):
 
 @pytest.mark.whole_only
 def test_f78_a_damaged_index_is_reported_by_the_write_that_meets_it(tmp_path):
-    """If an index is damaged, the next load is either correct or says what to do, and a rebuild loses nothing."""
+    """If an index in the file is damaged, the next load is either correct or fails with advice.
+
+    A rebuild then loses nothing.
+    """
     store = store_in(tmp_path)
     append(store, "a", "b")
     store.load_pending(1)
@@ -292,7 +301,7 @@ def test_f78_a_damaged_index_is_reported_by_the_write_that_meets_it(tmp_path):
 
 
 def loads_right(store: Store, results: int) -> bool:
-    """Return whether the load succeeded with all rows; a failed load must have named the remedy."""
+    """Return whether the load succeeded with ``results`` rows. If it fails, its error must say what to do."""
     said = ""
     try:
         store.load_pending(1)

@@ -69,7 +69,10 @@ def test_bringing_up_twice_does_nothing(tmp_path):
 
 
 def test_a_new_file_appears_whole_or_not_at_all(tmp_path):
-    """A new file appears completely or not at all, and replaces the remains of a killed creator."""
+    """A new warehouse file appears completely or not at all.
+
+    It replaces the remains of a process that was killed while it created the file.
+    """
     (tmp_path / "warehouse.duckdb.new").write_bytes(b"half a file")
     (tmp_path / "warehouse.duckdb.new.wal").write_bytes(b"half a log")
     store = bare_store_in(tmp_path)

@@ -1,4 +1,4 @@
-"""`lookout warehouse rebuild` installs only a complete new file, and reports every loss."""
+"""Test that `lookout warehouse rebuild` installs only a complete new file, and reports every loss."""
 
 from __future__ import annotations
 
@@ -29,12 +29,15 @@ from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 
 CASES = 40
 TOO_SMALL_BYTES = 1_300_000
-"""A size limit above the log of the new file (0.3 MB) and below the file itself (3 MB)."""
+"""A limit for the size of a file. It is above the log of the new file (0.3 MB) and below the file itself (3 MB)."""
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a data folder with one loaded run; each answer has its own segment. Copy it, do not change it."""
+    """Return a data folder with one loaded run. Each answer has its own segment.
+
+    Several tests share the folder: copy it, do not change it.
+    """
     folder = tmp_path_factory.mktemp("filled") / "data"
     fill(folder)
     return folder
@@ -42,12 +45,12 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def data(filled: Path, tmp_path: Path) -> Path:
-    """Return a copy of `filled`."""
+    """Return a copy of the folder `filled` that a test can change."""
     return shutil.copytree(filled, tmp_path / "data")
 
 
 def segment_names(data: Path) -> list[str]:
-    """Return the names of the run's segments in the order of writing."""
+    """Return the names of the run's segments in the order in which they were written."""
     return sorted(file.name for file in (data / "journal" / "run-1").iterdir())
 
 
@@ -94,9 +97,9 @@ def beside(data: Path) -> Sequence[str]:
 
 @pytest.mark.whole_only
 def test_without_room_for_the_new_file_the_old_one_stays(data):
-    """If a file-size limit stops the new file, the old file stays.
+    """If a limit of the file size stops the writing of the new file, the old file stays.
 
-    For DuckDB, such a limit is like a full disk: it closes the file without an error.
+    Like on a full disk, DuckDB closes the file without an error.
     """
     before, names = digest(data), beside(data)
     done = lookout("warehouse", "rebuild", data=data, limit_bytes=TOO_SMALL_BYTES)
@@ -132,7 +135,10 @@ def test_without_room_for_a_first_file_there_is_none(tmp_path):
 
 @pytest.mark.whole_only
 def test_on_a_full_disk_the_old_file_stays(tmp_path):
-    """On a real file system of 12 MB, if one can be made, the old file stays too."""
+    """On a real, full file system of 12 MB, the old file stays, too.
+
+    The test needs a machine that can mount one.
+    """
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
@@ -166,7 +172,10 @@ def harm(data: Path, name: str) -> Path:
 
 
 def test_a_rebuild_over_a_damaged_segment_names_it_and_keeps_its_rows(data):
-    """A rebuild without one of 40 segments has all 40 rows, the lost one from the old file."""
+    """If one of 40 segments is damaged, a rebuild has all 40 rows. It copies the lost row from the old file.
+
+    It names the damaged segment.
+    """
     name = segment_names(data)[7]
     harm(data, name)
     done = lookout("warehouse", "rebuild", data=data)
@@ -220,7 +229,10 @@ def test_lost_lines_of_an_unreadable_old_file_are_counted(data):
 
 
 def test_a_row_that_a_lost_segment_had_replaced_stays_replaced(tmp_path):
-    """If a case was asked again and the second answer's segment is lost, the old file's row is used."""
+    """If the segment of a case's second answer is lost, a rebuild copies that answer from the old file.
+
+    The first answer's segment still exists, but its answer is not used.
+    """
     data = tmp_path / "data"
     store = open_store_in(data)
     case = gold_case("case-1", severity=Severity.MAJOR)
@@ -269,7 +281,7 @@ def test_a_rebuild_stores_one_copy(data):
 
 
 def test_too_little_memory_is_one_sentence(data):
-    """An out-of-memory error, which has several types in DuckDB, is reported in one sentence."""
+    """If memory runs out, the error is one sentence. DuckDB raises errors of several types for this."""
     file = data / "warehouse.duckdb"
     texts = ("Failed to allocate block of 262144 bytes (bad allocation)", "Failed to commit: Allocation failure")
     errors = [

@@ -1,4 +1,7 @@
-"""The personal data of one conversation is deleted at once, everywhere; others stay until their retention ends."""
+"""Test that the personal data of one conversation can be deleted at once, everywhere.
+
+Other conversations stay until their retention ends.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ TABLES = ("results", "assessments", "conversations", "incident_history", "alerts
 
 @pytest.fixture
 def store(tmp_path) -> Store:
-    """Return a night with a conversation of each of two users, and the decisions about the first one."""
+    """Return a store with a night of traffic.
+
+    It has conversations of two users, and the decisions about those of the first user.
+    """
     store = store_in(tmp_path)
     answers = [talk("talk-1:1", text=WANTED), talk("talk-1:2", text=WANTED), talk("talk-10:1", text=OTHER)]
     rows = [ResultRow(row=answer) for answer in answers]
@@ -94,7 +100,10 @@ def test_again_or_for_an_unknown_id_nothing_changes(store):
 
 
 def test_the_others_still_age(store):
-    """The other conversations still reach the end of their retention, although the archive was replaced before."""
+    """After one conversation was removed, the others are still deleted when their retention ends.
+
+    The removal replaced the archive that contains them.
+    """
     remove(store)
     assert remove_personal_data(store, before=LATER, key=KEY, wait_s=1).archives > 0
     assert OTHER not in read_everything(store)

@@ -34,7 +34,7 @@ SECRET = "Asha Rao, 42 Hill Road"
 
 
 def talk(case_id: str, run_id: str = "night-1", *, text: str = SECRET) -> Exchange:
-    """Return a real conversation with personal data in every possible field."""
+    """Return a conversation of live traffic with personal data in every field that can contain it."""
     return exchange(run_id, case_id, text=text).model_copy(
         update={
             "origin": Origin.TRAFFIC,
@@ -96,7 +96,7 @@ def test_a_pseudonym_is_the_same_everywhere_and_gold_cases_keep_their_ids(store)
 
 
 def records_about(case_id: str) -> tuple[Incident, Alert, HumanLabel, CaseDraft]:
-    """Return an incident of real traffic, its message, a person's action on it, and the drafted case."""
+    """Return an incident about live traffic, its message, a person's action on it, and the case drafted from it."""
     fault = incident().model_copy(update={"case_id": case_id, "last_run_id": "night-1"})
     message = alert("alert-1", about=fault)
     item = message.items[0]
@@ -158,7 +158,7 @@ def test_aged_rows_can_still_be_read_as_records(store):
 
 
 def test_an_archive_without_personal_data_is_not_lost_when_it_is_aged(tmp_path):
-    """If an archive contains no personal data, its replacement is still written as a new file."""
+    """If an archive contains no personal data, the deletion by age replaces it with a new file and loses no row."""
     store = store_in(tmp_path)
     decided = OutboxDecision(incidents=(incident(),), alerts=(alert(),))
     decide(store, store.journal, "helpdesk", lambda _: decided, wait_s=1)

@@ -1,4 +1,4 @@
-"""Texts of sampled conversations and log entries are deleted everywhere; their counts stay correct."""
+"""Test that texts of sampled conversations and log entries are deleted everywhere. Their counts stay correct."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECRET = "Asha Rao, 42 Hill Road"
 
 
 def blocked(number: int = 1) -> LoggedHallucination:
-    """Return an entry with a name in every field that can contain a text."""
+    """Return an entry of the hallucination log with a person's name in every field that can contain a text."""
     reply = BlockedReply(
         ts=NOON,
         user_text=SECRET,
@@ -56,7 +56,7 @@ def store(tmp_path, clock) -> Store:
 
 
 def aged(store: Store, before: datetime = LATER) -> int:
-    """Delete old texts, and return the number of archives that were replaced."""
+    """Delete the texts that are older than ``before``, and return the number of archives that were replaced."""
     return remove_personal_data(store, before=before, key=KEY, wait_s=1).archives
 
 
@@ -146,7 +146,10 @@ def test_recent_data_stays_unchanged(store):
 
 @pytest.mark.whole_only
 def test_a_conversation_that_a_younger_segment_has_too_stays_as_it_aged(store, clock):
-    """If two nights sampled a conversation, its row has no texts after the first night's retention ends."""
+    """If two nightly runs sampled a conversation, its row has no texts after the retention of the first run ends.
+
+    The later run's segment in the journal keeps the texts until its own retention ends.
+    """
     clock.skip(days=30)
     store.journal.append([ConversationRow(row=seen("talk-2", "night-2", sampled_in=SECRET))], run_id="night-2")
     store.load_pending(1)

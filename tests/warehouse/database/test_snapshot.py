@@ -1,4 +1,7 @@
-"""The copy that pages read blocks no process, is blocked by none, and is never partial."""
+"""Test the copy of the warehouse that the site reads.
+
+It blocks no process, no process blocks it, and it is never partial.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,16 @@ from warehouse.journal.rows import AssessmentRow
 
 
 def add(store, name):
-    """Add a segment with one assessment, and load it."""
+    """Add a segment with one assessment to the journal, and load it."""
     store.journal.append([AssessmentRow(row=assessment("run-1", name))], run_id="run-1")
     store.load_pending(5)
 
 
 def test_a_reader_goes_on_while_a_writer_has_the_file(tmp_path):
-    """While a writer keeps the warehouse open, the copy answers at once with its previous content."""
+    """While a writer keeps the warehouse open, a query of the copy returns at once.
+
+    It sees the previous content.
+    """
     store = store_in(tmp_path)
     add(store, "case-1")
     snapshot, copy = build_snapshot_store(store)
@@ -49,7 +55,7 @@ def test_the_copy_is_renewed_only_where_something_changed(tmp_path):
 
 
 def test_a_reader_of_an_old_copy_finishes_with_it(tmp_path):
-    """A running query keeps its rows while the copy is replaced; afterwards one file remains."""
+    """A running query keeps its rows while the copy is replaced. After the query, only the new copy remains."""
     store = store_in(tmp_path)
     add(store, "case-1")
     snapshot, copy = build_snapshot_store(store)
@@ -64,7 +70,7 @@ def test_a_reader_of_an_old_copy_finishes_with_it(tmp_path):
 
 
 def test_two_sites_share_one_copy(tmp_path):
-    """A second site opens the copy that the first site made."""
+    """If two sites read the same warehouse, the second site opens the copy that the first site made."""
     store = store_in(tmp_path)
     (first, one), (second, other) = build_snapshot_store(store), build_snapshot_store(store)
     first.refresh(5)
@@ -80,7 +86,7 @@ def test_two_sites_share_one_copy(tmp_path):
 
 
 def test_an_unfinished_copy_is_not_used(tmp_path):
-    """A partial copy is made again."""
+    """A copy that was not completed is not used, but made again."""
     store = store_in(tmp_path)
     add(store, "case-1")
     (tmp_path / "snapshots").mkdir()
@@ -113,7 +119,10 @@ def test_copies_are_removed_with_what_is_removed_from_the_warehouse(tmp_path):
 
 @pytest.mark.whole_only
 def test_many_readers_and_a_loader_at_once(tmp_path):
-    """While rows are loaded and copies replaced, readers get no error, and their number of rows only grows."""
+    """While rows are loaded and copies are replaced, readers get no error.
+
+    The number of rows they see only grows.
+    """
     store = store_in(tmp_path)
     snapshot, copy = build_snapshot_store(store)
     snapshot.refresh(5)

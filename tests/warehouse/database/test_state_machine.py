@@ -1,4 +1,4 @@
-"""For any order of steps, the warehouse agrees with a plain dictionary."""
+"""Test that after any sequence of steps, the warehouse contains the same as a plain dictionary."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ FAULTS = st.sampled_from(["leak", "slow"])
 
 
 STEPS_TAKEN: Counter[str] = Counter()
-"""The number of executions of each rule, for the figures of the soak."""
+"""How often each rule was executed, for the figures of the soak test."""
 
 
 def step(**strategies: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator for a rule whose executions are counted."""
+    """Return a decorator for a rule of the state machine. It counts how often the rule is executed."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
@@ -52,7 +52,10 @@ def step(**strategies: Any) -> Callable[[Callable[..., None]], Callable[..., Non
 
 
 class Warehouse(RuleBasedStateMachine):
-    """The state machine: append, load, decide, send, kill, lose or damage log or file, rebuild, compact, migrate."""
+    """The state machine of the warehouse.
+
+    Its rules are: append, load, decide, send, kill, lose or damage the log or the file, rebuild, compact, migrate.
+    """
 
     @initialize()
     def start(self) -> None:
@@ -142,7 +145,10 @@ class Warehouse(RuleBasedStateMachine):
         )  # an index is read by writes alone, so what harmed it would come to light later
 
     def repair(self) -> None:
-        """Repair as the documentation says: load, or rebuild if loading fails or the check finds a fault."""
+        """Repair the warehouse as the documentation says: load.
+
+        If loading fails or the check finds a fault, rebuild.
+        """
         try:
             self.store.load_pending(9)
             sound = check_database(self.store, wait_s=9).is_sound

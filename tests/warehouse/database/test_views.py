@@ -1,6 +1,6 @@
-"""The views are tested with rows that reveal a wrong join.
+"""Test the views with rows that reveal a wrong join.
 
-The rows have the same cases in two runs, repeats, and a run without a report.
+There are two runs with the same cases, repeats, and a run without a report.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from warehouse.journal.rows import AssessmentRow, JournalRow, ResultRow, RunRow
 from warehouse.queries.outbox import record_receipt
 
 A, B, GONE = "run-a", "run-b", "run-without-report"
-"""Two runs of the same suite and commit, an hour apart, and a run that was killed before its report."""
+"""The ids of two runs of the same suite and commit, an hour apart, and of a third run.
+
+The third run was killed before its report.
+"""
 
 
 def unanswered(run_id: str, case_id: str, blame: Blame) -> Assessment:
@@ -44,7 +47,7 @@ def by_fallback(one: Assessment) -> Assessment:
 
 
 def twice_wrong(run_id: str, case_id: str) -> Assessment:
-    """Return one answer with two faults."""
+    """Return the assessment of one answer with two faults."""
     kinds = (FailureKind.PII_DISCLOSURE, FailureKind.WRONG_FACT)
     return assessment(run_id, case_id, failed=kinds[0]).model_copy(update={"failure_kinds": kinds})
 
@@ -55,7 +58,10 @@ def answered(run_id: str, case_id: str, total_ms: float, *, repeat: int = 0) -> 
 
 
 def assessments_of(run_id: str) -> Sequence[Assessment]:
-    """Return four cases: one asked twice, one without an answer by the monitor's fault, and one ungraded."""
+    """Return the assessments of four cases.
+
+    One was asked twice, one has no answer because of a fault of the monitor, and one is ungraded.
+    """
     return (
         assessment(run_id, "steady"),
         assessment(run_id, "steady", repeat=1),
@@ -142,7 +148,7 @@ def test_latency_is_of_the_run_s_own_answers(store):
 
 
 def test_money_is_added_once_per_grade(store):
-    """Each cost is added once per grade of a judge, at $0.000125 a grade."""
+    """The cost of judging is counted once for each grade of a judge. A grade costs $0.000125."""
     rows = store.query("select run_id, grader, judge_model, grades, cost_usd, usd_per_1000 from cost").rows
     judge, thousand = ("judge", "claude-haiku-5-5"), Decimal("0.1250")
     assert {row[0]: row[1:] for row in rows} == {
@@ -158,13 +164,17 @@ def test_metrics_stand_beside_their_targets_newest_first(store):
 
 
 def test_only_what_the_app_did_differently_is_flaky(store):
-    """``ours``, with one answer and one fault of the monitor, is not flaky; ``steady`` was asked four times."""
+    """A case is flaky only if the app answered it differently: right once, and wrong once.
+
+    The case ``ours`` has one answer and one fault of the monitor, so it is not flaky. The case ``steady`` was asked
+    four times with the same result.
+    """
     found = store.query("select case_id, asked, correct, failed, no_answer, last_run_id from flaky_cases").rows
     assert found == (("leaks", 2, 1, 1, 0, B),)
 
 
 def judged(run_id: str, case_id: str, *, plain: tuple[bool, ...], judge: bool) -> AssessmentRow:
-    """Return an answer with the verdicts of several rule-based graders and a judge."""
+    """Return the assessment of an answer, with the verdicts of several rule-based graders and of a judge."""
     wrong = FailureKind.WRONG_FACT
     plain_grades = tuple(
         Judged(

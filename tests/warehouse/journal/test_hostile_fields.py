@@ -1,4 +1,4 @@
-"""SQL in any field of any row is stored as text and never executed."""
+"""Test that SQL in any field of any row is stored as text and never executed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,10 @@ ROWS = (
 
 
 def leaves(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Yield the position of every text in a JSON value."""
+    """Yield the position of every text in a JSON value, as a tuple of keys and indexes.
+
+    ``at`` is the value's own position.
+    """
     match value:
         case str():
             yield at
@@ -76,7 +79,7 @@ def leaves(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | i
 
 
 def put(value: Any, at: tuple[str | int, ...], text: str) -> Any:
-    """Return the value with ``text`` at one position."""
+    """Return a copy of the JSON value with ``text`` at the position ``at``."""
     if not at:
         return text
     copied = value.copy()
@@ -99,7 +102,10 @@ def poisoned(row: Any, text: str) -> tuple[Any, int]:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_f86_sql_in_any_field_is_bound_as_a_value(tmp_path, text):
-    """Results, assessments, reports, cases, deploys and traffic are loaded and read back without other effects."""
+    """Rows with SQL in their fields are loaded and read back without any other effect.
+
+    The rows are results, assessments, reports, cases, deploys and traffic.
+    """
     store = store_in(tmp_path)
     tables = {
         "results": 2,

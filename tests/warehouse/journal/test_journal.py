@@ -122,7 +122,7 @@ def big_row() -> ResultRow:
 )
 @pytest.mark.whole_only
 def test_a_place_that_cannot_be_written_is_named_with_what_to_do(tmp_path, kind, advice):
-    """An unwritable folder or full disk is reported with the action, and no partial file stays.
+    """If a folder cannot be written or the disk is full, the error says what to do, and no partial file remains.
 
     The test uses a real limit and real permissions in a separate process.
     """

@@ -1,4 +1,4 @@
-"""The journal in a bucket is tested against a local S3 server."""
+"""Test the journal in an object store against a local S3 server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Fire drills are stored separately from runs, newest first, and never count in a figure about an application."""
+"""Test that fire drills are stored separately from runs and never count in a figure about an application.
+
+They are listed newest first.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ FAILED = drill(
 
 
 def test_the_newest_drill_is_read_back_as_it_was_written(tmp_path):
-    """The later of two drills is read with its stations; before the first drill, there is none."""
+    """If two drills are stored, the later one is read, with its stations.
+
+    Before the first drill, ``None`` is returned.
+    """
     store = store_in(tmp_path)
     assert find_last_drill(store) is None
     later = FAILED.model_copy(update={"drill_id": "drill-2", "started_at": BEGAN + timedelta(days=7)})
@@ -30,7 +36,10 @@ def test_the_newest_drill_is_read_back_as_it_was_written(tmp_path):
 
 @pytest.mark.parametrize("order", list(permutations(range(2))))
 def test_a_drill_that_stored_itself_on_its_way_is_replaced_by_its_end(tmp_path, order):
-    """For any order of loading, the end of a drill counts: passed, or the failed station with reason and action."""
+    """A drill is stored while it runs and again at its end. The end counts, for any order of loading.
+
+    The end is "passed", or the failed station with its reason and what to do.
+    """
     store = store_in(tmp_path)
     for one in (drill(finished=False), FAILED):
         store.journal.append([DrillRow(row=one)], run_id=None)
@@ -47,7 +56,7 @@ def test_a_drill_that_stored_itself_on_its_way_is_replaced_by_its_end(tmp_path, 
 
 
 def test_a_drill_is_in_no_table_that_scores_are_made_of(tmp_path):
-    """After a drill was loaded, every table except its own is empty: runs, answers, grades, tallies."""
+    """After a drill was loaded, every table of results is still empty: runs, answers, grades, tallies."""
     store = store_in(tmp_path)
     store.journal.append([DrillRow(row=drill())], run_id=None)
     store.load_pending(5)

@@ -1,4 +1,4 @@
-"""A drafted case waits until it is decided once, and a trace can be read with its grade."""
+"""Test that a drafted case waits until a person decides about it once, and that a trace is read with its grade."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from warehouse.queries.operator_actions import (
 
 
 def case_draft(draft_id: str = "click-1", **changes) -> CaseDraft:
-    """Return the draft that "Add to gold" creates."""
+    """Return the draft that the button "Add to gold" creates."""
     values = {
         "id": draft_id,
         "made_at": NOON,
@@ -43,7 +43,7 @@ def case_draft(draft_id: str = "click-1", **changes) -> CaseDraft:
 
 
 def outcome(draft_id: str = "click-1", **changes) -> DraftOutcome:
-    """Return the outcome of a draft that was added to the suite."""
+    """Return the decision about a draft whose case was added to the suite."""
     values = {
         "draft_id": draft_id,
         "at": NOON,

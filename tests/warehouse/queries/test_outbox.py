@@ -11,7 +11,10 @@ from warehouse.queries.outbox import claim_alerts, record_receipt
 
 
 def open_once(incidents):
-    """Open the leak and send a message, unless the incident is open already."""
+    """Return a decision that opens the incident of a leak and sends a message.
+
+    If the incident is open already, the decision is empty.
+    """
     leak = incident()
     if leak.fingerprint in incidents:
         return OutboxDecision()
@@ -71,7 +74,7 @@ def unsent(store):
 
 
 def test_decisions_from_before_a_kill_are_known_to_the_next_process(tmp_path):
-    """A decision that a kill left in the journal only is known to the next process."""
+    """If a process is killed after it wrote a decision to the journal, the next process knows the decision."""
     decider = store_in(tmp_path)
     decide(decider, decider.journal, "helpdesk", open_once, wait_s=1)
     decider.database.file.unlink()
@@ -113,9 +116,9 @@ def test_a_message_is_one_worker_s_to_send_until_its_lease_ends(tmp_path):
 
 
 def test_a_message_claimed_before_says_so(tmp_path):
-    """A message that was claimed before is marked, because it may have arrived without a receipt.
+    """If the lease of a claimed message ends, the next claim marks the message as tried.
 
-    The next sender checks first whether the message exists.
+    The message may have been delivered without a receipt. The next sender checks this first.
     """
     clock = SteppingClock()
     store = store_in(tmp_path, clock=clock)

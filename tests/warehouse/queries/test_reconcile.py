@@ -1,4 +1,7 @@
-"""Log entries of the guard, human labels and nights of the same time are matched, and each counts once."""
+"""Test the match of three sources from the same time, so that each item counts once.
+
+The sources are log entries of the guard, human labels and nightly runs.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +103,10 @@ def talk(
     probability: float = 0.5,
     stratum: str = "rest",
 ) -> list[JournalRow]:
-    """Return a conversation with a judge's verdict on each reply; without a verdict, it was not sampled."""
+    """Return the rows of a conversation with a judge's verdict on each reply.
+
+    If no verdicts are given, the conversation was not sampled.
+    """
     turns = tuple(Turn(user_text=asked, reply_text=replied) for _ in facts)
     sampled = None
     if turns:
@@ -158,9 +164,10 @@ def store(tmp_path) -> Store:
 
 
 def test_entries_are_labelled_by_their_incidents_fingerprint(store):
-    """An entry is labelled by the incident with its fingerprint: right, wrong after a review, or drafted as a case.
+    """A log entry has the human label of the incident with the same fingerprint.
 
-    Contradicting labels give no label.
+    The label says that the entry is right, wrong after a review, or drafted as a case. If labels contradict each
+    other, the entry has no label.
     """
     keep(store, *(entry(number) for number in range(1, 8)))
     keep(
@@ -239,7 +246,10 @@ def test_nights_without_a_judge_tell_nothing(store):
 
 
 def test_a_reply_that_was_held_back_was_not_served(store):
-    """If the stored reply is the blocked one, both detectors saw it, and it does not count as bad and served."""
+    """If the stored reply is the one that the guard blocked, the user did not see it.
+
+    Both detectors saw it, but it does not count as a bad reply that was served.
+    """
     keep(store, *talk("a", Finding.NO, asked=" is CATARACT  covered?", replied=BLOCKED), entry(1, 1.5), night())
     found = counted(store)
     assert (found.overlap.matched, found.overlap.same_reply, found.overlap.both) == (1, 1, 1)
@@ -271,7 +281,10 @@ def test_an_entry_meets_the_same_words_within_two_minutes(store, minutes, asked,
 
 
 def test_each_meets_the_nearest_and_only_one(store):
-    """Two entries and two conversations with the same words are matched by the nearest time, each once."""
+    """If two log entries and two conversations have the same words, each entry is matched with the nearest in time.
+
+    Each is matched only once.
+    """
     keep(
         store,
         *talk("near", Finding.NO, minutes=0, asked=ASKED, replied=BLOCKED, probability=0.1),

@@ -1,4 +1,7 @@
-"""A repeat counts if target, build, graders and wording of the case are the same and its session is not void."""
+"""Test which repeats of a question count.
+
+Target, build, graders and wording of the case must be the same, and the session must not be void.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ SCOPE = RepeatScope("helpdesk", Environment.STAGING, SUITE_SHA, BY, NOON - timed
 
 
 def store_with(folder, *rows):
-    """Return a warehouse with the suite's cases and these rows."""
+    """Return a warehouse in ``folder`` that contains the cases of the suite and the given rows."""
     store = store_in(folder)
     known: Suite = suite(3)
     cases = [CaseRow(row=SuiteCase(suite_sha256=SUITE_SHA, suite_name="gold", case=case)) for case in known.cases]
@@ -37,16 +40,16 @@ def store_with(folder, *rows):
 
 
 def run(run_id: str, *, hours: float, graders=GRADERS, **changes):
-    """Return the rows of a run with one case."""
+    """Return the rows of a run with one case that ran ``hours`` hours after noon."""
     snapshot = RunSnapshot(suite_sha256=SUITE_SHA, cases=3, graders=graders, settings=SETTINGS)
     report = run_report(run_id, hours=hours).model_copy(update={"snapshot": snapshot} | changes)
     return [AssessmentRow(row=assessment(run_id, "case-0")), RunRow(row=report)]
 
 
 def test_a_session_is_loaded_once_and_its_pairs_come_back(tmp_path):
-    """The latest version of a session is used with its figures, also after a rebuild.
+    """If a session is stored twice, its latest version and figures are used, also after a rebuild.
 
-    A check finds no fault.
+    The check finds no fault.
     """
     first = session()
     store = store_with(tmp_path, RepeatabilityRow(row=first))
@@ -64,7 +67,10 @@ def test_a_session_is_loaded_once_and_its_pairs_come_back(tmp_path):
 
 
 def test_sessions_are_in_no_score_trend_or_list_of_runs(tmp_path):
-    """Repeated askings are only in their own table and view."""
+    """The answers of a repeatability session are only in their own table and view.
+
+    They are in no score, trend or list of runs.
+    """
     store = store_with(tmp_path, RepeatabilityRow(row=session()))
     for view in ("runs", "assessments", "grades", "run_summary", "score_trend", "failures_by_kind", "flaky_cases"):
         assert store.query(f"select count(*) from {view}").rows == ((0,),), view
@@ -84,16 +90,19 @@ def test_sessions_are_in_no_score_trend_or_list_of_runs(tmp_path):
     ],
 )
 def test_different_items_do_not_count(tmp_path, changes):
-    """Repeats do not count with other graders, target or environment, if too old, or if the case changed.
+    """Repeats do not count if the graders, the target or the environment differ, or if they are too old.
 
-    A case that is no longer in the suite does not count either.
+    They also do not count if the case changed or is no longer in the suite.
     """
     store = store_with(tmp_path, RepeatabilityRow(row=session(**changes)))
     assert load_recorded_repeats(store, SCOPE).of_sessions == ()
 
 
 def test_pairs_across_a_deploy_are_void_and_counted_as_such(tmp_path):
-    """The pairs of a void session are counted as void, not used, and do not replace a further repeat of the case."""
+    """If a deploy came during a session, its pairs are void. They are counted as void and not used.
+
+    The case can then be repeated again at once.
+    """
     store = store_with(tmp_path, RepeatabilityRow(row=session(void="a deploy came in between")))
     found = load_recorded_repeats(store, SCOPE)
     assert (found.of_sessions, found.sessions, found.void_sessions) == ((), 0, 1)
@@ -101,9 +110,9 @@ def test_pairs_across_a_deploy_are_void_and_counted_as_such(tmp_path):
 
 
 def test_runs_on_one_commit_are_repeats_for_free(tmp_path):
-    """Two complete runs of one commit with the same graders are a pair.
+    """Two complete runs of one commit with the same graders give a pair for each case.
 
-    A run with other graders, of another commit, or that was stopped, is not.
+    A run with other graders, a run of another commit, and a stopped run give none.
     """
     rows = [
         *run("run-1", hours=1),
@@ -123,7 +132,7 @@ def test_runs_on_one_commit_are_repeats_for_free(tmp_path):
 
 
 def test_a_session_of_another_form_is_named(tmp_path):
-    """A session in another format is reported, with the place where its pairs still are."""
+    """If the record of a session is unreadable, the error names the view in which its pairs can still be read."""
     store = store_with(tmp_path, RepeatabilityRow(row=session()))
     with store.database.open_for_writing(1) as connection:
         connection.execute("update repeatability_runs set record = json_merge_patch(record, '{\"sampled\": -1}')")

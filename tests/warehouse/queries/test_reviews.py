@@ -1,4 +1,4 @@
-"""Graded answers are sampled for reviews, and the human labels are compared with rules and judge."""
+"""Test that graded answers are sampled for reviews, and that human labels are compared with rules and judge."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_graded_answer_comes_with_its_question_its_gold_and_every_verdict(tmp_
 
 
 def test_an_answer_that_only_rules_graded_is_asked_about_too(tmp_path):
-    """An answer that only rules graded is sampled too."""
+    """An answer that only rules graded, without a judge, is sampled for review as well."""
     store = store_in(tmp_path)
     store.journal.append(
         [ResultRow(row=exchange()), AssessmentRow(row=assessment()), RunRow(row=run_report())], run_id="run-1"
@@ -113,7 +113,7 @@ ASKED = [aspect for aspect in Aspect if aspect is not Aspect.USEFULNESS]
 
 
 def answer_with_every_verdict(case_id: str):
-    """Return an answer that passed a rule for each aspect that rules grade."""
+    """Return the assessment of an answer that passed one rule for each aspect that rules grade."""
     rules = tuple(
         Judged(
             grader=f"about_{aspect}", version="1", aspect=aspect, passed=True, reason="fine",
@@ -127,7 +127,10 @@ def answer_with_every_verdict(case_id: str):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("kind", [None, *FailureKind])
 def test_a_failure_counts_for_the_graders_of_that_question_alone(tmp_path, kind):
-    """A failure counts only for the graders of its aspect: a wrong fact is not a false pass of the language grader."""
+    """A failure that a reviewer reports counts only for the graders of the same aspect.
+
+    For example, a wrong fact is not a false pass of the language grader.
+    """
     wrong = label("case-0", AnswerVerdict.WRONG).model_copy(update={"failure_kind": kind})
     store = store_in(tmp_path)
     rows = [ResultRow(row=exchange(case_id=f"case-{n}")) for n in range(2)]
@@ -142,7 +145,10 @@ def test_a_failure_counts_for_the_graders_of_that_question_alone(tmp_path, kind)
 
 
 def test_sources_that_stood_in_no_text_were_not_reviewed(tmp_path):
-    """A review does not cover sources that only the payload contained, because the reviewer sees only the answer."""
+    """A review says nothing about sources that only the payload of a reply contained.
+
+    The reviewer sees only the text of the answer.
+    """
     listed = Judged(
         grader="citations", version="1", aspect=Aspect.CITATION, passed=True, reason="the reply names 1 source"
     )
@@ -198,7 +204,10 @@ def test_a_label_that_was_written_twice_is_there_once(tmp_path):
 
 
 def test_a_false_alarm_is_no_review(tmp_path):
-    """A false alarm is not a review: alerts show only failures, so that actions on them are not a fair sample."""
+    """A false alarm that a person reports is not a review.
+
+    Alerts show only failures, so actions on them are not a fair sample of the answers.
+    """
     alarm = HumanLabel(
         id="click-1", at=NOON, by="asha", target="helpdesk", run_id="run-1", case_id="case-0",
         finding_right=False, reason=Redacted("wrong"),

@@ -1,4 +1,7 @@
-"""The baseline is the last accepted comparable run, else the last accepted run, so that the gate can say why not."""
+"""Test that the baseline is the last accepted run that can be compared.
+
+If there is none, it is the last accepted run, so that the gate can explain why it compares nothing.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ def judged_by(*lineages: JudgeLineage) -> Judging:
 
 
 def store_with(folder, *runs):
-    """Return a store with runs as (id, changes), one an hour."""
+    """Return a store with the given runs, each as (id, changes). There is one run an hour."""
     store = store_in(folder)
     for hours, (run_id, changes) in enumerate(runs):
         report = run_report(run_id, hours=hours).model_copy(update={"verdict": Verdict.PASS} | changes)
@@ -125,7 +128,10 @@ FAILED = FailureKind.WRONG_FACT
 
 
 def test_cases_failing_since_the_last_pass_were_right_in_it(tmp_path):
-    """Cases of the newest failed run that the last PASS answered correctly are returned, highest severity first."""
+    """For the newest failed run, the failed cases that were right in the last PASS are found.
+
+    They are sorted by severity, highest first.
+    """
     store = store_in(tmp_path)
     runs = [
         ("passed", Verdict.PASS, "aaa", {"case-1": None, "case-2": None, "case-3": FAILED}),

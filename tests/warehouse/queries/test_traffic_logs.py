@@ -1,4 +1,4 @@
-"""Rows of a followed log are stored once, the cursor is stored with the lines, and no line is alerted twice."""
+"""Test that rows of a followed log are stored once, with the read position, and that no line is alerted twice."""
 
 from __future__ import annotations
 
@@ -63,7 +63,10 @@ def test_a_line_that_two_readers_read_is_there_once(tmp_path):
 
 
 def test_a_line_of_an_earlier_load_is_there_once_and_the_new_ones_beside_it_too(tmp_path):
-    """A poll after a kill reads again lines that another load has stored already; each line exists once."""
+    """If a poll after a kill reads lines again that were loaded before, each line exists once in the table.
+
+    New lines of the same poll are stored as well.
+    """
     store = store_in(tmp_path)
     store.journal.append([logged(1, text="first"), cursor(1, 10)], run_id=None)
     store.load_pending(1)
@@ -95,7 +98,11 @@ def test_entries_come_back_as_they_were(tmp_path):
 
 
 def test_an_entry_that_was_read_as_it_came_was_not_written_after_that_nor_long_before(tmp_path):
-    """The time of an entry that is read live is limited to its reading time; a historic entry may have any age."""
+    """If an entry was read soon after it was written, its stated time is not trusted beyond the time of reading.
+
+    A time in the future or long before is replaced by the time of reading. An entry from the history of a log can
+    have any age.
+    """
     store = store_in(tmp_path)
     ten_days = 10 * 24 * 60
     rows = [logged(90), logged(-ten_days), logged(-ten_days - 1, tell=False)]

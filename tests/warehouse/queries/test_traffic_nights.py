@@ -1,4 +1,7 @@
-"""Each conversation of live traffic is stored once, each night with its last report, and texts until deletion."""
+"""Test the storage of live traffic.
+
+Each conversation is stored once, each night has its last report, and texts are stored until they are deleted.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def keep(store: Store, *rows: JournalRow, run_id: str = "night-1") -> None:
 
 @pytest.fixture
 def store(tmp_path) -> Store:
-    """Return a store with one night of three conversations, two of them sampled."""
+    """Return a store with one night of three conversations, of which two were sampled."""
     store = store_in(tmp_path)
     conversations = (
         seen("talk-1"),
@@ -109,7 +112,7 @@ def test_of_one_segment_the_first_of_two_stays(tmp_path):
 
 
 def test_a_resumed_night_replaces_its_report(store):
-    """For any order of loading, the later report of a resumed night counts."""
+    """If a nightly run was resumed, its later report counts, for any order of loading."""
     resumed = night_report(late_s=600)
     keep(store, NightlyRunRow(row=resumed))
     assert find_newest_report(store) == resumed
@@ -137,7 +140,7 @@ def test_a_segment_that_is_loaded_late_changes_neither_what_came_before_nor_afte
 
 
 def known(store, target, source, since, but="another"):
-    """Return which of the three conversations are known."""
+    """Return which of the conversations ``talk-1`` to ``talk-4`` the warehouse knows."""
     there = KnownIds(iterate_known_conversation_hashes(store, target, source, since, except_run=but))
     return {one for one in ("talk-1", "talk-2", "talk-3", "talk-4") if one in there}
 
@@ -156,7 +159,10 @@ def test_sampled_conversations_come_back_unchanged_in_order_of_time(store):
 
 
 def test_nights_come_newest_first_by_when_they_began(tmp_path):
-    """Nights are sorted by their time, newest first; of two nights of one time, the one that ended later is first."""
+    """Nightly reports are sorted by the begin of their night, newest first.
+
+    If two have the same begin, the one that ended later is first.
+    """
     store = store_in(tmp_path)
     assert find_newest_report(store) is None
     reports = [night_report("c", nights=2), night_report("a"), night_report("b", nights=1, late_s=9)]
@@ -184,7 +190,10 @@ def test_a_row_that_was_changed_is_found(store):
 
 
 def test_an_archive_and_a_rebuild_have_the_same_as_before(store):
-    """A night with a nightly report is finished, although it has no run report."""
+    """Compacting and rebuilding change no content.
+
+    A night with a nightly report is compacted without a run report.
+    """
     store.journal.append([ConversationRow(row=seen("talk-9", "night-9"))], run_id="night-9")
     store.load_pending(1)
     before = everything(store)

@@ -1,7 +1,7 @@
-"""Cases across the newest runs of a target: their outcomes, flips, flakiness and history.
+"""Queries for the cases in the newest runs of a target: their outcomes, flips, flakiness and history.
 
-A flip is a case that was correct in one run and wrong in the next run that graded it, or the reverse. The queries
-in this module do not read grades.
+A flip is a case that was correct in one run and wrong in the next run that graded it, or the reverse. The
+queries in this module do not read grades.
 """
 
 from __future__ import annotations
@@ -18,23 +18,26 @@ from warehouse.database.store import Store
 
 
 class CaseCourse(StrEnum):
-    """The development of a case's outcome over the shown runs. The most urgent course comes first."""
+    """How the outcome of a case changed over the shown runs. The values are sorted from most to least urgent."""
 
     BROKE = "broke"
-    """Correct at first, then wrong in all later runs. The first wrong run is the change point."""
+    """The case was correct at first, then wrong in all later runs. The first wrong run is the change point."""
     FAILING = "failing"
     UNSTEADY = "unsteady"
-    """Changed more than once, each time with another deploy or suite."""
+    """The outcome changed more than once, each time with another deploy or suite."""
     FIXED = "fixed"
-    """Wrong at first, then correct in all later runs."""
+    """The case was wrong at first, then correct in all later runs."""
     FLAKY = "flaky"
-    """Changed more than once with the same suite and commit, or was both correct and wrong within one run."""
+    """The outcome changed more than once with the same suite and commit.
+
+    This also applies to a case that was both correct and wrong within one run.
+    """
     UNGRADED = "ungraded"
     RIGHT = "right"
 
 
 class GridRun(Record):
-    """A run as a column of the grid. ``place`` is 1 for the newest run.
+    """A run, shown as a column of the grid of cases and runs. ``place`` is 1 for the newest run.
 
     ``new_suite`` is true if the preceding run used another suite.
     """
@@ -188,7 +191,11 @@ def list_grid_runs(store: Store, wanted: GridFilter) -> tuple[GridRun, ...]:
 def load_grid_page(
     store: Store, wanted: GridFilter, *, rows: int, offset: int
 ) -> tuple[tuple[GridRow, ...], dict[str, int]]:
-    """Load one page of cases with their cells, most urgent first, and the number of all cases in each course."""
+    """Load one page of cases with their cells, most urgent first.
+
+    Also return the number of cases for each `CaseCourse`, over all pages. ``rows`` is the number of cases on a
+    page, and ``offset`` is the number of cases before it.
+    """
     asked = wanted.model_dump()
     table = store.query(
         f"{_GRID}, counts as (select course, count(*) as cases from wanted group by course)"  # noqa: S608 - ours

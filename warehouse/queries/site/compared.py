@@ -32,7 +32,10 @@ class RunSide(RunHead):
 
 
 class CasePair(Record):
-    """A case that both runs graded. ``cluster`` is the group of related cases that it belongs to."""
+    """A case that both runs graded. ``before`` and ``now`` state whether it was correct in each run.
+
+    ``cluster`` is the group of related cases that the case belongs to, or ``None``.
+    """
 
     case_id: str
     severity: Severity

@@ -1,4 +1,4 @@
-"""The entries of the application's own hallucination log, as a page of the site shows them."""
+"""Queries for the entries of an application's own hallucination log that a page of the site shows."""
 
 from __future__ import annotations
 

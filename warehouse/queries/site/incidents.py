@@ -1,4 +1,4 @@
-"""Incidents as the site's pages show them, and the links of a page about one incident."""
+"""Queries for the incidents that the site shows, and for the runs to which the page of one incident links."""
 
 from __future__ import annotations
 

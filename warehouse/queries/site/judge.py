@@ -1,4 +1,4 @@
-"""The judges' verdicts, agreement and cost in the newest runs and nightly runs."""
+"""Queries for the judges' verdicts, agreement and cost in the newest runs and nightly runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class JudgingRow(Record):
     judging: Judging | None
 
     def with_judging(self, judging: Judging | None) -> Self:
-        """Return a copy of the row with ``judging`` in the form that a page shows."""
+        """Return a copy of this row with the given ``judging``, for example in the form that a page shows."""
         return self.model_copy(update={"judging": judging})
 
 

@@ -1,4 +1,4 @@
-"""Runs as the site's pages show them, and the cases of one run, one page at a time."""
+"""Queries for the runs that the site's pages show, and for the cases of one run, one page at a time."""
 
 from __future__ import annotations
 

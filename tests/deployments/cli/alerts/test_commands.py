@@ -30,7 +30,7 @@ def slack():
 
 
 class Place:
-    """A data folder with two open incidents, and the commands that use it."""
+    """A data folder with two open incidents, and methods that run commands on it."""
 
     def __init__(self, folder, slack):
         self.folder = folder
@@ -113,7 +113,7 @@ def test_the_id_of_a_message_means_all_that_it_shows(place):
 
 
 def message_ids(place):
-    """Return the ids of all messages about the listed incidents."""
+    """Return the ids of all alert messages about the listed incidents."""
     histories = [place.rows("show", row["fingerprint"]) for row in place.rows("list")]
     return {message["alert_id"] for (history,) in histories for message in history["messages"]}
 
@@ -183,7 +183,7 @@ def test_a_silence_without_an_end_or_a_matcher_is_refused(place):
 
 
 def test_a_recurring_silence_mutes_within_its_periods(place):
-    """A recurring silence of two hours is correct in the week of the clock change in Berlin."""
+    """A silence that recurs for two hours is correct in the week in which Berlin changes its clocks."""
     place.clock.at = datetime(2027, 3, 22, 12, tzinfo=UTC)
     words = ("--target", "demo", "--every", "every Sunday 02:00–04:00", "--zone", "Europe/Berlin")
     with time_machine.travel(place.clock.at):
@@ -208,7 +208,10 @@ def test_a_recurring_silence_mutes_within_its_periods(place):
 
 
 def test_a_silence_begins_at_the_chosen_time(place):
-    """22:00 in Berlin is 21:00 UTC in March. After 22:30, the next 22:00 is on the following day."""
+    """A silence that begins at 22:00 in Berlin begins at 21:00 UTC in March.
+
+    If the silence is created after 22:00, it begins at 22:00 of the following day.
+    """
     with time_machine.travel(datetime(2027, 3, 22, 12, tzinfo=UTC)):
         place.run(
             "silence",
@@ -274,7 +277,10 @@ def test_an_unknown_id_is_an_error_that_repeats_it(place):
 
 @pytest.mark.parametrize("user", [None, " "])
 def test_without_a_user_name_no_decision_is_stored(place, user):
-    """A decision needs a user name, because a service has no USER variable."""
+    """Without a user name, a decision is refused and nothing is stored.
+
+    A service has no USER variable, for example.
+    """
     incident = place.id_of("limit-3")
     silence = ("silence", "--reason", "because", "--for", "4h", "--case", "limit-3")
     for words in (("ack", incident), ("resolve", incident), silence, ("unsilence", "S-1")):

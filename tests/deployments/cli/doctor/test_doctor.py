@@ -123,7 +123,7 @@ def test_the_exit_code_says_whose_fault_it_is(error: AnswerTimeout | None, code:
 
 @pytest.fixture(scope="module")
 def pages() -> Iterator[str]:
-    """Serve pages for the doctor to check."""
+    """Serve web pages that the doctor checks."""
     with Zoo() as server:
         yield server.address
         server.shutdown()
@@ -139,7 +139,7 @@ def config(folder: Path, url: str, **tables: str) -> Path:
 
 
 def checked(path: Path, *, now: datetime | None = None, **environment: str) -> dict[str, HealthCheck]:
-    """Return all checks by name, without a start of the browser."""
+    """Return all checks of the doctor by name. The browser is not started."""
     missing = {"CHROMIUM_PATH": "/nowhere/chromium"}
     found = run_checks(path, environment=missing | environment, now=now or datetime.now(UTC), send_alerts=False)
     return {check.name: check for check in found}
@@ -208,7 +208,10 @@ def test_the_command_looks_at_a_page(pages: str, tmp_path: Path, page: str, code
 @pytest.mark.browser
 @pytest.mark.whole_only
 def test_a_bot_without_small_talk_is_asked_what_its_page_suggests(pages: str, tmp_path: Path) -> None:
-    """The doctor tries a probe before it proposes it, and shows the text next to the answers."""
+    """If a bot rejects small talk, the doctor asks a question that the bot's page suggests.
+
+    It tries this question before it proposes it as the probe, and prints it next to the answers.
+    """
     words = ("doctor", f"{pages}/fallback.html", "--json")
     done = fork_server.run(*words, cwd=tmp_path, env=os.environ | fork_server.WARM)
     look = json.loads(done.stdout)

@@ -27,9 +27,9 @@ TOML = 'data_folder = "data"\n[targets.bot]\nurl = "http://127.0.0.1:9/"\nsuite 
 
 
 class Downloads(ThreadedServer):
-    """A server for Playwright's downloads.
+    """A local server that takes the place of Playwright's download server.
 
-    Its archive contains a program that starts this machine's own browser.
+    Its archive contains a program that starts the browser of this machine.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Downloads(ThreadedServer):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """Return an installation in which nothing has run yet, with its own home."""
+    """Return a new installation with its own home. Nothing has run in it yet."""
     (tmp_path / "home").mkdir()
     (tmp_path / "bin").mkdir()
     (tmp_path / "lookout.toml").write_text(TOML, encoding="utf-8")
@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def waiting(folder: Path) -> None:
-    """Write a segment that is not loaded yet."""
+    """Write a journal segment that is not yet loaded into the warehouse."""
     open_store_in(folder / "data").journal.append([RunRow(row=run_report("run-1"))], run_id="run-1")
 
 
@@ -112,7 +112,10 @@ def test_a_browser_that_a_person_chose_is_left(folder):
 
 @pytest.mark.browser
 def test_waiting_segments_are_loaded_once_and_what_is_left_is_named(folder):
-    """Pending segments are loaded once, user files stay unchanged, and manual steps are printed with commands."""
+    """`lookout doctor --fix` loads pending segments once and changes no user file.
+
+    It prints the steps that remain for the user, each with its command.
+    """
     waiting(folder)
     before = {file: file.read_bytes() for file in folder.glob("*.*")}
     first = doctor(folder, "--fix")

@@ -1,4 +1,4 @@
-"""`lookout doctor` asks Langfuse which project the keys belong to."""
+"""Tests that `lookout doctor` asks Langfuse to which project the keys belong."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_keys_project_is_asked_for(
     *,
     snapshot: SnapshotAssertion,
 ) -> None:
-    """Wrong keys and projects are reported by name before a run."""
+    """The doctor reports wrong keys and wrong projects by name, before any run."""
     server.fates = repeat(fate)
     values: dict[str, Any] = {"targets": {"bot": {"url": "https://staging.acme.example", "suite": "s"}}}
     if table is not None:

@@ -23,7 +23,7 @@ KEYS = {"LANGSMITH_API_KEY": "lsv2_staging_hush", "PROD_KEY": "lsv2_prod_hush"}
 def found(
     target: dict[str, Any], common: dict[str, Any] | None, environment: dict[str, str]
 ) -> list[tuple[str, str]]:
-    """Return the health and text of each check."""
+    """Return the health and the text of each check for the given settings and environment."""
     values = {"targets": {"bot": BOT | target}} | ({} if common is None else {"langsmith": common})
     around = DoctorContext(Path("lookout.toml"), parse_config(values, "here"), environment, datetime.now(UTC))
     checks = check_tracing(around)

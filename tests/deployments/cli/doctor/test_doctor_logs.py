@@ -69,9 +69,9 @@ def test_a_source_that_has_all_it_needs_is_named(around):
 
 
 def test_a_night_whose_suite_is_not_there_is_broken_and_names_it(around, tmp_path):
-    """A wrong suite path is an error and is not treated as a missing gold set.
+    """A wrong path of the suite is an error. It does not count as a target without a gold set.
 
-    The suite's gold is used for those questions of live traffic that are in the suite.
+    The nightly run uses the gold of the suite to grade questions of live traffic that are in the suite.
     """
     (tmp_path / "s.jsonl").unlink()
     (check,) = check_traffic_settings(

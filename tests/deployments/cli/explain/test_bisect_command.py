@@ -1,4 +1,7 @@
-"""`lookout bisect` as a user runs it: demo builds behind real pages and a real API, and a real repository."""
+"""`lookout bisect` as a user runs it, with a Git repository.
+
+The builds are demo builds behind real pages and a real API.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +29,14 @@ COMMITS = [f"{number}f2a91c" for number in range(8)]
 
 
 def bisect(folder: Path, *arguments: str, code: int = 0, runner=run_in_process):
-    """Run the command to its end, and return the output of both streams."""
+    """Run `lookout bisect` to its end, check its exit code, and return its standard output and error output."""
     done = runner("bisect", "demo", *arguments, cwd=folder, env=fork_server.bare())
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout, done.stderr
 
 
 def listed(folder: Path, builds: list[DemoBuild]) -> str:
-    """Write a file of commits, oldest first, each with the address of its build."""
+    """Write a file of commits, oldest first, each with the address of its build. Return the path of the file."""
     path = folder / "builds.txt"
     path.write_text("".join(f"{build.commit} {build.url}\n" for build in builds), encoding="utf-8")
     return str(path)
@@ -41,7 +44,10 @@ def listed(folder: Path, builds: list[DemoBuild]) -> str:
 
 @pytest.mark.whole_only
 def test_the_first_bad_of_eight_builds_is_found_on_their_pages_and_asked_again_nothing(tmp_path):
-    """In a real browser, few questions find the planted build, and a repeated command sends no questions."""
+    """In a real browser, few questions are enough to find the first of eight builds with the planted fault.
+
+    The same command a second time sends no question.
+    """
     with demo_builds(COMMITS, first_bad=5) as builds:
         written_target(tmp_path, builds[-1].url)
         arguments = (
@@ -65,14 +71,14 @@ def test_the_first_bad_of_eight_builds_is_found_on_their_pages_and_asked_again_n
 
 
 class BuildsByPath(ThreadedServer):
-    """Builds at /COMMIT of one server. For other commits, the server answers that it has no build."""
+    """A server with one build at each path ``/COMMIT``. For other commits, it answers that it has no build."""
 
     def __init__(self, builds: list[DemoBuild]) -> None:
         super().__init__()
         self._builds = builds
 
     def application(self) -> web.Application:
-        """Return the application with all builds."""
+        """Return the web application that serves all builds."""
         app = web.Application(middlewares=[web.normalize_path_middleware(append_slash=True)])
         for build in self._builds:
             app.add_subapp(f"/{build.commit}", build.application())
@@ -86,7 +92,10 @@ def git(repository: Path, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory):
-    """Return a repository of six commits, and a seventh on a branch that was merged before the sixth."""
+    """Return a Git repository of six commits.
+
+    A seventh commit is on a branch that was merged before the sixth commit.
+    """
     folder = tmp_path_factory.mktemp("repository")
     git(folder, "init", "--quiet", "--initial-branch", "main")
     for number in range(5):
@@ -139,7 +148,10 @@ def test_commits_come_from_the_repository_and_cases_from_the_last_failed_run(tmp
 
 @pytest.mark.parametrize("first_bad", [0, 8], ids=["good build fails", "bad build passes"])
 def test_ends_that_are_not_as_they_were_said_to_be_are_the_claim(tmp_path, first_bad, snapshot):
-    """A good build that fails and a bad build that passes are reported, and no build between them is blamed."""
+    """If the build given as good fails, or the build given as bad passes, this is reported.
+
+    No build between them is blamed.
+    """
     with demo_builds(COMMITS, first_bad) as builds:
         written_target(tmp_path, builds[-1].url, driver="json")
         arguments = (
@@ -168,7 +180,7 @@ def test_builds_that_nobody_can_reach_name_nothing(tmp_path, snapshot):
 
 
 def test_a_build_that_serves_another_commit_is_skipped(tmp_path):
-    """If another commit than the expected one answers at an address, the build is skipped."""
+    """If the build at an address reports a commit other than the expected one, it is skipped."""
     with demo_builds(COMMITS[:3], first_bad=2) as builds:
         written_target(tmp_path, builds[-1].url, driver="json")
         path = listed(tmp_path, builds)
@@ -213,7 +225,7 @@ def test_wrong_use_is_one_line_and_asks_nothing(tmp_path, arguments, snapshot):
 
 
 def test_production_is_refused_as_by_a_run(tmp_path):
-    """An address on a production target's host is refused if the target's suite is only for staging."""
+    """An address on the host of a production target is refused if the suite of that target is only for staging."""
     with demo_builds(COMMITS[:2], first_bad=1) as builds:
         path = written_target(tmp_path, builds[0].url, driver="json")
         more = (

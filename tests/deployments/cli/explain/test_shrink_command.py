@@ -1,4 +1,7 @@
-"""`lookout shrink` as a user runs it: against the demo's bot behind a page and an API, with and without faults."""
+"""`lookout shrink` as a user runs it, against the demo's bot with and without faults.
+
+The bot is behind a page and an API.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ WRONG = "₹80,000"
 
 
 def run(folder: Path, *arguments: str, code: int = 0, runner=run_in_process) -> str:
-    """Run the command to its end, and return its output."""
+    """Run a command to its end, check that its exit code is ``code``, and return its output."""
     done = runner(*arguments, cwd=folder, env=fork_server.bare())
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + (done.stderr if code == 2 else "")
@@ -37,9 +40,9 @@ def faulty():
 
 @pytest.mark.whole_only
 def test_on_a_real_page_the_smallest_question_becomes_a_draft_and_a_command(tmp_path, faulty):
-    """The shrunk question still gets the wrong amount.
+    """On a real page, the shortest question that still gets the wrong amount becomes a draft.
 
-    The printed command reproduces it, and gold grow lists the draft.
+    The printed command reproduces the failure, and `lookout gold grow` lists the draft.
     """
     written_target(tmp_path, faulty.url)
     before = len(faulty.asked)
@@ -71,7 +74,7 @@ def test_the_draft_is_what_gold_grow_reads(tmp_path, faulty):
 
 
 def test_a_shrunk_question_passes_where_the_case_passes(tmp_path, faulty):
-    """With --right-at, a shorter question counts only if the other build answers it correctly.
+    """With ``--right-at``, a shorter question counts only if the build at that address answers it correctly.
 
     Both builds are asked.
     """
@@ -84,7 +87,7 @@ def test_a_shrunk_question_passes_where_the_case_passes(tmp_path, faulty):
 
 
 def test_a_case_that_passes_is_said_to_pass(tmp_path, snapshot):
-    """If the case passes, nothing is claimed, no draft is stored, and the exit code is 3."""
+    """If the case passes, no failure is reported, no draft is stored, and the exit code is 3."""
     with DemoBuild("0f2a91c", faults=False) as healthy:
         written_target(tmp_path, healthy.url, driver="json")
         assert replace_volatile(run(tmp_path, "shrink", CASE, code=3), tmp_path) == snapshot(name="shrink")
@@ -95,14 +98,14 @@ def test_a_case_that_passes_is_said_to_pass(tmp_path, snapshot):
 
 
 def test_an_application_that_is_away_is_said_to_be_away(tmp_path, snapshot):
-    """Without any answer, nothing is claimed, and the reason is given."""
+    """If the application gives no answer at all, no failure is reported, and the output states the reason."""
     with Chat() as chat:
         watched(tmp_path, chat)
     assert replace_volatile(run(tmp_path, "shrink", "waiting-0", code=3), tmp_path) == snapshot
 
 
 def test_another_wrong_fact_is_not_the_same_failure(tmp_path):
-    """A shorter question that gets a different wrong figure does not show the same failure."""
+    """A shorter question that gets a different wrong figure does not count as the same failure."""
     with Chat() as chat:
         watched(tmp_path, chat)
         whole = "What is the waiting period of plan 0?"

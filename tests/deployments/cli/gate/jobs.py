@@ -69,7 +69,7 @@ def job_variables(
 def start_gate(
     folder: Path, environment: Mapping[str, str], *options: str, github: bool = True
 ) -> fork_server.Process:
-    """Start a gate on ``demo`` that runs in parallel with the test."""
+    """Start a gate on the target ``demo`` in a separate process, so that it runs in parallel with the test."""
     pipe = subprocess.PIPE
     return fork_server.start(
         *("gate", "--target", "demo", *(["--github"] if github else []), *options),

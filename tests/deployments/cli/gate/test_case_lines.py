@@ -1,4 +1,4 @@
-"""The line number of a case in its file, as an editor and GitHub count lines."""
+"""Tests of the line number of a case in its suite file. Lines are counted as editors and GitHub count them."""
 
 from __future__ import annotations
 

@@ -32,7 +32,10 @@ def github():
 
 
 def in_actions(folder, github, token=WORKFLOW_TOKEN, *, pull=True):
-    """Return a job's variables as the runner sets them, for the pull request or for a push to main."""
+    """Return the variables of a GitHub Actions job, as the runner sets them.
+
+    The job is that of the pull request ``pull``, or that of a push to main.
+    """
     if pull:
         return job_variables(folder, github, token=token)
     return job_variables(folder, github, push_event(HEAD), ref="refs/heads/main", token=token)
@@ -54,9 +57,9 @@ def commands(stderr):
 
 @pytest.mark.whole_only
 def test_a_pull_request_that_breaks_something_fails_everywhere_it_is_read(tmp_path, lookout, github):
-    """The base passes, then the pull request breaks one case.
+    """A pull request that breaks one case fails in every place where its result is shown.
 
-    The comment, status, page, notes, JUnit file and exit code all report the failure.
+    The base passes first. Then the comment, status, page, notes, JUnit file and exit code all report the failure.
     """
     with Chat(*[RIGHT] * 4, RIGHT, WRONG, RIGHT, RIGHT) as chat:
         watched(tmp_path, chat)
@@ -93,7 +96,7 @@ def test_a_pull_request_that_breaks_something_fails_everywhere_it_is_read(tmp_pa
 
 
 def test_a_pass_prints_no_error_about_a_case_that_failed(tmp_path, lookout, github):
-    """The gate's own settings accept the failed case, so the job's page shows a warning."""
+    """A failed case that the gate's own settings accept is a warning on the job's page, not an error."""
     accepts = "min_weighted_score = 0.5\n[gate.targets]\nfactual_accuracy = 0.5\n"
     with Chat(*[RIGHT] * 3, WRONG) as chat:
         watched(tmp_path, chat, more=accepts)
@@ -155,7 +158,10 @@ def test_an_address_that_is_an_api_is_asked_as_one_from_a_suite_alone(tmp_path, 
 
 
 def write_results(folder, run_id, *, failing):
-    """Write the results.json of a run of four severe cases, of which the cases in ``failing`` are wrong."""
+    """Write the ``results.json`` of a run of four severity-3 cases.
+
+    The cases in ``failing`` are answered wrong.
+    """
     cases = [gold_case(f"waiting-{number}", severity=Severity.CRITICAL) for number in range(4)]
     results = [asked(case, *([WRONG_FACT] if number in failing else [])) for number, case in enumerate(cases)]
     path = folder / "data" / "runs" / run_id / "results.json"
@@ -166,7 +172,10 @@ def write_results(folder, run_id, *, failing):
 
 
 def test_results_are_evaluated_again_beside_a_baseline_that_is_a_file(tmp_path, snapshot):
-    """A pull request's job needs only the artifact that the base branch stored. No question is asked."""
+    """Stored results are evaluated again with a baseline from a file.
+
+    A pull request's job needs only the artifact that the base branch stored. No question is asked.
+    """
     base = write_results(tmp_path, "run-base", failing=())
     broken = write_results(tmp_path, "run-broken", failing=(0,))
 
@@ -224,7 +233,10 @@ def test_a_usage_error_comes_before_anything_is_asked(tmp_path, arguments, varia
 
 
 def test_verify_stops_before_production_in_ci_too(tmp_path):
-    """With a reason, the run against production continues; in this test, the application is unreachable."""
+    """In CI, `lookout verify` refuses to run against production before it sends a question.
+
+    With a reason for ``--allow-production``, the run continues. In this test, the application is then unreachable.
+    """
     with Chat() as chat:
         path = watched(tmp_path, chat, cases=1)
         text = path.read_text(encoding="utf-8")

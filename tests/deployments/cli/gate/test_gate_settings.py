@@ -1,4 +1,4 @@
-"""Settings that the gate's flags change, and settings that stay as in the file."""
+"""Tests of the settings that the gate's options change, and of those that stay as in the file."""
 
 from __future__ import annotations
 

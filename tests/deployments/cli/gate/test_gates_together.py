@@ -32,7 +32,10 @@ def github():
 
 
 def test_two_folders_with_the_same_target_have_a_status_and_a_comment_each(tmp_path, lookout, github):
-    """The success of the second gate does not hide the failure of the first."""
+    """Two data folders with the same target have a status and a comment each.
+
+    The success of the second gate does not hide the failure of the first.
+    """
     variables = job_variables(tmp_path, github)
     for name, answer, code in (("shop", WRONG, 1), ("help", RIGHT, 0)):
         with Chat(answer) as chat:
@@ -64,7 +67,10 @@ def test_a_matrix_over_suites_has_one_of_each_and_a_name_of_your_own_is_taken(tm
 def test_of_two_gates_on_one_commit_the_newer_one_s_verdict_stays(
     tmp_path, lookout, prefect_environment, github, is_pull
 ):
-    """The older gate ends last, with PASS, but status and comment stay those of the newer gate."""
+    """Of two gates on one commit, status and comment stay those of the newer gate.
+
+    The older gate ends last, with PASS.
+    """
     event, ref = (pull_event(), f"refs/pull/{PULL}/merge") if is_pull else (push_event(HEAD), "refs/heads/main")
     (tmp_path / "older").mkdir()
     (tmp_path / "newer").mkdir()
@@ -88,7 +94,10 @@ def test_of_two_gates_on_one_commit_the_newer_one_s_verdict_stays(
 
 @pytest.mark.whole_only
 def test_a_comment_s_job_sets_the_status_of_the_pull_request_s_head(tmp_path, lookout, github):
-    """The status is set on the pull request's head, although a comment event contains the head of main."""
+    """A job of a comment event sets the status of the pull request's head.
+
+    The event itself contains only the head of main.
+    """
     with Chat() as chat:
         watched(tmp_path, chat, cases=1)
         variables = job_variables(tmp_path, github, comment_event(), ref="refs/heads/main", sha=MAIN_HEAD)
@@ -108,7 +117,10 @@ def test_a_comment_s_job_sets_the_status_of_the_pull_request_s_head(tmp_path, lo
 
 @pytest.mark.whole_only
 def test_the_baseline_of_a_pull_request_is_of_its_target_branch(tmp_path, lookout, github):
-    """The baseline is the run on main with both cases right, not the run on the feature branch with one right."""
+    """The baseline of a pull request is the last run on its target branch.
+
+    This is the run on main with both cases right, not the run on the feature branch with one case right.
+    """
 
     def run_gate(event, ref, *answers):
         with Chat(*answers) as chat:

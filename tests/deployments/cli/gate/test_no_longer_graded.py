@@ -1,4 +1,4 @@
-"""``lookout gate`` lists the cases that were right in the accepted run and could not be graded now."""
+"""``lookout gate`` lists the cases that were right in the accepted baseline run but could not be graded now."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from tests.servers.github import BOT, HEAD, GitHub
 pytestmark = pytest.mark.prefect
 
 OPEN = "It depends on the plan that you have signed. [Source: Gold, clause 4.2]"
-"""An answer without a figure that a rule can read."""
+"""An answer without a figure that a rule can read, so rules leave it open."""
 LAST = "waiting-19"
 
 
 @pytest.mark.whole_only
 def test_a_pass_names_what_was_right_before_and_is_ungraded_now(tmp_path, lookout):
-    """19 of 20 severity-3 cases are graded, enough for a PASS. The verdict, comment and reports list the last case."""
+    """If 19 of 20 severity-3 cases are graded, this is enough for a PASS.
+
+    The verdict, the comment and the reports list the ungraded case, which was right before.
+    """
     with GitHub() as github, Chat() as chat:
         watched(tmp_path, chat, cases=20)
         on_main = job_variables(tmp_path, github, push_event(HEAD), ref="refs/heads/main")

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.prefect
 
 WRONG = "The waiting period is 36 months. [Source: Gold, clause 4.2]"
 ASKED_BEFORE = 2
-"""Number of answers before the gate is stopped, while the third answer is in progress."""
+"""Number of answers before the gate is stopped. The third answer is in progress at that time."""
 
 
 @pytest.fixture
@@ -30,7 +30,10 @@ def github():
 
 @pytest.fixture
 def gates(tmp_path, lookout, prefect_environment, github):
-    """Return functions that stop a gate or run it to its end, with options in a job of a head."""
+    """Return two functions: one stops a gate, and the other runs a gate to its end.
+
+    The second function takes the options of the gate and the head commit of the pull request.
+    """
 
     def stop(chat):
         return stop_gate(tmp_path, chat, prefect_environment, github)
@@ -43,7 +46,7 @@ def gates(tmp_path, lookout, prefect_environment, github):
 
 
 def stop_gate(folder, chat, environment, github):
-    """Press Ctrl-C in a gate after two of four answers, then let the application answer again."""
+    """Press Ctrl-C in a gate after two of four answers. Afterwards, the application answers again."""
     chat.held_from = chat.asked + ASKED_BEFORE + 1
     process = start_gate(folder, environment | job_variables(folder, github, pull_event()), "--baseline", "none")
     assert chat.wait_for(chat.held_from), process.communicate()
@@ -57,7 +60,7 @@ def stop_gate(folder, chat, environment, github):
 @pytest.mark.whole_only
 @pytest.mark.parametrize(("before", "after"), [(RIGHT, WRONG), (WRONG, RIGHT)])
 def test_another_head_is_asked_from_the_beginning(tmp_path, gates, github, before, after):
-    """Answers of the first head's application are not reused for the second head."""
+    """Answers from the application of the first head commit are not reused for the second head commit."""
     stop, run = gates
     code, state = (0, "success") if after == RIGHT else (1, "failure")
     with Chat(before) as chat:
@@ -83,7 +86,7 @@ def change_version(folder, chat):
 
 
 def hide_version(folder, chat):
-    """Make the version unreadable while the gate starts, and readable afterwards."""
+    """Hide the application's version while the gate starts, and show it afterwards."""
     del folder
     chat.hidden_polls = 1
 
@@ -123,7 +126,10 @@ def test_the_same_head_is_resumed_where_nothing_else_changed(tmp_path, gates, ch
 
 @pytest.mark.whole_only
 def test_a_gate_that_knows_neither_head_nor_version_asks_everything(tmp_path, lookout, prefect_environment):
-    """Outside CI and without ``--commit``, nothing proves that the application is the same."""
+    """Without a head commit and a version, a gate asks all questions again.
+
+    Outside CI and without ``--commit``, nothing proves that the application is the same.
+    """
     with Chat() as chat:
         watched(tmp_path, chat)
         chat.held_from = 3

@@ -1,4 +1,7 @@
-"""``lookout gate --min-score 4.0`` on an agent that triages issues: jobs, a rating judge, a baseline, a verdict."""
+"""``lookout gate --min-score 4.0`` on an agent that triages issues.
+
+The tests use GitHub jobs, a judge that rates reports, a baseline and a verdict.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ MARKS = {
     4: "One detail is open.",
     5: "Verified by a failing test.",
 }
-"""Text of a report by the rating that the judge gives it."""
+"""The text of a report for each rating that the judge gives."""
 CONFIG = """
 data_folder = "data"
 [targets.agent]
@@ -85,9 +88,9 @@ def reports(ratings: Sequence[int]) -> dict[str, object]:
 
 
 def spread(fives: int, threes: int = 0) -> list[int]:
-    """Return a rating for each report: ``fives`` are 5, ``threes`` are 3, and the others are 4.
+    """Return a rating for each report: the first ``fives`` are 5, the last ``threes`` are 3, and all others are 4.
 
-    The fives are the first issues of all repositories before the second ones; the threes start from the other end.
+    Reports are ordered by the number of the issue within its repository: all first issues, then all second issues.
     """
     size = REPOSITORIES * EACH
     order = sorted(range(size), key=lambda number: (number % EACH, number // EACH))
@@ -137,7 +140,7 @@ def gate(tmp_path: Path, lookout, agent, judge):
 
 
 def evaluate_again(folder: Path, run: RunReport, *options: str) -> tuple[int, str]:
-    """Return the exit code and the output of ``lookout gate`` on the results of the run."""
+    """Run ``lookout gate`` on the stored results of ``run``. Return the exit code and the output."""
     results = folder / "data" / "runs" / run.run_id / "results.json"
     environment = fork_server.bare(COLUMNS="400")
     done = run_in_process("gate", str(results), *options, cwd=folder, env=environment)
@@ -173,9 +176,10 @@ def test_4_1_passes_and_a_drop_of_0_31_against_what_was_accepted_fails(gate, tmp
 
 
 def test_the_average_of_twenty_issues_decides_and_shows_beside_it_what_they_prove(gate, tmp_path, snapshot):
-    """The average decides: 20 × 5 and 19 × 5 with a 1 pass, and 20 × 4 is at the minimum.
+    """With twenty issues, the average rating decides, and the output also shows the lower bound that they prove.
 
-    The lower bounds are 4.44, 4.14 and 3.18.
+    Twenty ratings of 5, or 19 of 5 and one of 1, pass. Twenty ratings of 4 are exactly at the minimum. The lower
+    bounds are 4.44, 4.14 and 3.18.
     """
     runs = {}
     for name, ratings in {"20 x 5": [5] * 20, "19 x 5 and a 1": [5] * 19 + [1]}.items():
@@ -228,7 +232,10 @@ def test_people_rate_reports_too(gate, tmp_path):
 
 
 def test_reports_that_nobody_rated_are_no_pass(gate, judge, tmp_path, snapshot):
-    """If the judge also rates the known wrong reports well, its ratings are discarded."""
+    """Reports without a valid rating do not pass.
+
+    The judge of this test also rates the known wrong reports well, so its ratings are discarded.
+    """
     judge.judge.passes_all = True
     code, run = gate([5] * 10)
     assert (code, decisive(run), run.rubric) == (3, [ReasonKind.RUBRIC], None)

@@ -1,4 +1,4 @@
-"""``lookout gate`` on the demo's agent: three usefulness criteria, from the judge's reply to all outputs."""
+"""``lookout gate`` on the demo's agent: three usefulness criteria reach all outputs from the judge's reply."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def agent(tmp_path: Path) -> Iterator[int]:
 
 
 def configure(folder: Path, port: int, judge: AnthropicServer, langsmith: LangSmithExperimentServer) -> None:
-    """Write the demo's configuration, with an experiment on a dataset that contains all its issues."""
+    """Write the demo's configuration, with a LangSmith experiment on a dataset that contains all its issues."""
     folder.mkdir()
     write_and_load_config(
         folder, port, slack_api_url=None, channel="C0ALERTS", agent=True, judge=JudgeAddress(judge.url)
@@ -78,9 +78,9 @@ def get_rated(results: tuple[CaseResult, ...]) -> dict[str, Judged]:
 
 
 def test_three_criteria_go_from_the_judge_s_reply_to_every_place(lookout, tmp_path, agent):
-    """One reply contains the rating and the criteria. Only criteria that quote other words are unknown.
+    """The judge's reply contains the rating and the three criteria, and both appear in every output.
 
-    The criteria of one report quote words that the report does not contain.
+    The criteria of one report quote words that the report does not contain. Only these criteria are unknown.
     """
     folder = tmp_path / "checkout"
     with AnthropicServer() as judge, LangSmithExperimentServer(key=LANGSMITH_KEY) as langsmith, GitHub() as github:

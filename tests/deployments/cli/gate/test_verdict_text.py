@@ -17,13 +17,13 @@ from tests.monitors.gate.runs import LEAK, asked, baseline, batch, report, times
 
 @pytest.fixture(scope="module")
 def clean():
-    """Return thirty harmless and forty severe cases, all right."""
+    """Return thirty harmless and forty severe cases, all answered correctly."""
     return [*batch(Severity.MINOR, 30, 0), *batch(Severity.CRITICAL, 40, 0)]
 
 
 @pytest.fixture(scope="module")
 def broken():
-    """Return the same cases, with eight harmless cases and a severe one wrong."""
+    """Return the cases of `clean`, with eight harmless cases and one severe case answered wrong."""
     return [*batch(Severity.MINOR, 30, 8), *batch(Severity.CRITICAL, 40, 1)]
 
 
@@ -47,9 +47,9 @@ def test_without_a_baseline_the_table_shows_what_could_have_been_detected(clean,
 
 
 def test_a_failed_case_has_its_failures_severity_and_no_chance_where_it_fails_every_time(snapshot):
-    """A leak in a harmless case has severity 3.
+    """A failed case counts with the severity of its failure: a leak in a harmless case has severity 3.
 
-    After a recheck, one earlier right answer does not prove the failure, but five wrong answers of five do.
+    After a recheck, the verdict mentions chance if four of five answers are wrong, but not if all five are wrong.
     """
     before = [*batch(Severity.MINOR, 9, 0), asked(gold_case("lottery", severity=Severity.MINOR))]
     leak = asked(gold_case("lottery", severity=Severity.MINOR), LEAK)

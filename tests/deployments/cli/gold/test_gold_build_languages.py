@@ -101,7 +101,10 @@ SOMETHING = (
 @pytest.mark.parametrize("language", ["en", "hi", "hinglish"])
 @pytest.mark.parametrize("field", range(3))
 def test_a_built_suite_passes_its_check(tmp_path, language, field):
-    """A small suite also passes in which half of the severity-3 golds state that there is nothing to pay."""
+    """A small suite passes ``gold check`` in each language.
+
+    Half of the severity-3 golds in the suite state that there is nothing to pay.
+    """
     sheets = [plan("Cedar Plan", NOTHING[field]), plan("Birch Plan", SOMETHING[field])]
     build_suite(tmp_path, "--domain", "health_insurance", "--language", language, sheets=sheets)
     done = run_in_process("gold", "check", "suite.jsonl", "--json", cwd=tmp_path, env={})

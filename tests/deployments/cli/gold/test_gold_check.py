@@ -26,7 +26,7 @@ def lookout(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 def suite_with(folder: Path, *rows: dict[str, object]) -> Path:
-    """Write the demo's suite with ``rows`` as additional lines."""
+    """Write the demo's suite with ``rows`` as additional lines. Return the path of the file."""
     path = folder / "suite.jsonl"
     lines = [json.dumps({k: v for k, v in (PLAIN | row).items() if v is not None}) for row in rows]
     path.write_text(DEMO.read_text(encoding="utf-8") + "".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -35,7 +35,10 @@ def suite_with(folder: Path, *rows: dict[str, object]) -> Path:
 
 @pytest.fixture
 def found(capsys):
-    """Check a suite in this process. Return the exit code and the findings by check."""
+    """Return a function that checks a suite in this process.
+
+    The function returns the exit code, and the findings by the name of their check.
+    """
 
     def check(path: Path, documents: Path | None = None, *, mutants: bool = False, **options: Path):
         code = check_command(path, documents=documents, mutants=mutants, as_json=True, **options)
@@ -86,7 +89,10 @@ BASE = len(DEMO.read_text(encoding="utf-8").splitlines())
     ],
 )  # fmt: skip
 def test_planted_findings_are_found_with_their_line(found, tmp_path, rows, check, lines):
-    """The exit code requires a fix, and no other finding is reported."""
+    """Each planted fault is reported with its line, and no other finding is reported.
+
+    The exit code says that something must be fixed.
+    """
     code, groups = found(suite_with(tmp_path, *rows))
     assert code == 1
     must = [one for group in groups.values() for one in group if one["weight"] == "must"]
@@ -105,7 +111,10 @@ def test_a_finding_about_personal_data_never_repeats_it(tmp_path):
 
 
 def test_one_sided_suites_are_reported_by_the_gates_own_rule(found, tmp_path):
-    """Ten harmless cases do not test the severe failures that trigger alerts."""
+    """A suite without severe cases is reported, by the same rule that the gate uses.
+
+    Ten harmless cases do not test the severe failures that trigger alerts.
+    """
     path = tmp_path / "suite.jsonl"
     lines = [line for line in DEMO.read_text(encoding="utf-8").splitlines() if json.loads(line)["severity"] == 1][
         :10
@@ -126,7 +135,7 @@ def test_a_case_in_another_language_than_it_says_is_reported(found, tmp_path):
 
 
 def test_a_severe_gold_that_no_plain_grader_can_check_is_reported(found, tmp_path):
-    """Severity-3 cases whose gold is a long sentence can fail only with a judge."""
+    """Severity-3 cases whose gold is a long sentence are reported. Only a judge can fail a reply to them."""
     golds = [
         "A single room with air conditioning in any hospital of the city, upgraded when none is free at admission",
         "Whatever the treating doctor finds necessary and writes down in the papers that the hospital sends us",
@@ -177,7 +186,10 @@ def test_the_demo_suite_is_clean(found, tmp_path):
 
 @pytest.mark.skipif(not FOREIGN.exists(), reason="the suite of another project is not on this machine")
 def test_a_real_suite_of_another_project_gives_few_findings(found, tmp_path):
-    """Findings are only about self-checks and the balance; no duplicate question and no correct case is reported."""
+    """In a real suite of another project, findings are only about self-checks and the balance of the suite.
+
+    No duplicate question and no correct case is reported.
+    """
     suite = import_cases(FOREIGN, severity_for=lambda _kind, _id: Severity.MAJOR).suite
     path = tmp_path / "foreign.jsonl"
     path.write_text("".join(format_case_line(case) + "\n" for case in suite.cases), encoding="utf-8")
@@ -187,7 +199,10 @@ def test_a_real_suite_of_another_project_gives_few_findings(found, tmp_path):
 
 
 def test_people_read_where_what_and_what_to_do(tmp_path):
-    """Findings are grouped, with line and id, the worst first and the conclusion last."""
+    """The findings for people are grouped. Each has its line, its case id and what to do.
+
+    The worst findings come first, and the conclusion comes last.
+    """
     path = suite_with(tmp_path, {"id": "no-severity", "severity": None})
     said = lookout("check", path).stdout.splitlines()
     at = said.index("Cases without a severity (1)")
@@ -246,9 +261,9 @@ def test_a_suite_of_issues_is_checked_as_issues(found, tmp_path):
     ],
 )
 def test_the_advice_on_a_gold_in_another_language_is_true(found, tmp_path, question, gold, advised):
-    """The advice does not suggest to begin the gold with yes, no, a figure or a name.
+    """Advice about a gold in a language whose words are not read does not ask to begin it with a yes, no or figure.
 
-    The gold already begins with one of these, and rules do not read them in this language.
+    The rules would not read such a word. The advice may say that only amounts are read.
     """
     path = tmp_path / "suite.jsonl"
     path.write_text(json.dumps({"id": "c", "question": question, "gold": gold, "severity": 1}) + "\n")

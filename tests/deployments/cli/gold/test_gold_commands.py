@@ -34,7 +34,10 @@ def suite_file(path: Path, *rows: dict) -> Path:
 
 
 def test_facts_become_a_suite_that_loads(tmp_path, capsys, snapshot):
-    """The output counts the cases, and gives the reasons why some facts became no case."""
+    """Facts become a suite that loads.
+
+    The output counts the cases, and gives the reasons why some facts did not become a case.
+    """
     sheets = tmp_path / "facts"
     sheets.mkdir()
     written(sheets, SHEET, sheet(id="tara-plus", name="Tara Plus", facts=[fact(quote="as in the schedule")]))
@@ -52,7 +55,10 @@ def test_facts_become_a_suite_that_loads(tmp_path, capsys, snapshot):
 
 
 def test_rows_are_read_too_and_json_holds_the_same(tmp_path, capsys):
-    """One row becomes one case, and the JSON output contains the same."""
+    """Rows of a table are accepted as facts too.
+
+    One row becomes one case, and the JSON output contains the same.
+    """
     rows = written_rows(
         tmp_path / "rows.jsonl", row("grace_period", value=30), row("co_payment_pct", value=20, quote="20%")
     )
@@ -71,7 +77,10 @@ def test_facts_that_make_no_case_are_an_error_with_the_reason(tmp_path):
 
 
 def test_freezing_numbers_a_version_and_says_what_changed_since(tmp_path, capsys, snapshot):
-    """The second freeze reports the change, and verify distinguishes a changed suite from a frozen one."""
+    """The second freeze of a suite gets the next version number, and reports what changed.
+
+    ``--verify`` distinguishes a changed suite from a frozen one.
+    """
     path = suite_file(tmp_path / "core.jsonl", {"id": "a"}, {"id": "b", "question": "And for hernia?"})
     assert freeze(path) == 0
     assert replace_volatile(capsys.readouterr().out, tmp_path) == snapshot(name="first")
@@ -83,7 +92,10 @@ def test_freezing_numbers_a_version_and_says_what_changed_since(tmp_path, capsys
 
 
 def test_a_suite_with_faults_is_not_frozen_unless_unchecked(tmp_path, capsys):
-    """A suite with faults is not frozen, because a frozen mistake is hard to correct."""
+    """A suite with faults is not frozen, because a frozen mistake is hard to correct.
+
+    ``--unchecked`` freezes it.
+    """
     path = suite_file(tmp_path / "core.jsonl", {"id": "a"}, {"id": "b", "gold": "36 months"})
     assert freeze(path) == 1
     assert "Contradictions (1)" in capsys.readouterr().out
@@ -92,7 +104,7 @@ def test_a_suite_with_faults_is_not_frozen_unless_unchecked(tmp_path, capsys):
 
 
 def test_two_versions_are_compared_in_words(tmp_path, capsys, snapshot):
-    """Suites can be compared, and so can manifests of frozen versions."""
+    """Two suites, or two manifests of frozen versions, are compared in words."""
     path = suite_file(tmp_path / "core.jsonl", {"id": "a"})
     freeze(path)
     suite_file(path, {"id": "a", "gold": "36 months"})
@@ -113,7 +125,10 @@ def test_a_bare_no_is_for_a_person_to_look_at(tmp_path, capsys, snapshot):
 
 
 def test_mutants_are_a_table_and_what_is_missed_is_listed(tmp_path, capsys):
-    """Evasive answers need a judge. They are counted separately and do not change the exit code."""
+    """The mutants of a suite are shown as a table, and the undetected ones are listed.
+
+    Only a judge can detect evasive answers. They are counted separately and do not change the exit code.
+    """
     path = suite_file(tmp_path / "core.jsonl", {"id": "a", "severity": 3, "expected_citation": "Suraksha Gold"})
     assert mutants_command(path, missed=3) == 0
     assert "number_changed" in capsys.readouterr().out
@@ -132,9 +147,10 @@ ARRAY = [
 
 
 def test_an_array_of_another_project_is_taken_over_with_severities_that_are_given(tmp_path, capsys):
-    """A severity is given for each type, or one for all other types.
+    """An array of another project is imported with the severities that the user gives.
 
-    Repeated ids are reported, and no file is overwritten.
+    The user gives a severity for each question type, or one for all other types. A repeated id gets a suffix and is
+    reported.
     """
     array, out = tmp_path / "gold_qa.json", tmp_path / "core.jsonl"
     array.write_text(json.dumps(ARRAY))
@@ -151,7 +167,10 @@ def test_an_array_of_another_project_is_taken_over_with_severities_that_are_give
 
 
 def test_an_array_is_no_suite_and_the_message_says_what_makes_one(tmp_path):
-    """One message replaces a hundred findings about the lines of the array."""
+    """An array instead of a suite is an error. One message names the command that imports the array.
+
+    It replaces a hundred findings about the lines of the array.
+    """
     array = tmp_path / "gold_qa.json"
     array.write_text(json.dumps(ARRAY))
     with pytest.raises(GoldSetError, match="lookout gold import"):
@@ -159,7 +178,10 @@ def test_an_array_is_no_suite_and_the_message_says_what_makes_one(tmp_path):
 
 
 def test_a_targets_own_settings_are_used(tmp_path):
-    """A target that need not cite has no mutant without a source. If there are several targets, one must be given."""
+    """The graders use the settings of the suite's target, for example that no citation is required.
+
+    If a configuration has several targets, the user must select one.
+    """
     config = tmp_path / "lookout.toml"
     config.write_text(
         '[targets.one]\nurl = "http://127.0.0.1:1/"\nsuite = "s.jsonl"\n[targets.one.graders]\ncitation_required = false\n'

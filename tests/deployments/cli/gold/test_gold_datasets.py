@@ -36,7 +36,7 @@ def server() -> Iterator[LangSmithDatasetServer]:
 
 @pytest.fixture
 def folder(tmp_path: Path, server: LangSmithDatasetServer) -> Path:
-    """Return a folder as an owner has it: lookout.toml and a suite of three cases."""
+    """Return the working folder of a suite's owner: it contains lookout.toml and a suite of three cases."""
     (tmp_path / "lookout.toml").write_text(
         f"""
 [langsmith]
@@ -77,7 +77,7 @@ def lookout(folder: Path, *arguments: str, code: int = 0, given: str = "", run=r
 
 
 def edit(server: LangSmithDatasetServer, case_id: str, gold: str) -> None:
-    """Change an example as a person does on the web page."""
+    """Change the gold of an example in the dataset, as a person does on LangSmith's web page."""
     found = [
         one for one in server.examples(NAME).values() if one["metadata"].get("lookout", {}).get("id") == case_id
     ]
@@ -85,7 +85,7 @@ def edit(server: LangSmithDatasetServer, case_id: str, gold: str) -> None:
 
 
 def push(folder: Path, *options: str) -> tuple[int, int]:
-    """Push the suite. Return the numbers of written and deleted cases."""
+    """Push the suite. Return the numbers of written and deleted examples."""
     pushed = json.loads(lookout(folder, "push", ADDRESS, *options, "--json"))
     return pushed["written"], pushed["deleted"]
 
@@ -208,9 +208,10 @@ def test_cases_are_deleted_only_when_that_is_asked_for(
 def test_a_case_added_in_langsmith_catches_the_bad_reply(
     folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
 ) -> None:
-    """One click on a trace and the right answer in LangSmith become a redacted draft with its trace here.
+    """A case that a person adds in LangSmith detects the bad reply from now on.
 
-    After a yes in the review, the draft becomes gold.
+    One click on a trace and the right answer in LangSmith become a redacted draft in Lookout, with the id of its
+    trace. After a yes in the review, the draft becomes gold.
     """
     lookout(folder, "push", ADDRESS, "--yes")
     server.traces[TRACE] = {
@@ -288,7 +289,7 @@ def test_without_a_key_the_variable_is_named(folder: Path, server: LangSmithData
 def test_a_process_that_is_killed_in_a_push_leaves_what_the_next_makes_whole(
     folder: Path, server: LangSmithDatasetServer, request_number: int
 ) -> None:
-    """After SIGKILL in a push, the next push completes the dataset.
+    """After a push that is ended by SIGKILL, the next push completes the dataset.
 
     The process is killed after the server has handled a request and before the response arrives.
     """
@@ -310,7 +311,10 @@ def test_a_process_that_is_killed_in_a_push_leaves_what_the_next_makes_whole(
 def test_pages_without_a_stable_order_end_the_pull_and_change_nothing(
     folder: Path, server: LangSmithDatasetServer, at_border: str
 ) -> None:
-    """Of 230 examples, one is read twice or never, so the pull cannot know what to remove or add."""
+    """If pages overlap because their order is not stable, the pull stops and changes nothing.
+
+    Of 230 examples, one is read twice or never, so the pull cannot know what to remove or add.
+    """
     write_suite(
         folder, *(gold_case(f"plan-{number}", turns=(f"How long, plan {number}?",)) for number in range(230))
     )

@@ -1,4 +1,7 @@
-"""``lookout gold check`` reports how many golds rules can grade, which golds they cannot grade, and what helps."""
+"""``lookout gold check`` reports how many golds the rules can grade.
+
+It also reports which golds they cannot grade, and what the owner can do about it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lookout init` for the address of a chat API: the next command works with the detected settings as they are."""
+"""`lookout init` for the address of a chat API: the next command works with the detected settings unchanged."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ FILES = ("lookout.toml", "suite.jsonl", "webhooks.md")
 
 
 class Shapes(ThreadedServer):
-    """An application whose addresses behave like different chat APIs.
+    """An application that behaves like a different chat API at each address.
 
-    ``posts`` are the bodies sent to each address.
+    ``posts`` are the request bodies that each address received.
     """
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Shapes(ThreadedServer):
         return web.json_response({"data": {"answer": said(body["ask"]["utterance"])}})
 
     async def _lenient(self, request: web.Request) -> web.Response:
-        """Answer any request, and read ``input``."""
+        """Answer any request. Read the question from the field ``input``."""
         return web.json_response({"output": said((await self._body(request)).get("input", ""))})
 
     async def _keyed(self, request: web.Request) -> web.Response:
@@ -224,7 +224,10 @@ def test_the_request_format_of_an_api_is_detected(place, shapes, path):
 
 
 def test_ungraded_aspects_of_a_bot_in_another_language_are_named(place, shapes, snapshot):
-    """The aspects are reported at the first answer, not after most of the suite was ungraded."""
+    """For a bot in a language whose words are not read, `lookout init` names the aspects that cannot be graded.
+
+    It does so at the first answer, and not after most of the suite was ungraded.
+    """
     done = init(place, f"{shapes.url}/german")
     assert done.returncode == 0, done.stderr
     assert replace_volatile(done.stderr, place.folder) == snapshot
@@ -235,7 +238,10 @@ def test_ungraded_aspects_of_a_bot_in_another_language_are_named(place, shapes, 
 @pytest.mark.prefect
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/sse"])
 def test_a_verification_is_right_with_what_was_written(place, shapes, prefect_environment, path):
-    """In a case of two turns, the earlier messages are sent as one flat list, if the API accepts messages."""
+    """A verification with the written settings gives correct results.
+
+    If the API accepts messages, the earlier messages of a two-turn case are sent as one flat list.
+    """
     assert place.run("init", "--yes", "--target", f"{shapes.url}{path}").returncode == 0
     config = (place.folder / "lookout.toml").read_text(encoding="utf-8")
     (place.folder / "lookout.toml").write_text(f"{config}\n[gate]\nmin_severity_3_cases = 0\n", encoding="utf-8")
@@ -297,7 +303,10 @@ def test_for_an_unknown_api_the_attempts_are_listed_and_nothing_is_written(place
 
 @pytest.mark.parametrize("path", ["/deaf", PATH])
 def test_for_an_unknown_request_body_a_table_to_fill_in_is_written(place, shapes, strict, path, snapshot):
-    """Each tried body is listed with its response, and the lines of the table are ready to be completed."""
+    """For an API with an unknown request body, a table to complete is written.
+
+    Each body that was tried is listed with its response.
+    """
     address = f"{shapes.url if path == '/deaf' else strict.url}{path}"
     done = init(place, address, "--driver", "sse")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -311,7 +320,10 @@ def test_for_an_unknown_request_body_a_table_to_fill_in_is_written(place, shapes
 
 
 def test_an_address_that_gives_a_get_nothing_is_an_api_and_no_page(place, strict, snapshot):
-    """The doctor detects the empty response before it starts a browser, and suggests the command for the API."""
+    """An address that answers a GET request with an empty response is treated as an API, not as a page.
+
+    The doctor detects the empty response before it starts a browser, and suggests the command for an API.
+    """
     done = run(place, "doctor", f"{strict.url}{PATH}", "--no-ask")
     assert done.returncode == 3, done.stdout + done.stderr
     assert replace_volatile(done.stdout, place.folder) == snapshot
@@ -324,7 +336,10 @@ def test_the_address_that_was_typed_stays_readable_in_an_error(place, shapes):
 
 
 def test_doctor_says_which_setting_of_an_api_is_wrong_and_exits_as_a_wrong_configuration(place, strict, snapshot):
-    """A path that the API does not have is a configuration error with exit code 2."""
+    """The doctor reports which setting of an API is wrong.
+
+    A path that the API does not have is a configuration error with exit code 2.
+    """
     assert init(place, f"{strict.url}/v2/dialog/tern", "--driver", "sse", "--no-ask").returncode == 0
     done = run(place, "doctor", "bot")
     assert done.returncode == 2, done.stdout + done.stderr

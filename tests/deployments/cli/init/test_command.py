@@ -1,4 +1,7 @@
-"""`lookout init` as a user runs it: a process, a terminal, a page. The written files work at once."""
+"""`lookout init` as a user runs it: in a process, in a terminal, for a page.
+
+The written files work unchanged.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ def init(folder, *options, stdin=""):
 
 
 def without_paths(text, folder):
-    """Join a text into one line without the folder, because the length of a path decides where it wraps."""
+    """Join a text into one line, and replace the path of ``folder``.
+
+    The length of this path decides where the text wraps.
+    """
     return " ".join(text.replace(str(folder), "FOLDER").split())
 
 
@@ -39,7 +45,7 @@ def names(folder):
 def in_a_terminal(folder, *answers):
     """Run the command in a terminal. Return the exit code and the complete output.
 
-    Each answer is typed as soon as its prompt appears.
+    Each of ``answers`` is typed as soon as its prompt appears.
     """
     terminal, other_end = pty.openpty()
     streams = {"stdin": other_end, "stdout": other_end, "stderr": other_end}
@@ -55,7 +61,7 @@ def in_a_terminal(folder, *answers):
 
 
 def _read(screen):
-    """Read the output of the terminal. The result is empty at the end, which Linux reports as an error."""
+    """Read the output of the terminal. Return an empty text at the end, which Linux reports as an error."""
     try:
         return screen.read(4096)
     except OSError:
@@ -97,7 +103,11 @@ def test_what_the_application_talks_about_is_asked_and_written(tmp_path, answer,
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_a_parcel_service_is_not_read_as_a_health_insurer(tmp_path, lookout):
-    """Three days for a return do not answer a question about a delivery, and "deliver" is answered with yes or no."""
+    """The replies of a parcel service are not graded with the word meanings of a health insurer.
+
+    "Three days" for a return do not answer a question about a delivery, so that case is ungraded. "We do not
+    deliver on Sundays" correctly answers a yes-or-no question.
+    """
     asked = {
         "How long does delivery take?": ("3 days", "You can return items within 3 days."),
         "Do you deliver on Sundays?": ("No", "We do not deliver on Sundays."),
@@ -201,7 +211,11 @@ def test_given_options_are_not_counted_and_a_webhook_is_an_answer(tmp_path, snap
 
 
 def test_a_key_comes_first_the_judge_last_and_again_asks_nothing_that_is_known(tmp_path):
-    """For an API that needs a key, the printed command works as typed and takes the other values from lookout.toml."""
+    """If an API needs a key, the key is requested first and the judge last.
+
+    The printed command works as typed. A second call takes the other values from lookout.toml and does not request
+    them again.
+    """
     with Keyed("Authorization", "Bearer 1234567890abcdef") as server:
         options = ("--target", f"{server.url}/json", "--environment", "production", "--model-family", "llama")
         options += ("--domains", "general")

@@ -105,14 +105,14 @@ TARGETS = st.sampled_from([address for address, _, _ in ADDRESSES])
 
 
 def switched_on(config: str) -> str:
-    """Return the file with the commented-out lines of TOML uncommented."""
+    """Return the text of the configuration file with its commented-out TOML lines activated."""
     return re.sub(r"^# (?=\[|\w+ = )", "", config, flags=re.MULTILINE)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(target=TARGETS, family=FAMILIES, channel=st.sampled_from([None, "#alerts"]))
 def test_whatever_is_answered_the_files_load_and_so_do_the_lines_that_are_off(tmp_path, target, family, channel):
-    """Commented-out lines are valid too: it is enough to remove the #."""
+    """Whatever the user answers, the written files load, and so do their commented-out lines without the ``#``."""
     answered = parse_target(target).model_copy(update={"model_family": family})
     written = format_init_files(Answers(target=answered, channel=channel))
     for name, text in written.items():
@@ -132,7 +132,10 @@ def test_whatever_is_answered_the_files_load_and_so_do_the_lines_that_are_off(tm
 
 @pytest.mark.parametrize("family", [None, "llama", "claude"])
 def test_lookout_up_finds_nothing_missing_in_what_was_written(tmp_path, family):
-    """No secret is needed at first: settings that need a secret are commented out."""
+    """`lookout up` accepts the written files without any secret.
+
+    Settings that need a secret are commented out.
+    """
     answered = parse_target("acme/bot").model_copy(update={"model_family": family})
     write_init_files(tmp_path / FILE_NAME, Answers(target=answered, channel="#alerts"), force=False)
     config = load_config(tmp_path / FILE_NAME)
@@ -167,7 +170,7 @@ def test_the_text_about_webhooks_names_address_secret_and_events():
 
 
 def asked(*lines: str, take_defaults: bool = False, **given: str) -> tuple[Answers, str]:
-    """Return the answers to these lines, and the complete output."""
+    """Return the answers that the prompts read from ``lines``, and the complete output."""
     said: list[str] = []
     flags = {f"--{flag.replace('_', '-')}": answer for flag, answer in given.items()}
     read = iter([*(f"{line}\n" for line in lines), "", "", "", ""])

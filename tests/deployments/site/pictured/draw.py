@@ -22,7 +22,10 @@ MAX_BYTES: Final = 150_000
 
 
 class Picture(NamedTuple):
-    """A page and its picture. ``says`` are texts that can be read on the page. ``zone`` is the reader's time zone."""
+    """A page, and the picture of it. ``says`` are texts that the page contains.
+
+    ``zone`` is the reader's time zone.
+    """
 
     name: str
     address: str
@@ -43,7 +46,7 @@ PICTURED_PAGES: Final = (
 
 @contextmanager
 def pictured_site(folder: Path) -> Iterator[ServedSite]:
-    """Serve the site with a running run, from an empty ``folder``."""
+    """Fill the empty ``folder``, and serve the site from it while a run is in progress."""
     store = filled(folder)
     with_drafts(folder)
     with chdir(folder), going_on(folder, store), serving_site(config_of(folder), store, now=lambda: NOW) as served:
@@ -51,7 +54,7 @@ def pictured_site(folder: Path) -> Iterator[ServedSite]:
 
 
 def main() -> None:
-    """Take all pictures."""
+    """Take all pictures of the site."""
     from PIL import Image
     from playwright.sync_api import sync_playwright
 

@@ -1,6 +1,7 @@
-"""A site as an owner would see it on a Monday morning, from written data: for pictures and for viewing pages.
+"""Made-up data for a site as an owner sees it on a Monday morning.
 
-The application, its customers and its policies are made up. All events are before `NOW`.
+It is used for pictures and for viewing the pages. The application, its customers and its policies are invented.
+All events are before `NOW`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ WEIGHTS: Final = {Severity.MINOR: Decimal(1), Severity.MAJOR: Decimal(4), Severi
 
 
 class PicturedCase(NamedTuple):
-    """A case and its outcome in each run, the newest last: r right, w wrong, n no answer, u ungraded."""
+    """A case, and its outcome in each run.
+
+    ``course`` has one letter for each run, the newest last: r right, w wrong, n no answer, u ungraded.
+    """
 
     name: str
     severity: int
@@ -111,7 +115,7 @@ SUITE: Final = Suite(
 
 
 def config_of(folder: Path) -> Config:
-    """Return the owner's lookout.toml."""
+    """Return the owner's configuration for ``folder``, as in a lookout.toml."""
     return parse_config(
         {
             "data_folder": str(folder),
@@ -130,7 +134,7 @@ def config_of(folder: Path) -> Config:
 
 
 def filled(folder: Path) -> Store:
-    """Fill the site's warehouse in ``folder``."""
+    """Fill the site's warehouse in ``folder``, and return it."""
     store = Store(folder, clock=lambda: NOW, entropy=seeded_entropy(1), patience=REAL_PATIENCE)
     store.journal.append_suite(SUITE)
     for number in range(RUNS):
@@ -229,7 +233,7 @@ def _assessed(case: PicturedCase, run_id: str, letter: str) -> Assessment:
 
 
 def _run(target: str, run_id: str, number: int, at: datetime) -> Iterator[JournalRow]:
-    """Build a run with its rows. ``number`` selects the outcome of each case; -1 is a run without failures."""
+    """Build the rows of a run. ``number`` selects the outcome of each case; with -1, the run has no failures."""
     letters = {case.name: case.course[number] if number >= 0 else "r" for case in CASES}
     for case in CASES:
         yield from _asked(case, run_id, letters[case.name], at - timedelta(minutes=4))
@@ -348,7 +352,10 @@ def _incidents() -> Iterator[JournalRow | IncidentRow | AlertRow | ReceiptRow]:
 
 
 def _held_back(number: int) -> HallucinationRow:
-    """Build an entry of the hallucination log, one for each day."""
+    """Build an entry of the hallucination log: an answer that the application held back.
+
+    There is one for each day.
+    """
     at = NOW - timedelta(days=number, hours=2)
     reply = BlockedReply(
         ts=at,
@@ -366,7 +373,7 @@ def _held_back(number: int) -> HallucinationRow:
 
 
 def _wanted() -> CaseDraft:
-    """Build the draft that “Add to gold” made from the disclosure."""
+    """Build the draft that a click on “Add to gold” made from the incident about a disclosure."""
     return CaseDraft(
         id="draft-leak",
         made_at=NOW - timedelta(hours=2),

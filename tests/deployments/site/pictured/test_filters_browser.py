@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 class Filtered(NamedTuple):
-    """A filter value, a text that the page shows with the filter, and a text that it no longer shows."""
+    """A value of a filter, a text that the page shows with this value, and a text that it then no longer shows."""
 
     value: str
     there: str
@@ -93,12 +93,12 @@ FILTERS: dict[str, dict[str, Filtered]] = {
     },
     "/review/incidents": {"target": Filtered("claims-chat", "No drafts", "neighbour")},
 }
-"""All pages with all filters of their forms. A missing page or filter fails a test."""
+"""All pages, each with all filters of its form. A page or filter that is missing here fails a test."""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Serve the site of the pictures."""
+    """Serve the site with the data of the pictures."""
     folder = tmp_path_factory.mktemp("filters")
     store = filled(folder)
     with_drafts(folder)
@@ -107,7 +107,7 @@ def site(tmp_path_factory):
 
 
 async def test_every_page_is_in_the_table():
-    """Every page has a row in the table, so a new page needs a new row."""
+    """Every page of the site has a row in the table ``FILTERS``, so a new page needs a new row."""
     assert set(FILTERS) == {route.path for route in PAGES if route.path != "/now"}
     assert len(CASES) == 13
 
@@ -119,7 +119,10 @@ async def test_every_page_is_in_the_table():
 @pytest.mark.parametrize("path", FILTERS)
 @pytest.mark.a_slice(14)
 async def test_every_filter_of_a_page_works(chromium, site, path, width, script):
-    """A value selected in the form is in the address and in the form, and the page contains only matching entries."""
+    """A filter value that is selected in the form is in the address and in the form.
+
+    The page then contains only matching entries.
+    """
     address = site.address + PLACES.get(path, path)
     async with opened(chromium, address, width=width, script=script) as (page, heard):
         named = [await one.get_attribute("name") for one in await page.locator("form.filters [name]").all()]

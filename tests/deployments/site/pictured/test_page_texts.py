@@ -1,4 +1,4 @@
-"""The wording of every page of the site, over written data and at a fixed time."""
+"""Snapshots of the text of every page of the site, with made-up data and at a fixed time."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def site(tmp_path_factory):
 
 
 def is_health_known(site) -> bool:
-    """Return whether the first page shows the data that is loaded in the background."""
+    """Return whether the page Now shows the monitor's health, which is loaded in the background."""
     data = httpx.get(f"{site.address}/now.json", trust_env=False).json()["data"]
     return all(line["ok"] is not None for line in data["monitor"] if line["what"] == "journal segments not loaded")
 
 
 @pytest.mark.parametrize("path", [route.path for route in PAGES if route.path != "/now"])
 def test_the_text_of_a_page(site, path, snapshot):
-    """A change in the wording of a page changes only its snapshot."""
+    """The text of a page equals its snapshot. A change in the wording of one page changes only that snapshot."""
     answer = httpx.get(site.address + path.format(**EXAMPLES), trust_env=False)
     assert answer.status_code == 200
     assert page_text(answer.text) == snapshot

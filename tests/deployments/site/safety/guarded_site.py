@@ -1,4 +1,4 @@
-"""A site with a login and pending decisions, and its routing table, for tests of access."""
+"""A site with a login and pending decisions, and the routes of its application, for tests of access."""
 
 from __future__ import annotations
 
@@ -33,12 +33,15 @@ FORMS: dict[str, dict[str, str]] = {
     "/review/incidents/{draft}": {"word": "no", "target": "helpdesk", "note": "no question of a user"},
     "/logout": {},
 }
-"""A valid form for each address, for tests that walk the routing table. A new decision adds its form here."""
+"""A valid form for each address that accepts one, for tests of all routes.
+
+A new decision needs a form here.
+"""
 
 
 @dataclass
 class Answered:
-    """A response as it was sent."""
+    """A response of the site, as it was sent."""
 
     status: int
     headers: http.client.HTTPMessage
@@ -51,7 +54,7 @@ class Answered:
 
 
 def asked(address: str, path: str, *, method: str = "GET", form: dict[str, str] | None = None, **headers: str):
-    """Send a request with its path as written, and with exactly these headers."""
+    """Send a request with exactly this path and exactly these headers, and return the response."""
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=60)
     body = urlencode(form) if form is not None else None
     sent = {"Content-Type": "application/x-www-form-urlencoded"} if form is not None else {}
@@ -64,17 +67,17 @@ def asked(address: str, path: str, *, method: str = "GET", form: dict[str, str] 
 
 @dataclass
 class Guarded:
-    """A served site, a token for each role, and the other users."""
+    """A served site, and the access token of each user by the user's name."""
 
     site: ServedSite
     tokens: dict[str, str]
 
     def ask(self, path: str, **given) -> Answered:
-        """Send a request to the site."""
+        """Send a request to the site, and return the response."""
         return asked(self.site.address, path, **given)
 
     def session(self, name: str = "operate") -> str:
-        """Start a new session of this person, and return its cookie."""
+        """Start a new session of the person ``name``, and return its cookie."""
         answer = self.ask("/login", method="POST", form={"token": self.tokens[name]})
         assert answer.status == 303, answer.text
         return answer.cookie
@@ -87,9 +90,9 @@ class Guarded:
 
 @contextmanager
 def guarded_site(folder: Path, *, login: bool = True, **settings: object) -> Iterator[Guarded]:
-    """Serve incidents, answers and drafts.
+    """Serve a site with incidents, answers and drafts.
 
-    If a login is needed, ``read``, ``operate`` and ``privacy`` have a token.
+    With a login, the persons ``read``, ``operate`` and ``privacy`` have a token each.
     """
     store, tokens, drafts = with_people(folder), build_token_store(folder), with_drafts(folder, 12)
     assert drafts.exists()
@@ -104,7 +107,7 @@ def guarded_site(folder: Path, *, login: bool = True, **settings: object) -> Ite
 
 
 def routes_of(config: Config) -> list[tuple[str, frozenset[str]]]:
-    """Return every address of the application's routing table, with its methods."""
+    """Return every path of the application's routing table, with its HTTP methods."""
     application = build_site_application(config, "127.0.0.1", SiteEnvironment(lambda: datetime.now(UTC), "me"))
     assert isinstance(application, AccessControl)
     found = [route for route in application.app.routes if isinstance(route, Route)]
@@ -113,7 +116,7 @@ def routes_of(config: Config) -> list[tuple[str, frozenset[str]]]:
 
 
 def address_of(path: str, **instead: str) -> str:
-    """Return an example address of a route."""
+    """Return an example address for the path of a route. ``instead`` replaces some of the example values."""
     return path.format(**{**EXAMPLES, "incident": INCIDENT, **instead})
 
 

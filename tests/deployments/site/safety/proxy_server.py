@@ -1,4 +1,4 @@
-"""A typical reverse proxy: a path prefix, TLS that ends at the proxy, and forwarding headers."""
+"""A typical reverse proxy: it uses a path prefix, terminates TLS, and adds forwarding headers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ HOP_BY_HOP = {"connection", "content-length", "host", "keep-alive", "transfer-en
 class ProxyWay:
     """The behaviour of a proxy.
 
-    ``strips`` removes the prefix from paths. ``renames`` changes the host and forwards the browser's host in a
-    header.
+    ``strips`` removes the prefix from the path of a request. ``renames`` changes the host of a request, and
+    sends the browser's host in a header.
     """
 
     prefix: str = "/lookout"
@@ -32,7 +32,7 @@ class ProxyWay:
 
 @dataclass
 class ReverseProxy:
-    """A running proxy: its address, and the requests outside its prefix."""
+    """A running proxy: its address, and the requests that it got outside its prefix."""
 
     address: str
     outside: list[str] = field(default_factory=list)
@@ -40,7 +40,7 @@ class ReverseProxy:
 
 @contextmanager
 def reverse_proxy(upstream: str, way: ProxyWay) -> Iterator[ReverseProxy]:
-    """Serve only ``upstream``, below the prefix of ``way``."""
+    """Start a proxy that serves only the site ``upstream``, below the prefix of ``way``."""
     proxy = ReverseProxy("")
 
     async def passed_on(request: Request) -> Response:
@@ -74,7 +74,7 @@ def reverse_proxy(upstream: str, way: ProxyWay) -> Iterator[ReverseProxy]:
 
 
 def _headers(request: Request, way: ProxyWay) -> list[tuple[str, str]]:
-    """Return the headers from the browser, and the proxy's own forwarding headers as separate lines."""
+    """Return the browser's headers, and the proxy's own forwarding headers as separate lines."""
     sent = [(name, value) for name, value in request.headers.items() if name not in HOP_BY_HOP]
     before = [("x-forwarded-for", value) for value in request.headers.getlist("x-forwarded-for")]
     client = request.client.host if request.client else ""

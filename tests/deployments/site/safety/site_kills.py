@@ -1,4 +1,7 @@
-"""The site is killed while people decide: confirmed actions are stored, and repeated actions are stored once."""
+"""Kills the site while people decide, and counts the stored actions.
+
+Every confirmed action must be stored, and a repeated action must be stored once.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +51,9 @@ class ButtonAction:
 
 @dataclass
 class KillReport:
-    """The results of the presses.
+    """The result of all button actions.
 
-    ``missing`` lists presses without a stored result, ``twice`` those with more than one. ``leftovers`` are copies
+    ``missing`` lists actions without a stored result, ``twice`` those with more than one. ``leftovers`` are copies
     of the warehouse other than the newest two.
     """
 
@@ -62,9 +65,9 @@ class KillReport:
 
 
 def kill_while_people_decide(folder: Path, kills: int, seed: int) -> KillReport:
-    """Serve the site, send a form, kill the site with SIGKILL at some moment, serve again, and send the form again.
+    """Serve the site, send a form, and kill the site with SIGKILL at some moment.
 
-    The site is served by the function of the command.
+    Then serve it and send the form again. The site is served by the same function as in the command.
     """
     chance, port = random.Random(seed), find_free_port("127.0.0.1", 0)
     with_people(folder, incidents=kills)
@@ -124,7 +127,7 @@ def _get(port: int, path: str) -> httpx.Response:
 
 
 def _fill_in(port: int, press: ButtonAction) -> None:
-    """Fill in a form as a person does on the page, with the page's hidden fields."""
+    """Fill in the form of ``press`` as a person does on the page, with the page's hidden fields."""
     incident = f"/incidents/{compute_fingerprint(f'user-{press.number}')}"
     match press.kind:
         case "acknowledge" | "add_to_gold":
@@ -166,7 +169,7 @@ def _report(folder: Path, presses: list[ButtonAction], unanswered: int) -> KillR
 
 
 def _found(folder: Path, store, press: ButtonAction) -> int:
-    """Count how often the result of a press is stored."""
+    """Count how often the result of the action ``press`` is stored."""
     key = compute_fingerprint(f"user-{press.number}")
     match press.kind:
         case "acknowledge":

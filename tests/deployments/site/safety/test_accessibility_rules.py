@@ -79,7 +79,7 @@ async def test_each_rule_finds_what_is_planted(chromium, site):
     ],
 )
 async def test_each_rule_of_the_page_finds_what_is_planted(chromium, site, change, rule):
-    """Rules for elements that a page must contain exactly once, or at least once."""
+    """A rule that requires an element once, or at least once, reports a page that breaks it."""
     async with opened(chromium, f"{site.address}/runs", width=DESKTOP) as (page, _):
         await page.evaluate(f"() => {{ {change} }}")
         assert any(rule in line for line in await find_broken_rules(page))

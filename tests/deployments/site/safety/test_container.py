@@ -24,7 +24,7 @@ IN_THE_IMAGE = "/etc/lookout/lookout.toml"
 
 
 def documented(kind: str, word: str) -> str:
-    """Return the only code block that contains ``word``."""
+    """Return the only code block of the documentation that contains ``word``."""
     (block,) = [
         text for text in re.findall(rf"^```{kind}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL) if word in text
     ]
@@ -32,9 +32,10 @@ def documented(kind: str, word: str) -> str:
 
 
 def test_the_documented_way_leads_to_a_site_that_asks_for_a_token(tmp_path):
-    """With the documented file, the site does not start.
+    """The documented steps lead to a site that requires a token.
 
-    After the documented command, it serves users with the token.
+    With the documented file alone, the site does not start. After the documented command, it serves users who
+    have the token.
     """
     file, data = tmp_path / "lookout.toml", tmp_path / "data"
     text = documented("toml", '"0.0.0.0"')

@@ -1,4 +1,4 @@
-"""An export opened from disk in a browser: every link works, no request is sent, and no page is missing."""
+"""An export is opened from disk in a browser: every link works, no request is sent, and no page is missing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def exported(config, goal: Path, most: int = export.MAX_PAGES):
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """Export hostile texts with a limit that is lower than the number of pages."""
+    """Export a site with hostile texts. The limit is lower than the number of its pages."""
     folder, goal = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("copies") / "copy"
     store_of(folder, HOSTILE)
     with chdir(folder):
@@ -65,7 +65,7 @@ class _Links(HTMLParser):
 
 
 def dead_links(goal: Path) -> list[tuple[str, str]]:
-    """Return links of any page to files that are missing in the folder. The pages have no forms."""
+    """Return the links of all pages to files that are missing in the folder. Check that no page has a form."""
     dead = []
     for page in goal.rglob("*.html"):
         if page.is_dir() or STAGED in page.parts:
@@ -82,7 +82,10 @@ def dead_links(goal: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.whole_only
 def test_every_link_of_every_page_leads_to_a_file(copy, snapshot):
-    """Links to pages beyond the limit lead to a page that explains the limit."""
+    """Every link of every page leads to a file of the export.
+
+    Links to pages beyond the limit lead to a page that explains the limit.
+    """
     written, goal = copy
     assert dead_links(goal) == []
     assert (written.pages, written.left_out > 0) == (125, True)
@@ -116,7 +119,7 @@ async def test_a_page_from_disk_can_be_read_and_asks_for_nothing(chromium, copy,
 @pytest.mark.browser
 @IN_ONE_LOOP
 async def test_a_reader_finds_the_way_by_clicking(chromium, copy):
-    """From the first page, the menu leads to a run, a case, an incident and back, all inside the folder."""
+    """A reader gets from the first page to a run, a case, an incident and back by clicks, all inside the folder."""
     _, goal = copy
     async with opened(chromium, (goal / "index.html").as_uri()) as (page, heard):
         for name in ("Runs", "Cases", "Incidents", "Nightly", "Hallucinations", "Review", "Judge", "Suite", "Now"):
@@ -131,7 +134,10 @@ async def test_a_reader_finds_the_way_by_clicking(chromium, copy):
 
 
 def test_ids_that_look_like_something_else_have_their_pages(tmp_path):
-    """An id that looks like a URL scheme or a page's file name is a normal folder, and two targets do not mix."""
+    """An id that looks like a URL scheme or like a page's file name becomes an ordinary folder.
+
+    The pages of two targets do not mix.
+    """
     (tmp_path / "data").mkdir()
     store = store_in(tmp_path / "data")
     for number, target in enumerate(("helpdesk", "data:x", "index.html")):
@@ -188,7 +194,7 @@ def test_a_folder_with_other_files_is_refused_and_left_as_it_is(tmp_path, name, 
 
 @pytest.mark.parametrize("what", ["a link to a folder", "a link to a file", "a file of the same name"])
 def test_user_files_in_a_copy_are_neither_followed_nor_replaced(tmp_path, what):
-    """A planted link leads no exported or removed file out of the folder."""
+    """A symbolic link that a user planted in an export makes no exported or removed file leave the folder."""
     (tmp_path / "data").mkdir()
     filled(tmp_path / "data", runs=2)
     goal, theirs = tmp_path / "copy", tmp_path / "theirs"
@@ -214,7 +220,7 @@ def test_user_files_in_a_copy_are_neither_followed_nor_replaced(tmp_path, what):
 
 
 def test_a_web_servers_own_user_can_read_a_copy(tmp_path):
-    """Files and folders have the permissions of the umask, because other users read the copy."""
+    """Another user, such as that of a web server, can read the export: its permissions are those of the umask."""
     (tmp_path / "data").mkdir()
     filled(tmp_path / "data", runs=1)
     old = os.umask(0o022)
@@ -228,9 +234,9 @@ def test_a_web_servers_own_user_can_read_a_copy(tmp_path):
 
 
 def _points(config, goal: Path) -> Iterator[int]:
-    """Yield the numbers of steps after which an export is killed.
+    """Yield step numbers after which an export is killed.
 
-    The steps write and then move files; the numbers include some of each half and both ends.
+    An export first writes files and then moves them. The numbers include some steps of each half and both ends.
     """
     count = 2 * len(exported(config, goal).files)
     yield from sorted({0, 1, 2, count // 4, count // 2 - 1, count // 2, count // 2 + 1, 3 * count // 4, count - 3})
@@ -285,7 +291,7 @@ def test_an_export_that_is_killed_leaves_a_copy_that_can_be_read(tmp_path):
 
 
 def test_a_first_export_that_is_killed_can_be_made_again(tmp_path):
-    """The files of a killed export are recognised, so the folder is not refused."""
+    """A first export that was killed can be repeated: its files are recognised, so the folder is not refused."""
     (tmp_path / "data").mkdir()
     filled(tmp_path / "data", runs=1)
     config, goal = config_of(tmp_path / "data"), tmp_path / "copy"
@@ -297,7 +303,7 @@ def test_a_first_export_that_is_killed_can_be_made_again(tmp_path):
 
 
 def test_a_full_disk_leaves_the_former_copy(tmp_path, monkeypatch):
-    """After a write error, the copy is unchanged, and no temporary file is left."""
+    """If a write fails because the disk is full, the former export is unchanged, and no temporary file is left."""
     (tmp_path / "data").mkdir()
     filled(tmp_path / "data", runs=1)
     config, goal = config_of(tmp_path / "data"), tmp_path / "copy"

@@ -53,7 +53,7 @@ def both(tmp_path_factory):
 @pytest.mark.parametrize("path", ADDRESSES)
 @pytest.mark.a_slice(8)
 async def test_nothing_runs_nothing_is_asked_for_and_the_page_stays_itself(chromium, both, path, with_policy):
-    """No script runs, no dialog opens, and no other host is requested, even without the content security policy.
+    """No script runs, no dialog opens, and no other host is requested, even without a content security policy.
 
     The policy has nothing to block. Every element and attribute equals that of the page with plain texts.
     """
@@ -77,7 +77,10 @@ async def test_nothing_runs_nothing_is_asked_for_and_the_page_stays_itself(chrom
 @IN_ONE_LOOP
 @pytest.mark.parametrize(("path", "where"), SHOWN.items())
 async def test_texts_are_shown_to_the_character(chromium, both, path, where):
-    """A text of the application is shown unchanged, except for redaction and visible invisible characters."""
+    """A text of the application is shown unchanged, character by character.
+
+    The exceptions are redaction, and invisible characters, which become visible.
+    """
     async with opened(chromium, both[0].address + path) as (page, _):
         shown = "\n".join(await page.locator(where).all_text_contents())
     for row in HOSTILE[:2] if path.startswith("/compare") else HOSTILE:
@@ -99,7 +102,7 @@ def test_the_same_texts_are_exact_in_json(both):
 
 @pytest.mark.whole_only
 def test_an_address_with_a_hostile_text_answers_with_text(both):
-    """A filter, a name in the path and an unsigned message are refused or ignored, and escaped."""
+    """A hostile text in a filter, in a path or in an unsigned message is refused or ignored, and is escaped."""
     hostile, _ = both
     with httpx.Client(base_url=hostile.address, trust_env=False) as client:
         for row in HOSTILE:

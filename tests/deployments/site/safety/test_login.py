@@ -36,7 +36,10 @@ def signer_of(guarded):
 
 
 def test_a_session_is_over_when_its_time_is(guarded):
-    """A cookie of thirteen hours ago gives no access. A cookie of eleven hours ago still does."""
+    """A session ends after its lifetime.
+
+    A cookie of eleven hours ago gives access. A cookie of thirteen hours ago does not.
+    """
     signer = signer_of(guarded)
     owner = signer.tokens.find_owner(guarded.tokens["operate"])
     statuses = [
@@ -50,7 +53,10 @@ def test_a_session_is_over_when_its_time_is(guarded):
 
 
 def test_a_logged_out_session_opens_nothing_wherever_it_was_copied_to(guarded):
-    """Logging out ends the session and not only this browser's cookie. The person's other sessions continue."""
+    """Logging out ends the session itself, so that a copied cookie gives no access either.
+
+    The person's other sessions continue.
+    """
     cookie, other = guarded.session(), guarded.session()
     form = {"form_token": guarded.form_token(cookie)}
     answer = guarded.ask("/logout", method="POST", form=form, cookie=cookie)
@@ -60,7 +66,10 @@ def test_a_logged_out_session_opens_nothing_wherever_it_was_copied_to(guarded):
 
 
 def test_ended_sessions_are_forgotten_after_their_lifetime(tmp_path):
-    """The list of ended sessions does not grow without limit, and contains every session that could still be used."""
+    """A session that was ended is forgotten when its cookie expires, so the list of ended sessions stays small.
+
+    The list contains every ended session whose cookie could still be used.
+    """
     tokens = build_token_store(tmp_path)
     owner = tokens.find_owner(tokens.create_token("asha", Role.READ, sees_personal_data=False, at=NOON))
     signer = SessionSigner(tokens, tokens.load_or_create_key(), timedelta(hours=1))
@@ -113,7 +122,10 @@ def test_a_token_that_is_none_of_ours_opens_nothing(tmp_path):
 
 
 def test_another_installations_token_and_session_open_nothing(guarded, tmp_path):
-    """The same person with the same role in another installation has no access here."""
+    """A token or a session of another installation gives no access.
+
+    This is also true for the same person with the same role.
+    """
     with guarded_site(tmp_path) as other:
         token, cookie = other.tokens["operate"], other.session()
         assert other.ask("/runs", cookie=cookie).status == 200
@@ -139,7 +151,10 @@ def test_a_revoked_token_opens_nothing_more(tmp_path):
 
 
 def test_a_damaged_file_of_tokens_lets_nobody_in_and_says_so(tmp_path):
-    """The response is HTTP 503, the log contains the advice, and no token is added."""
+    """If the file of tokens is damaged, nobody has access: the response is HTTP 503, and the log contains advice.
+
+    No token is added to the damaged file.
+    """
     with guarded_site(tmp_path) as guarded:
         (tmp_path / "site" / "tokens.json").write_text("{")
         answer = guarded.ask("/runs", authorization=f"Bearer {guarded.tokens['operate']}")
@@ -176,7 +191,10 @@ CONTROLS = ("/%09/evil.example", "/%0A/evil.example")
 
 @pytest.mark.parametrize("path", [*ELSEWHERE, "/runs?next=//evil.example", "/runs/%3Fx=1"])
 def test_the_login_goes_on_to_this_site_whatever_was_asked(guarded, path):
-    """With a session, the page redirects, but never to another host, in any spelling."""
+    """A user who already has a session is redirected from the login page, but never to another host.
+
+    This is true for any spelling of the address.
+    """
     page = _Links()
     page.feed(guarded.ask(path).text)
     if path in CONTROLS:  # no page has such an address: it is refused before the login
@@ -187,7 +205,10 @@ def test_the_login_goes_on_to_this_site_whatever_was_asked(guarded, path):
 
 
 def test_plain_http_beyond_this_machine_is_warned_of(tmp_path):
-    """If a browser would drop the cookie and others could read the token, the login warns, and only then."""
+    """The login page warns of plain HTTP beyond this machine, and only then.
+
+    In this case, a browser would drop the cookie, and others could read the token.
+    """
     with guarded_site(tmp_path, host_names=["monitor.example"], **PROXY) as guarded:
         shown = [
             "plain http" in guarded.ask("/login", host="monitor.example", x_forwarded_proto=proto).text
@@ -199,7 +220,10 @@ def test_plain_http_beyond_this_machine_is_warned_of(tmp_path):
 
 
 def test_an_address_waits_for_its_own_wrong_tokens_whatever_it_says_it_is(tmp_path):
-    """A forged header before the proxy's own header does not give an attacker another address."""
+    """Each client address is limited by its own wrong tokens.
+
+    An attacker who sends a forged forwarding header, before the proxy's own header, does not get another address.
+    """
     with guarded_site(tmp_path, **PROXY) as guarded:
         statuses = [
             guarded.ask(
@@ -228,7 +252,7 @@ def test_headers_of_a_peer_that_is_no_proxy_give_it_no_other_address(tmp_path):
 
 
 def test_many_tries_at_once_are_counted_as_many(tmp_path):
-    """Of sixty requests at the same moment, ten are answered, and the others have to wait."""
+    """Sixty wrong tokens at the same moment count as sixty: ten are answered, and the others have to wait."""
     with guarded_site(tmp_path) as guarded, ThreadPoolExecutor(20) as pool:
         tries = [
             pool.submit(guarded.ask, "/login", method="POST", form={"token": f"lookout_{number}"})
@@ -239,7 +263,10 @@ def test_many_tries_at_once_are_counted_as_many(tmp_path):
 
 
 def test_wrong_tokens_in_a_header_count_as_those_of_the_form(tmp_path):
-    """Both ways share one count, and the response says when to try again."""
+    """Wrong tokens in a header and wrong tokens in the form share one count.
+
+    The response says when to try again.
+    """
     with guarded_site(tmp_path) as guarded:
         for _ in range(5):
             assert guarded.ask("/runs", authorization="Bearer wrong").status == 401
@@ -280,12 +307,12 @@ def test_guessing_from_everywhere_waits_and_keeps_nobody_out_who_was_in():
     ],
 )
 def test_one_visitors_addresses_are_one(first, second, same):
-    """A network of IPv6 addresses has no more attempts than a single address."""
+    """All addresses of one IPv6 network count as one address, so the network gets no additional attempts."""
     assert (compute_visitor_key(first) == compute_visitor_key(second)) is same
 
 
 def test_the_memory_of_addresses_is_bounded():
-    """A million addresses do not fill the memory, and the newest addresses are remembered."""
+    """A million addresses do not fill the memory: only the newest addresses are remembered."""
     limit = AttemptLimit(lambda: NOON, max_per_address=1, max_total=10_000, max_addresses=3)
     for number in range(10):
         limit.record_wrong_token(f"192.0.2.{number}")

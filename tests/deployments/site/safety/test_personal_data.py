@@ -25,7 +25,7 @@ TEXTS = (
 )
 IN_THIS_STORE = EXAMPLES | {"run": "run-0", "case": "h0", "incident": compute_fingerprint(0)}
 SHOWING = ("/cases/h0", "/hallucinations", "/review/drafts", "/incidents", "/nightly", "/runs/run-1", "/compare")
-"""Pages that show such texts to permitted users."""
+"""Pages that show personal data to permitted users on request."""
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def found_in(text):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("name", ["read", "operate", "read-privacy", "operate-privacy"])
 def test_no_address_shows_it_unasked(guarded, name):
-    """Without a request for it, no address shows personal data to any role, as a page or as JSON."""
+    """Unless it is requested, no address shows personal data to any role, as a page or as JSON."""
     leaks = []
     for path, methods in routes_of(guarded.site.config):
         if "GET" in methods:
@@ -73,7 +73,10 @@ def test_no_address_shows_it_unasked(guarded, name):
     "asking", ["personal=shown", "personal=sh%6fwn", "personal=x&personal=shown", "%70ersonal=shown"]
 )
 def test_a_permitted_user_asks_and_is_logged(guarded, asking):
-    """The data is shown for any spelling of the address, as a page and as JSON, with one line in the view log."""
+    """A permitted user who requests personal data sees it, and each request is one line of the view log.
+
+    The data is shown as a page and as JSON, and for any spelling of the address.
+    """
     folder, before = guarded.site.config.data_folder, len(views(guarded.site.config.data_folder))
     for path in SHOWING:
         for suffix in ("", ".json"):
@@ -90,7 +93,10 @@ def test_a_permitted_user_asks_and_is_logged(guarded, asking):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("name", ["read", "operate"])
 def test_an_unpermitted_user_is_refused_and_logged(guarded, name):
-    """Every page, also as JSON, answers HTTP 403 without the data, and the view log has no line that it was shown."""
+    """A user without permission gets HTTP 403 without the data from every page, also as JSON.
+
+    The view log does not say that the data was shown.
+    """
     folder, before = guarded.site.config.data_folder, len(views(guarded.site.config.data_folder))
     asked = [
         f"{route.path.format(**IN_THIS_STORE)}{suffix}?personal=shown"
@@ -109,7 +115,7 @@ def test_an_unpermitted_user_is_refused_and_logged(guarded, name):
 
 
 def test_every_look_is_written_down_with_its_filters(guarded):
-    """The log contains who viewed what, when, and with which filters: pages, JSON, figures and decisions.
+    """The view log contains who viewed what, when, and with which filters: pages, JSON, figures and decisions.
 
     Assets that pages load are not logged.
     """
@@ -130,7 +136,7 @@ def test_every_look_is_written_down_with_its_filters(guarded):
 
 
 def test_actions_that_cannot_be_stored_are_not_shown(tmp_path, snapshot):
-    """If the view log cannot be written, the pages are closed, and the response contains the advice."""
+    """If the view log cannot be written, no page is shown, and the response contains advice."""
     store = store_of(tmp_path, TEXTS[:2])
     with serving_site(config_of(tmp_path), store) as site:
         guarded = Guarded(site, {})
@@ -145,7 +151,10 @@ def test_actions_that_cannot_be_stored_are_not_shown(tmp_path, snapshot):
 
 
 def test_a_copy_in_files_is_masked_for_every_role(guarded, tmp_path):
-    """Pages, JSON, figures and badges contain no personal data, although the owner on this machine may see it."""
+    """An export contains no personal data in its pages, JSON, figures and badges.
+
+    This also holds if the owner on this machine, who may see personal data, creates it.
+    """
     outside = SiteEnvironment(lambda: datetime.now(UTC), "me")
     with open_site(config_of(guarded.site.config.data_folder), outside) as (site, renderer):
         written = export_site(site, renderer, tmp_path / "copy")

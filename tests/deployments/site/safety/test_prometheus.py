@@ -40,7 +40,10 @@ HEAD = "# HELP a text\n# TYPE a gauge\n"
     ],
 )
 def test_the_reader_finds_what_the_format_forbids(text, why):
-    """The test parser rejects invalid text. Otherwise its tests would always pass."""
+    """The strict parser of the tests rejects invalid text.
+
+    Otherwise, the tests that use it would prove nothing.
+    """
     with pytest.raises(NotPrometheusText, match=why):
         samples_of(text)
 
@@ -82,7 +85,7 @@ def test_the_figures_are_those_of_the_pages(tmp_path, filling):
 
 @pytest.mark.parametrize("name", ['a"b', "a\\b", "a\nb", 'a\\"\n\\n', "é ✓ \u202e", "{}=,# HELP"])
 def test_any_name_stays_one_label(tmp_path, name):
-    """Quotes, backslashes and line breaks in a name are escaped, and are parsed back unchanged."""
+    """Any name stays one label: quotes, backslashes and line breaks are escaped, and are read back unchanged."""
     store = filled(tmp_path, runs=0)
     store.journal.append(run_rows("run-1", 1, hours_ago=1), run_id="run-1")
     store.load_pending(5)

@@ -23,7 +23,7 @@ SETTINGS = {"trusted_proxies": ["127.0.0.1"]}
 
 @pytest.fixture(scope="module", params=WAYS.values(), ids=WAYS.keys())
 def behind(request, tmp_path_factory):
-    """Serve a site behind a proxy, and yield both."""
+    """Serve a site behind a proxy, and yield the site and the proxy."""
     way = request.param
     folder = tmp_path_factory.mktemp("behind")
     with (
@@ -55,7 +55,10 @@ def session(proxy, prefix, token):
 
 @pytest.mark.whole_only
 def test_every_link_form_and_file_stays_below_the_prefix(behind):
-    """All pages that the first page leads to are visited: no address is outside the prefix, and none is missing."""
+    """Every link, form and file on all reachable pages has an address below the prefix.
+
+    All pages that the first page leads to are visited, and none of them is missing.
+    """
     guarded, proxy, way = behind
     cookie = session(proxy, way.prefix, guarded.tokens["privacy"])
     begin = f"{proxy.address}{way.prefix}/"
@@ -141,7 +144,10 @@ def guarded(tmp_path_factory):
 
 @pytest.mark.parametrize("name", FORWARDED)
 def test_no_header_makes_anybody_local(local, guarded, name):
-    """Behind an unconfigured proxy, a site without a login is closed. With a login, no header gives access."""
+    """No forwarding header makes a user local.
+
+    Behind an unconfigured proxy, a site without a login is closed. With a login, no header gives access.
+    """
     for value in ("127.0.0.1", "for=127.0.0.1;host=localhost", "localhost", "/"):
         headers = {name.replace("-", "_"): value}
         assert local.ask("/runs", **headers).status == 400
@@ -168,7 +174,10 @@ def test_no_header_makes_anybody_local(local, guarded, name):
     ],
 )
 def test_a_page_elsewhere_cannot_reach_the_site_by_its_own_name(local, guarded, host):
-    """DNS rebinding fails for reading and deciding, with and without a login, for any forwarding header."""
+    """A foreign page cannot use the site through its own host name (DNS rebinding), for reading or for deciding.
+
+    This holds with and without a login, and for any forwarding header.
+    """
     for site in (local, guarded):
         for method in ("GET", "POST"):
             for headers in ({}, {"x_forwarded_host": "127.0.0.1"} if site is guarded else {}):
@@ -188,14 +197,20 @@ def test_a_page_elsewhere_cannot_reach_the_site_by_its_own_name(local, guarded, 
     ],
 )
 def test_a_trusted_proxys_word_for_the_host_counts(tmp_path, host, forwarded, status):
-    """The site checks the browser's host if the proxy forwards it. Otherwise it checks the host of the request."""
+    """If a trusted proxy forwards the browser's host, the site checks that host.
+
+    Otherwise, it checks the host of the request.
+    """
     with guarded_site(tmp_path, host_names=["monitor.example"], **SETTINGS) as site:
         headers = {"x_forwarded_host": forwarded} if forwarded else {}
         assert site.ask("/runs.json", host=host, **headers).status == status
 
 
 def test_an_error_behind_the_proxy_is_json_where_json_was_asked_for(behind):
-    """The suffix also selects JSON below the prefix, and the response contains no address outside of it."""
+    """If a path below the prefix has the suffix for JSON, an error is JSON too.
+
+    It contains no address outside the prefix.
+    """
     _, proxy, way = behind
     answer = httpx.get(f"{proxy.address}{way.prefix}/runs/nobodys.json", trust_env=False)
     assert (answer.status_code, set(json.loads(answer.text))) == (401, {"error"})

@@ -1,4 +1,4 @@
-"""Every address of the application's routing table: who has access, and what a form needs."""
+"""Tests of every route of the application: who has access, and what a form needs."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def guarded(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=["logged in", "on this machine"])
 def visited(request, tmp_path_factory):
-    """Serve a site with a login, and one on loopback without. Forms need their token on both."""
+    """Serve a site with a login or, on loopback, a site without one. On both, a form needs its form token."""
     with guarded_site(tmp_path_factory.mktemp("visited"), login=request.param == "logged in") as found:
         yield found
 
 
 def test_without_a_token_every_address_answers_401_to_every_method(guarded):
-    """Every route, as a page and as JSON, is closed, except for the login and the health check.
+    """Without a token, every route is closed to every method, as a page and as JSON.
 
-    New routes are included.
+    The login and the health check are open. New routes are tested too.
     """
     let_in = []
     for path, _ in routes_of(guarded.site.config):
@@ -58,7 +58,7 @@ def test_without_a_token_every_address_answers_401_to_every_method(guarded):
 
 @pytest.mark.parametrize("path", [*OF_A_COPY, "/badge/helpdesk.svg", "/assets/site.js", "/runs/run-1/report"])
 def test_addresses_of_files_are_closed_too(guarded, path):
-    """Exported files and machine-readable addresses are closed too."""
+    """Without a token, the addresses of exported files and of machine-readable data are closed too."""
     assert guarded.ask(path).status == 401
 
 
@@ -87,13 +87,19 @@ def test_no_spelling_of_an_address_leads_around_the_login(guarded, path):
 
 @pytest.mark.parametrize("path", ["/runs/%00", "/runs/a%00b", "/incidents/%0a", "/runs/x/case/%ed%a0%80", "/%1b"])
 def test_f104_an_address_with_what_no_name_can_hold_is_not_there(guarded, path):
-    """Even for a logged-in user, such a name reaches no file and no query."""
+    """An address that contains an impossible character, such as a null byte, is answered with HTTP 404.
+
+    Even for a logged-in user, such a name reaches no file and no query.
+    """
     answer = guarded.ask(path, cookie=guarded.session("read"))
     assert answer.status == 404
 
 
 def test_a_reader_decides_nothing_by_any_form(guarded):
-    """With a session and its form token, or with a token in the header, the response is 403, and nothing is stored."""
+    """A user with the role read gets HTTP 403 from every form, and nothing is stored.
+
+    The user has a session with its form token, or sends a token in the header.
+    """
     before, cookie = stored(guarded.site.config.data_folder), guarded.session("read")
     bearer = f"Bearer {guarded.tokens['read']}"
     let_through = []
@@ -132,7 +138,10 @@ def _forged(visited, cookie, change):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("change", ELSEWHERE.values(), ids=ELSEWHERE.keys())
 def test_a_form_from_elsewhere_is_refused_and_nothing_is_stored(visited, change):
-    """Every address with a form answers HTTP 403, and the journal, names, drafts and sessions are unchanged."""
+    """A form that was sent from elsewhere is refused with HTTP 403 at every address, and nothing is stored.
+
+    The journal, names, drafts and sessions are unchanged.
+    """
     cookie = _session(visited, "operate")
     token = _forged(visited, cookie, change)
     folder = visited.site.config.data_folder
@@ -159,7 +168,7 @@ def test_a_form_of_another_site_logs_no_user_in(guarded, change):
 
 
 def test_the_same_forms_from_their_own_page_are_carried_out(tmp_path):
-    """The same forms are valid: if they come from their own page, each is stored."""
+    """The forms that were refused from elsewhere are valid: sent from their own page, each of them is stored."""
     with guarded_site(tmp_path, login=False) as visited:
         token = visited.form_token(None)
         own = {"sec_fetch_site": "same-origin", "origin": visited.site.address}
@@ -178,7 +187,7 @@ def test_the_same_forms_from_their_own_page_are_carried_out(tmp_path):
 
 
 def _existing(visited, path):
-    """Return values that only the site knows: the created silence, the answer to review, a draft."""
+    """Return the ids that only the site knows: of the created silence, the answer to review, or a draft."""
     if path.endswith("/end"):
         shown = visited.ask(address_of("/incidents/{incident}.json")).text
         return {"silence": shown.partition('"silences":[{"id":"')[2].partition('"')[0]}

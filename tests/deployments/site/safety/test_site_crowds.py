@@ -1,4 +1,4 @@
-"""Connections that never finish a form block no other user, and are closed."""
+"""Tests that connections that never finish sending a form block no other user, and are closed."""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ def test_a_killed_site_loses_nothing_and_does_nothing_twice(tmp_path):
 
 @pytest.mark.whole_only
 def test_a_form_that_is_sent_twice_is_one_decision(tmp_path):
-    """A double press or a repeated request of the phone is one action, one draft, one silence.
+    """A form that is sent twice is one action, one draft or one silence, for example after a double press.
 
-    A later press is new.
+    A later press is a new action.
     """
     store = with_people(tmp_path)
     with chdir(tmp_path), serving_site(config_of(tmp_path), store) as site:

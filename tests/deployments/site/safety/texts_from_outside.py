@@ -1,4 +1,4 @@
-"""A warehouse in which every text from outside is one of the given texts, in every field that can contain one."""
+"""A warehouse whose texts from outside are given texts, in every field that can contain such a text."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ HOSTILE = (
     "अ" * 400 + " " + "漢" * 400 + " " + "ש" * 200,
     " ",
 )
-"""Hostile texts: those that reports are tested with, and more."""
+"""The hostile texts of the report tests, and some more."""
 
 
 def plain(rows: Sequence[str]) -> tuple[str, ...]:
-    """Return the same number of harmless texts."""
+    """Return as many harmless texts as there are ``rows``."""
     return tuple(f"a plain text number {number}" for number, _ in enumerate(rows))
 
 
@@ -87,7 +87,11 @@ def compute_fingerprint(number: int) -> str:
 
 
 def store_of(folder: Path, rows: Sequence[str]) -> Store:
-    """Store for each text a run, an incident with its history, a log entry and a night, and drafts with all texts."""
+    """Fill a store with the texts ``rows``.
+
+    Each text gets a run, an incident with its history, and a log entry. The first texts also get a night.
+    Drafts contain all texts.
+    """
     store, now = store_in(folder), datetime.now(UTC).replace(microsecond=0)
     runs = [_of_case_numbers(hostile_cases([row])) for row in rows]
     store.journal.append_suite(Suite(name="gold", sha256=SUITE_SHA, cases=tuple(one.case for one in runs[0])))
@@ -112,7 +116,7 @@ def _of_case_numbers(cases: Sequence[CaseResult]) -> list[CaseResult]:
 
 
 def _run(number: int, row: str, cases: Sequence[CaseResult], at: datetime) -> Iterator[JournalRow]:
-    """Build a run. In every second run, the first case is right, so that its verdict flips."""
+    """Build a run. In every second run, the first case is right, so that its result changes from run to run."""
     run_id = f"run-{number}"
     for one in cases:
         result = one.result.model_copy(update={"run_id": run_id, "asked_at": at})

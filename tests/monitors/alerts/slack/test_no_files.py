@@ -22,7 +22,10 @@ def files_asked_for(slack):
 
 
 async def test_a_file_would_be_noticed(slack):
-    """The next test can fail: a real upload with Slack's own SDK is detected."""
+    """A file that is sent to Slack would be noticed, so the next test can fail.
+
+    A real upload with Slack's own SDK is detected.
+    """
     client = AsyncWebClient(token=TOKEN, base_url=slack.api_url)
     client.proxy = None
     await client.files_upload_v2(channel="C0ALERTS", filename="page.png", content=b"a picture")
@@ -45,7 +48,10 @@ async def test_f90_no_file_is_sent_with_any_message(slack):
 
 
 async def test_webhook_messages_have_no_buttons(slack):
-    """The receiver edits messages with a bot's token, so a webhook message could not show who pressed a button."""
+    """A webhook message has no buttons.
+
+    The receiver edits messages with a bot's token, so it could not show in a webhook message who pressed a button.
+    """
     settings = SETTINGS.model_copy(update={"slack_api_url": slack.api_url})
     await SlackWebhook(settings, url=slack.webhook_url, now=lambda: NIGHT).send(examples()[1].alert)
     assert "lookout_" not in str(slack.messages[0].blocks)

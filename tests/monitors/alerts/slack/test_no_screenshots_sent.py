@@ -27,7 +27,7 @@ LEAK = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)
 
 
 def photographed() -> CaseResult:
-    """Build a leak with picture and trace."""
+    """Build the observation of a leak with a picture and a trace."""
     leaking = case_result(gold_case(severity=Severity.CRITICAL), LEAK)
     proof = Evidence(screenshot="evidence/case-1.r0.t0.jpg", trace="evidence/case-1.r0.t0.zip")
     return leaking.model_copy(update={"result": leaking.result.model_copy(update={"evidence": proof})})

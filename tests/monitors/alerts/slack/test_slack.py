@@ -1,4 +1,4 @@
-"""Delivery to a Slack server on loopback that fails on demand."""
+"""Tests of delivery to a Slack server on loopback. The server fails on demand."""
 
 from __future__ import annotations
 
@@ -79,7 +79,10 @@ async def test_faults_of_the_monitor_go_to_its_own_channel(slack):
 
 
 async def test_the_three_runs_of_a_fault_are_a_page_a_reply_and_a_page(slack):
-    """First seen starts a thread, recovered is a reply in it, and regressed starts the next thread."""
+    """A fault in three runs gives a message, a reply and a message.
+
+    First seen starts a thread, recovered is a reply in it, and regressed starts the next thread.
+    """
     decider, sender = AlertDecider(), bot(slack)
     reasons = []
     for now, seen, ended in (
@@ -101,7 +104,10 @@ async def test_the_three_runs_of_a_fault_are_a_page_a_reply_and_a_page(slack):
 
 
 async def test_a_second_page_of_the_same_run_can_follow_the_first_one(slack):
-    """Alerts are sent during the run, so later failures of the run need not notify the channel again."""
+    """A second alert of a run can be sent into the thread of the first.
+
+    Alerts are sent during the run, so later failures of the run need not notify the channel again.
+    """
     first = await bot(slack).send(alert())
     await bot(slack).send(alert(observation("leak-2")), thread=first.thread, channel=first.channel)
     assert [message.thread_ts for message in slack.messages] == [None, first.thread]
@@ -237,7 +243,10 @@ async def test_f05_a_failed_lookup_does_not_post_again(slack, fault):
 
 @pytest.mark.parametrize("make", [bot, webhook], ids=["bot", "webhook"])
 async def test_f05_an_unfindable_message_is_duplicated_with_the_same_id(slack, make):
-    """A webhook, or a bot without permission to read, sends at most two messages, both with the same id."""
+    """A message that cannot be found in Slack is sent twice at most, both times with the same id.
+
+    The sender is a webhook, or a bot without permission to read.
+    """
     slack.misbehave("lost", "missing_scope") if make is bot else slack.misbehave("lost")
     with pytest.raises(NotifyUnsure):
         await make(slack).send(alert())
@@ -261,7 +270,10 @@ async def test_f08_a_sender_killed_before_it_noted_the_receipt_does_not_post_aga
 
 
 async def test_f08_a_message_that_waited_is_looked_for_unasked(slack):
-    """The worker after a killed one does not know of its attempt, but the age of the message is sufficient."""
+    """Before a message that waited for long is sent, the bot looks for it in Slack.
+
+    A worker that follows a killed one does not know of its attempt, but the age of the message is sufficient.
+    """
     await bot(slack).send(alert())
     late = SlackBot(settings(slack), token=TOKEN, now=lambda: NIGHT + HOUR)
     await late.send(alert())

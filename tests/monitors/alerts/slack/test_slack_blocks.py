@@ -70,7 +70,10 @@ def test_f82_mentions_and_masked_links_in_an_answer_are_inert(text):
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_f82_mentions_and_masked_links_in_a_report_are_inert(text):
-    """The text about the dimensions is inert too, although it contains only our own figures."""
+    """Mentions and masked links in an agent's report are inert.
+
+    The text about the dimensions is inert too, although it contains only Lookout's own figures.
+    """
     sent = payload(alert(said_by_the_app(text, is_report=True)).model_copy(update={"dimensions": text}))
     assert wrong_with(sent) is None
     assert mentions(sent) == []
@@ -122,7 +125,10 @@ async def test_f82_slack_itself_would_ring_nobody():
     "text", ["&" * 20_000, "<!channel>" * 2_000, "वाक्य " * 5_000], ids=["amp", "ring", "hindi"]
 )
 def test_f17_text_over_the_limits_is_cut_visibly(count, text):
-    """Escaping can turn one character into five, and the result is still within the limits."""
+    """Text that exceeds Slack's limits is cut visibly.
+
+    Escaping can turn one character into five, and the result is still within the limits.
+    """
     wide = AlertSettings(slack_channel="C0ALERTS", group_limit=10, excerpt_characters=1000, slack_buttons=True)
     long = make_excerpt(text, limit=1000)
     seen = [
@@ -201,7 +207,10 @@ def test_the_message_shows_what_a_person_needs(snapshot):
 
 @pytest.mark.parametrize("doubt", [{"unconfirmed": True}, {"flaky": "2 of 3 asks"}], ids=["unconfirmed", "flaky"])
 def test_a_doubt_about_a_failure_is_shown(doubt, snapshot):
-    """Only one judge reported the failure, or the case is right at some times."""
+    """A message shows a doubt about its failure.
+
+    The doubt is that only one judge reported it, or that the case is right at some times.
+    """
     plain, doubted = (
         "\n".join(texts(payload(alert(one))["blocks"])).splitlines()
         for one in (observation(), observation(**doubt))

@@ -1,4 +1,7 @@
-"""Buttons: only suitable ones, within Slack's limits, with values that are read back unchanged."""
+"""Tests of the buttons in messages.
+
+A message has only suitable buttons. They are within Slack's limits, and their values are read back unchanged.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def blocks_of(sent):
 
 
 def offered(sent) -> list[tuple[str, str]]:
-    """Return ``action_id`` and value of every element that can be pressed."""
+    """Return the ``action_id`` and the value of every element of a message that can be pressed."""
     blocks = blocks_of(sent)
     menus = [block["accessory"] for block in blocks if "accessory" in block]
     found = [(MENU, option["value"]) for menu in menus for option in menu["options"]]

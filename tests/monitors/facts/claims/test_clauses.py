@@ -1,4 +1,4 @@
-"""Clauses: where a text is split, and the words that belong to its figures."""
+"""Tests of clauses: where a text is split into clauses, and which words belong to a figure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from monitors.facts.quantities.scan import scan
 
 
 def figures_with(text: str, word: str) -> list[str]:
-    """Return the text that belongs to a word, as it is written."""
+    """Return the texts of the figures that belong to ``word``, as they are written."""
     passage = build_passage_with_clauses(scan(text))
     return [
         passage.scan.normalised.text[figure.start : figure.end]

@@ -1,4 +1,4 @@
-"""Personal data is found in each usual spelling; look-alikes and hostile texts are tested too."""
+"""Tests that personal data is found in each usual spelling. Look-alikes and hostile texts are tested too."""
 
 from __future__ import annotations
 
@@ -247,7 +247,10 @@ HOSTILE = (
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_texts_end(piece: str) -> None:
-    """Hostile texts are read within the timeout of the test; a pattern that backtracks would take hours."""
+    """A search in a hostile text ends before the timeout of the test.
+
+    A pattern that backtracks would take hours.
+    """
     find_disclosures(piece * (100_000 // len(piece)))
 
 

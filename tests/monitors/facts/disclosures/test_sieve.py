@@ -1,4 +1,7 @@
-"""The sieve passes every text in which the rules find something, and drops most of the other texts."""
+"""Tests of the sieve, which decides quickly whether a text must be searched by the rules.
+
+It passes every text in which the rules find something, and drops most of the other texts.
+"""
 
 from __future__ import annotations
 

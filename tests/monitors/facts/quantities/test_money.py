@@ -50,7 +50,7 @@ def test_ranges_share_their_sign_and_scale():
 
 
 def test_neighbours_keep_their_own():
-    """Each of several adjacent amounts keeps its own currency sign."""
+    """If several amounts are next to each other, each keeps its own currency sign."""
     assert money("₹100 ₹200") == [("100", "INR"), ("200", "INR")]
     assert money("eur 5 usd 6") == [("5", "EUR"), ("6", "USD")]
 

@@ -1,4 +1,4 @@
-"""In a language that is not read, the only words in a reading are currency names, ``h`` and ``min``."""
+"""In a language whose words are not read, the only words that count are currency names, ``h`` and ``min``."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ TENS = ["", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eight
 
 
 def spoken(number: int) -> str:
-    """Return the English words of a number below a billion."""
+    """Return a number below a billion in English words."""
     for size, name in ((10**6, "million"), (10**3, "thousand"), (100, "hundred")):
         if number >= size:
             head, rest = divmod(number, size)

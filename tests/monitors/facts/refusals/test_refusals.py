@@ -1,4 +1,7 @@
-"""Tests of refusals, silent documents and lectures; and of denials, hedges and advice, which are not refusals."""
+"""Tests of refusals, of silent documents and of lectures.
+
+Denials, hedges and advice are also tested. They are not refusals.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from monitors.facts.refusals.detect import classify_refusal
 ROWS = [
     json.loads(line) for line in Path(__file__).with_name("replies.jsonl").read_text(encoding="utf-8").splitlines()
 ]
-"""Replies of many trades, from a marina to a tattoo studio; `kind` is a `RefusalKind`."""
+"""Replies from many trades, from a marina to a tattoo studio. Their `kind` is a `RefusalKind`."""
 MIN_DECIDED, MAX_WRONG = 0.75, 0.015
 
 
@@ -26,7 +29,7 @@ def test_few_replies_are_misread_and_few_are_open() -> None:
 
 
 def test_words_of_an_address_decline_nothing() -> None:
-    """The word ``private`` in an e-mail address of the reply does not make the reply a refusal."""
+    """The word ``private`` in an e-mail address does not make a reply a refusal."""
     reply = "Sure, it's lena.private@seamail.example."
     assert classify_refusal(reply, "What is the skipper's e-mail?", expected=True).kind == "answered"
 

@@ -72,7 +72,11 @@ def test_a_gold_traces_to_field_clause_and_document():
 
 
 def test_negatives_are_honest():
-    """An excluded item is an answer, a zero is an answer, silence is a refusal, and an unread field is not asked."""
+    """Golds about what is not covered or not stated are correct.
+
+    An excluded item is an answer, a zero is an answer, silence is a refusal, and a field that was not read is
+    not asked.
+    """
     cases = by_template(built_of(SHEET))
     assert set(cases) == {"ped-waiting", "ayush", "co-payment", "deductible"}
     assert (cases["ayush"].gold, cases["ayush"].type) == ("No, AYUSH treatment is not covered", "exclusions")
@@ -156,7 +160,11 @@ def test_a_fact_is_read_by_its_fields_kind(field, given, found):
 
 
 def test_accepted_values_are_configured():
-    """Settings can accept values of low confidence and unproven values, and can omit silent fields."""
+    """Settings decide which values are accepted.
+
+    They can accept values of low confidence and unproven values, and can leave out fields on which documents
+    are silent.
+    """
     low = FactSheet.model_validate(sheet(facts=[fact(confidence="low", quote="as in the schedule")])).facts[0]
     loose = AcceptPolicy(confidence="low", unproven=True)
     assert isinstance(parse_usable_fact_value(low, SCHEMA.fields["co_payment_pct"], loose), Amount)

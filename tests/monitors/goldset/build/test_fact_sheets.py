@@ -1,4 +1,7 @@
-"""Fact sheets and rows are read alike, and unusable facts are reported with file, line and key."""
+"""Tests of fact sheets and of rows of facts.
+
+Both are read alike, and unusable facts are reported with file, line and key.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ def test_one_file_holds_a_sheet_or_a_list_of_them(tmp_path):
 
 
 def test_rows_come_together_by_policy_and_know_their_line(tmp_path):
-    """Rows are grouped by policy and keep line, value, unit, quote and confidence; unstated differs from missing."""
+    """Rows are grouped by policy, and keep their line, value, unit, quote and confidence.
+
+    A value that the document does not state differs from a missing value.
+    """
     rows = (
         row("co_payment_pct", value=20, unit="%", quote="20% of each claim", confidence="HIGH", document="t.pdf"),
         row("grace_period", policy="tara-plus", value=30),

@@ -57,7 +57,10 @@ WRONG_KEYS = [
 async def test_keys_that_are_not_the_projects_own_are_refused_first(
     langfuse: LangfuseBackend, changes: dict[str, Any], environment: dict[str, str], said: str
 ) -> None:
-    """Keys of production, of another project, invalid keys and missing keys are rejected before any other request."""
+    """The keys are checked before any other request.
+
+    Keys of production, keys of another project, invalid keys and missing keys are rejected.
+    """
 
     async def opened() -> None:
         settings = langfuse.settings(**changes)
@@ -72,7 +75,7 @@ async def test_keys_that_are_not_the_projects_own_are_refused_first(
 
 
 def test_one_project_cannot_be_both() -> None:
-    """Settings that use production's project also as the evaluation project are rejected when they are read."""
+    """Settings that name one project for both production and evaluations raise `ValueError`."""
     with pytest.raises(ValueError, match="the project for evaluations"):
         LangfuseSettings(project="live", production_project="live")
 
@@ -86,7 +89,7 @@ async def test_keys_are_not_sent_where_an_address_leads(langfuse: LangfuseBacken
 
 
 async def test_a_server_that_hangs_is_given_up(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
-    """A server that repeatedly misses the deadline is an error that contains the deadline."""
+    """If the server repeatedly does not respond before the deadline, the error states the deadline."""
     async with langfuse.connect(request_deadline_s=0.05) as platform:
         server.fates = repeat("hang")
         with pytest.raises(SourceUnavailable, match=r"no answer within 0\.05 s"):
@@ -103,13 +106,19 @@ PEOPLE = [
 
 @pytest.mark.parametrize(("written", "read"), PEOPLE)
 def test_added_examples_of_any_shape_are_read(written: dict[str, Any], read: dict[str, Any]) -> None:
-    """An item that was created in Langfuse's pages is read, with its trace, even if its input is not an object."""
+    """An item that a person created in Langfuse's web interface is read, even if its input is not an object.
+
+    The link to its trace is read as well.
+    """
     item = DatasetItem.model_validate({"id": "1", "datasetName": "golden"} | written)
     assert build_example_from_item(item).model_dump(include=set(read)) == read
 
 
 def test_a_persons_change_counts_more_than_the_exact_copy() -> None:
-    """If a person changed a part that Langfuse cannot store exactly, the person's version is read."""
+    """If a person edited a field that Langfuse cannot store exactly, the edited value is read.
+
+    The other fields are still read from the exact copy in the item's metadata.
+    """
     body = build_item_from_example("golden", case(1, inputs={"a": "x\x00y", "n": 2**60}, metadata={"k": "\x01"}))
     body["input"] = {"a": "by hand"}
     example = build_example_from_item(DatasetItem.model_validate(body))
@@ -120,7 +129,7 @@ def test_a_persons_change_counts_more_than_the_exact_copy() -> None:
 async def test_an_item_that_a_person_archived_is_not_read(
     langfuse: LangfuseBackend, server: LangfuseServer
 ) -> None:
-    """An item that was archived in Langfuse's pages is not part of the suite."""
+    """An item that a person archived in Langfuse's web interface is not part of the suite."""
     async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         await platform.datasets.push(dataset, [case(1), case(2)])
@@ -160,7 +169,7 @@ async def read_while_it_grows(platform: Platform, dataset: Dataset) -> None:
 
 
 async def test_a_tag_is_the_moment_of_the_state_it_names(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
-    """A tag is a time of Langfuse's own clock, after the last change and before the next one."""
+    """A tag is stored as a time by Langfuse's clock. The time is after the last change and before the next one."""
     async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {"suite": "golden"})
         await platform.datasets.push(dataset, [case(1)])
@@ -174,7 +183,10 @@ async def test_a_tag_is_the_moment_of_the_state_it_names(langfuse: LangfuseBacke
 async def test_a_row_carries_what_langfuse_makes_an_experiment_of(
     langfuse: LangfuseBackend, server: LangfuseServer
 ) -> None:
-    """Each row is one span with experiment, dataset, item, metadata and failure, separate from traffic."""
+    """Each row of an experiment is one span, and it is stored separately from production traffic.
+
+    The span has the experiment, the dataset, the item, the metadata and the failure.
+    """
     async with langfuse.connect() as platform:
         url = await an_experiment(platform, 0.5)
     spans = server.attributes()
@@ -193,7 +205,7 @@ async def test_a_row_carries_what_langfuse_makes_an_experiment_of(
 
 
 async def test_a_case_asked_again_is_in_the_same_trace(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
-    """In an experiment, an item has one trace: repeats are children of the first span, with their own scores."""
+    """In an experiment, an item has one trace. Repeats are child spans of the first span, with their own scores."""
     rows = [row(0).model_copy(update={"repeat": repeat}) for repeat in range(3)]
     async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
@@ -209,7 +221,7 @@ async def test_a_case_asked_again_is_in_the_same_trace(langfuse: LangfuseBackend
 async def test_scores_that_fail_alone_are_written_again_alone(
     langfuse: LangfuseBackend, server: LangfuseServer
 ) -> None:
-    """Only the scores of a batch that Langfuse could not store are sent again, until all are stored."""
+    """If Langfuse could not store some scores of a batch, only these are sent again until all are stored."""
     server.score_fates["factual"] = [503, 201, 429, 500]
     async with langfuse.connect() as platform:
         await an_experiment(platform, 0.5)
@@ -238,7 +250,10 @@ async def test_large_rows_are_sent_in_several_requests(langfuse: LangfuseBackend
 async def test_an_older_langfuse_has_datasets_and_no_experiments(
     langfuse: LangfuseBackend, server: LangfuseServer
 ) -> None:
-    """With version 3, datasets work, and experiments and traces name the version they need and write nothing."""
+    """With Langfuse version 3, datasets work. Experiments and traces raise an error that names the needed version.
+
+    Nothing is written.
+    """
     server.version = "3.172.1"
     async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
@@ -251,7 +266,10 @@ async def test_an_older_langfuse_has_datasets_and_no_experiments(
 
 
 def observations(parts: int, *, ended: bool = True) -> list[dict[str, Any]]:
-    """Return the observations of a trace: a root and its parts."""
+    """Return the observations of a trace: a root and ``parts`` children.
+
+    If ``ended`` is false, the root has no end time.
+    """
     start, end = "2026-11-23T09:00:00.000Z", "2026-11-23T09:00:03.000Z"
     root = {"id": "root", "parentObservationId": None, "startTime": start, "endTime": end if ended else None}
     return [root] + [
@@ -273,7 +291,7 @@ READINGS = {
 async def test_a_trace_is_read_until_two_readings_agree(
     langfuse: LangfuseBackend, stored: list[dict[str, Any]], late: list[int], read: tuple[int, bool]
 ) -> None:
-    """An incomplete trace is read again until two readings agree; a trace that never ends is marked."""
+    """An incomplete trace is read again until two readings agree. A trace that never becomes complete is marked."""
     langfuse.server.observations["t1"], langfuse.server.late = stored, list(late)
     async with langfuse.connect() as platform:
         trace = await platform.traces.read("t1")
@@ -283,7 +301,10 @@ async def test_a_trace_is_read_until_two_readings_agree(
 
 
 async def test_the_steps_and_the_reply_of_a_trace_are_read(langfuse: LangfuseBackend) -> None:
-    """A Langfuse trace is read like a LangSmith trace: tools are steps, and the root has question and reply."""
+    """A Langfuse trace is read like a LangSmith trace.
+
+    Tool calls are its steps, and its root has question and reply.
+    """
     root, part = observations(1)
     question, reply = {"messages": [{"role": "user", "content": "Is it covered?"}]}, {"answer": "24"}
     root |= {"type": "AGENT", "name": "bot", "input": json.dumps(question), "output": json.dumps(reply)}
@@ -301,13 +322,13 @@ async def test_the_steps_and_the_reply_of_a_trace_are_read(langfuse: LangfuseBac
 
 
 async def test_a_trace_that_is_not_there_is_none(langfuse: LangfuseBackend) -> None:
-    """If two readings find nothing, the trace does not exist."""
+    """Reading the id of a trace that does not exist returns ``None``."""
     async with langfuse.connect() as platform:
         assert await platform.traces.read("t9") is None
 
 
 async def test_a_pause_is_as_long_as_langfuse_asks(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
-    """A rate limit is waited for as long as Retry-After states; without this header, the pauses grow."""
+    """After a rate limit, Lookout waits as long as the Retry-After header states. Without it, the pauses grow."""
     pauses: list[float] = []
 
     async def pause(seconds: float) -> None:
@@ -320,7 +341,10 @@ async def test_a_pause_is_as_long_as_langfuse_asks(langfuse: LangfuseBackend, se
 
 
 def test_an_example_needs_no_extra_where_langfuse_holds_it_as_it_is() -> None:
-    """The visible metadata has one additional key, which contains only what Langfuse has no field for."""
+    """The metadata of an item gets one additional key, ``_lookout``.
+
+    The key contains only what Langfuse has no field for.
+    """
     metadata = build_item_from_example("golden", case(1, metadata={"severity": 3}))["metadata"]
     assert metadata == {"severity": 3, "_lookout": {"splits": '["train"]', "no_trace": True}}
     assert build_item_from_example("golden", Example(id="a", inputs={}))["status"] == "ACTIVE"

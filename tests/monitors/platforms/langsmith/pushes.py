@@ -1,4 +1,7 @@
-"""Pushes to the local server of LangSmith's datasets, with seeded kills, lost replies and rate limits."""
+"""Pushes of cases to a local server with LangSmith's dataset API.
+
+Some are killed, lose replies or are rate-limited.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ async def no_pause(_seconds: float) -> None:
 
 @asynccontextmanager
 async def opened(server: LangSmithDatasetServer, attempts: int = 3) -> AsyncGenerator[LangSmithDatasets]:
-    """Open the datasets on a local server."""
+    """Open the LangSmith datasets on a local server."""
     access = LangSmithAccess(
         project="bot", api_url=server.url, key_env="LANGSMITH_API_KEY", request_deadline_s=20, attempts=attempts
     )
@@ -39,7 +42,10 @@ async def opened(server: LangSmithDatasetServer, attempts: int = 3) -> AsyncGene
 async def push(
     server: LangSmithDatasetServer, cases: Sequence[GoldCase], *, overwrite: bool = False, prune: bool = False
 ) -> int:
-    """Push as the command does after confirmation, and return the number of written and deleted entries."""
+    """Push ``cases`` as the command does after the user confirms.
+
+    Return the number of written and deleted entries.
+    """
     suite = build_suite(list(cases), name="waiting", source="suite.jsonl")
     async with opened(server) as datasets:
         compared = await compare_dataset(datasets, NAME, suite.cases, lambda _count: None)
@@ -67,15 +73,16 @@ async def cases_there(server: LangSmithDatasetServer) -> dict[str, GoldCase | Un
 
 
 def plans(count: int) -> list[GoldCase]:
-    """Return ``count`` cases."""
+    """Return ``count`` cases with different ids and gold answers."""
     return [gold_case(f"plan-{number}", gold=f"{number} months") for number in range(count)]
 
 
 async def run_schedule(server: LangSmithDatasetServer, seed: int) -> int:
-    """Run one seeded schedule of pushes until one completes, and return their number.
+    """Push the suite again and again until one push completes, and return the number of pushes.
 
-    Pushes are killed, rate-limited, or lose their replies. The dataset may contain an older state of the suite.
-    Raises `AssertionError` if the dataset does not contain the suite at the end, each case once.
+    ``seed`` determines the faults: pushes are killed, rate-limited, or lose their replies. The dataset may contain
+    an older state of the suite. Raises `AssertionError` if the dataset does not contain each case of the suite once
+    at the end.
     """
     chance = random.Random(seed)
     server.restart(late=chance.choice((0, 0, 1, 3)), multipart=chance.random() < 0.8)
@@ -98,9 +105,9 @@ async def run_schedule(server: LangSmithDatasetServer, seed: int) -> int:
 
 
 def _plan_faults(server: LangSmithDatasetServer, chance: random.Random, begun: int, *, calm: bool) -> None:
-    """Plan the faults of the next requests.
+    """Plan random faults for the requests from number ``begun`` on, or none if ``calm``.
 
-    From a kill onwards, no request is answered; the last request before it may have been executed.
+    After a simulated kill, the server answers no request. The last request before the kill may have been executed.
     """
     server.calm()
     if calm:

@@ -1,4 +1,4 @@
-"""LangSmith's datasets are read and written in pages by the SDK, each entry once, whatever requests are lost."""
+"""Test LangSmith's datasets: the SDK reads and writes each entry once, in pages, even if requests are lost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.monitors.platforms.langsmith.pushes import (
 from tests.servers.langsmith_datasets import LangSmithDatasetServer
 
 SLICE = 25
-"""The number of schedules in this test; `make soak` runs 1,000."""
+"""The number of push schedules that this test runs. `make soak` runs 1,000."""
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +88,10 @@ def _with_split(server: LangSmithDatasetServer) -> dict[str, object]:
 
 
 async def test_pages_are_of_one_version_whatever_people_add_meanwhile(server: LangSmithDatasetServer) -> None:
-    """All pages are read from one version: an added entry would shift the pages, and one entry would be read twice."""
+    """All pages are read from one version of the dataset, although a person adds an entry meanwhile.
+
+    Otherwise the new entry would shift the pages, and one entry would be read twice.
+    """
     await push(server, plans(150))
     async with opened(server) as datasets:
         found = await datasets.find(NAME)
@@ -146,7 +149,10 @@ async def test_missing_items_are_created_again_and_deletions_happen_once(
 
 
 async def test_an_entry_that_is_there_and_not_listed_yet_is_replaced(server: LangSmithDatasetServer) -> None:
-    """An entry that exists but is not listed yet is found by halving the batch, and replaced."""
+    """If a batch fails because an entry exists but is not listed yet, the batch is halved until the entry is found.
+
+    The entry is then replaced.
+    """
     await push(server, plans(5))
     async with opened(server) as datasets:
         found = await datasets.find(NAME)
@@ -179,6 +185,6 @@ async def test_a_push_that_is_killed_anywhere_is_made_whole_by_the_next(
 
 
 def test_a_case_of_a_person_has_a_source() -> None:
-    """A new entry of a case that was made from a trace is linked to the trace."""
+    """A new entry is linked to the trace from which its case was made. An existing entry is not linked."""
     assert build_example_from_case(gold_case(), "d", None, _TRACE).source_trace == _TRACE
     assert build_example_from_case(gold_case(), "d", Example(id="x", inputs={}), _TRACE).source_trace is None

@@ -1,4 +1,4 @@
-"""Experiments are written to LangSmith by its SDK: complete, on their dataset, and without duplicates."""
+"""Test that LangSmith's SDK writes experiments completely, for their dataset, and without duplicates."""
 
 from __future__ import annotations
 
@@ -104,9 +104,9 @@ async def test_an_experiment_is_a_project_on_its_dataset_with_a_root_run_for_eac
 async def test_written_again_nothing_is_there_twice_and_what_changed_replaces(
     server: LangSmithExperimentServer,
 ) -> None:
-    """A second write creates no duplicates and replaces changed rows.
+    """A second write of an experiment creates no duplicates and replaces changed rows.
 
-    A process that resumes a run asks again the questions that had no answer.
+    A run that is resumed asks the questions without an answer again, so their rows change.
     """
     first = await write(server, [row(1), row(2, error="timeout"), row(1, repeat=1)])
     second = await write(server, [row(1), row(2, value=0.0), row(1, repeat=1)])
@@ -172,9 +172,9 @@ async def test_no_thread_and_no_unsent_item_is_left(server: LangSmithExperimentS
 async def test_f05_writers_that_are_killed_anywhere_leave_nothing_twice_and_lose_nothing(
     server: LangSmithExperimentServer,
 ) -> None:
-    """Writers that are killed at any point leave no duplicate and lose nothing.
+    """If writers are killed at any point, the experiment has no duplicates and nothing is lost.
 
-    This is a part of the thousand schedules of ``make soak``.
+    The test runs some of the thousand schedules of ``make soak``.
     """
     killed = [await live_through(server, seed) for seed in range(40)]
     assert sum(killed) > 20

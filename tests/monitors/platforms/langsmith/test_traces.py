@@ -1,4 +1,7 @@
-"""The traces of an agent's jobs are read by LangSmith's SDK, also late runs and runs in the production project."""
+"""Test that LangSmith's SDK reads the traces of an agent's jobs.
+
+It also reads late runs and runs in the production project.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ def server() -> Iterator[LangSmithServer]:
 
 
 def tree(project: uuid.UUID, tools: int = 2) -> list[dict[str, Any]]:
-    """Return the runs of a trace: a root and calls of one tool."""
+    """Return the runs of a trace: a root and ``tools`` calls of one tool."""
     common = {"project_id": str(project), "metadata": {}, "parent_run_ids": []}
     start, end = "2026-01-31T02:00:00+00:00", "2026-01-31T02:00:03+00:00"
     root = {
@@ -113,7 +116,10 @@ PARTS = [
 async def test_a_trace_that_comes_in_parts_counts_only_when_two_readings_agree(
     server: LangSmithServer, root: str, portions: list[int], counted: int | None
 ) -> None:
-    """A trace counts only if it has its root and two readings agree; otherwise it is shown but not counted."""
+    """A trace is complete only if it has its root and two readings agree.
+
+    Otherwise it is returned as incomplete.
+    """
     if root == "first":
         server.trees[TRACE].reverse()
     server.portions = list(portions)

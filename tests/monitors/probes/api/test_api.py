@@ -1,4 +1,7 @@
-"""Tests of chat APIs: JSON and event streams of the hand-written server, and the API of a real Gradio app."""
+"""Tests of the drivers for chat APIs.
+
+They use JSON and event streams of a hand-written server, and the API of a real Gradio app.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ SSE = {"text": "token", "citations": "sources.*"}
 def asking(
     address: str, driver: str, api: dict[str, Any] | None = None, **changes: Any
 ) -> AbstractAsyncContextManager[ChatDriver]:
-    """Return a driver that is built from the configuration."""
+    """Return a driver for ``address`` that is built from these settings, as for a configured target."""
     settings = ProbeSettings.model_validate({"driver": driver, "api": api or {}, **changes})
     return build_driver(address, settings, run_folder=Path("unused"), clock=Ticking())
 
@@ -112,7 +115,7 @@ async def test_every_way_to_fail_has_its_error(
 async def test_a_stream_is_cut_off_only_where_another_ended_as_it_is_configured(zoo: str) -> None:
     """A stream counts as cut off only after another stream ended with the configured end event.
 
-    Before, a wrong event name in the settings looks the same as an application that breaks off.
+    Until then, a wrong event name in the settings looks the same as an application that breaks off.
     """
     async with asking(f"{zoo}/sse", "sse", SSE, answer_deadline_s=5) as driver:
         with pytest.raises(EndNotFound, match=r"without '\[DONE\]'\. Its last event was .*token") as first:

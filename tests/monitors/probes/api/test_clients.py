@@ -1,4 +1,4 @@
-"""Conversations over HTTP are separate: they share no cookies, and a broken client is not used again."""
+"""Test that conversations over HTTP share no cookies, and that a broken client is not used again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.servers.threaded_server import ThreadedServer
 
 
 class Remembering(ThreadedServer):
-    """A server that sets a cookie for each visitor and returns the received cookie and the client port."""
+    """A server that sets a cookie and returns the cookie, the client port and the headers that it received."""
 
     def application(self) -> web.Application:
         app = web.Application()

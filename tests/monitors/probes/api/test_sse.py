@@ -1,4 +1,4 @@
-"""Server-sent events are read alike, however the network splits them."""
+"""Test that server-sent events are read correctly, wherever the network splits them."""
 
 from __future__ import annotations
 

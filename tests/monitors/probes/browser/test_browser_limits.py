@@ -1,4 +1,4 @@
-"""A page that uses too much memory or CPU, or a download, ends with a fault of that page; other pages continue."""
+"""Test that a page that uses too much memory or CPU, or downloads too much, fails alone; other pages continue."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ document.querySelector("form").onsubmit = (event) => {
 
 
 class Site(ThreadingHTTPServer):
-    """A chat, and a download without an end; ``sent`` counts the bytes of the download."""
+    """A site with a chat and an endless download. ``sent`` counts the bytes of the download."""
 
     daemon_threads = True
 
@@ -173,7 +173,7 @@ async def test_temporary_files_lie_in_the_runs_folder_and_go_with_the_browser():
 
 @contextmanager
 def browser_root() -> Iterator[Path]:
-    """Return a run folder with a short path, as real runs have."""
+    """Return a new run folder whose path is as short as that of a real run."""
     folder = Path("/tmp") / f"lookout-test-{os.getpid()}"
     folder.mkdir()
     try:
@@ -311,7 +311,7 @@ exec setpriv --reuid=nobody --clear-groups "{chromium}" "$@"
 
 
 def browser_of_a_user(folder: Path) -> str:
-    """Start the browser as a user without privileges."""
+    """Start the browser as a system user without privileges."""
     chromium = os.environ.get("CHROMIUM_PATH") or find_system_chromium()
     if chromium is None or (os.geteuid() == 0 and shutil.which("setpriv") is None):
         pytest.skip("no browser that a user without rights could start")

@@ -21,7 +21,7 @@ from monitors.probes.settings import Selectors
 
 
 def executable(path: Path) -> str:
-    """Create an executable file and return its path."""
+    """Create an executable file at ``path`` and return ``path``."""
     path.write_text("#!/bin/sh\nexit 1\n")
     path.chmod(0o755)
     return str(path)
@@ -90,14 +90,14 @@ async def test_a_start_that_is_cancelled_leaves_no_driver_behind(browser_path) -
 
 
 def drivers() -> set[int]:
-    """Return Playwright's running driver processes below this process."""
+    """Return the running Playwright driver processes that are descendants of this process."""
     commands = {pid: Path(f"/proc/{pid}/cmdline") for pid in find_descendants(os.getpid())}
     return {pid for pid, command in commands.items() if command.exists() and b"run-driver" in command.read_bytes()}
 
 
 @pytest.mark.browser
 async def test_the_driver_and_the_browser_get_no_secret(browser_path, monkeypatch) -> None:
-    """The processes of the driver and the browser contain no key of the monitor."""
+    """The environment of the driver's and the browser's processes contains no secret of the monitor."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-a-secret")
     monkeypatch.setenv("LOOKOUT_LOG_TOKEN", "a-secret")
     monkeypatch.setenv("LC_TIME", "C")
@@ -126,7 +126,7 @@ async def test_f61_a_hanging_step_is_cut_at_its_own_deadline() -> None:
 @pytest.mark.browser
 @pytest.mark.whole_only
 async def test_f61_a_page_that_never_stops_computing_is_left_behind(driver_for, zoo: str) -> None:
-    """The driver gives up a page whose renderer does not respond, not even to a request to close."""
+    """The driver gives up a page whose renderer is stuck and does not respond even to a request to close."""
     async with driver_for(
         f"{zoo}/hang.html", answer_deadline_s=1, close_deadline_s=1, page_deadline_s=10
     ) as driver:

@@ -1,4 +1,4 @@
-"""Tables of nested custom elements are read like native tables: every cell, in its row."""
+"""Test that tables of nested custom elements are read like native tables: every cell, in its row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ QUESTIONS = ("what of eyes?", "what of ears?", "what of teeth?")
 
 
 def show_table(question: str) -> str:
-    """Return the table of each answer, as a person reads it."""
+    """Return the text of the table in the answer to ``question``, as a person reads it."""
     return f"Item\tLimit\tWait\nRoom\t₹4,000\t2 years\n{question}\t12\t10:30"
 
 

@@ -1,4 +1,4 @@
-"""Hundreds of megabytes from a page, its workers and its downloads need only bounded memory."""
+"""Test that hundreds of megabytes from a page, its workers and its downloads need only bounded memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SCRIPTS = {
     "/post-at-once.js": WITHOUT_END.replace("SAY", "postMessage"),
     "/port.js": f"onconnect = (event) => {{ {MANY.replace('SAY', 'event.ports[0].postMessage')} }};",
 }
-"""The scripts of the workers: each writes 400 MB a second while it is allowed, or without a pause."""
+"""The scripts of the workers. Each writes 400 MB a second to the console, with pauses or without."""
 CHAT = """<!doctype html><meta charset=utf-8><div id=log></div><form><textarea aria-label="Message"></textarea>
 <button>Send</button></form><script>
 const log = document.querySelector("#log"), box = document.querySelector("textarea");
@@ -101,7 +101,7 @@ def site() -> Iterator[str]:
 
 
 def memory_mb() -> float:
-    """Return the memory in MB of this process and of Playwright's driver, which store console messages.
+    """Return the memory in MB of this process and of Playwright's driver; both store console messages.
 
     The browser has its own limits.
     """
@@ -131,10 +131,10 @@ async def test_a_flood_costs_no_answer_and_little_memory(driver_for: MakeDriver,
 @pytest.mark.parametrize("word", ["WORKER", "INNER", "AT-ONCE", "POST-ENDLESS"])
 @pytest.mark.whole_only
 async def test_a_flood_without_end_costs_its_own_question_at_most(driver_for: MakeDriver, word):
-    """An endless flood affects at most its own question.
+    """An endless flood of console output or messages makes at most its own question fail.
 
-    No code can run before a worker's script; if the worker yields too late, its page is ended. The same applies to
-    endless messages.
+    Lookout cannot run code before a worker's script starts. If a worker never yields, Lookout ends its page. The
+    same applies to endless messages.
     """
     with site() as address:
         async with driver_for(address, patience_s=3, answer_deadline_s=60) as driver:

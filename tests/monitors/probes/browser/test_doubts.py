@@ -1,4 +1,4 @@
-"""A text that may not be the answer is never graded, and a notice of the application is not an answer."""
+"""Test that text which may not be the answer is never graded, and that a notice of the app is not an answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ async def _failure(driver_for: MakeDriver, address: str, question: str, **change
 async def test_a_greeting_that_comes_by_a_timer_is_no_answer_of_the_first_question_either(
     zoo: str, driver_for: MakeDriver, question: str
 ) -> None:
-    """A timed greeting before or after the first answer is not the answer, although it differs for each visitor."""
+    """A greeting that a timer shows before or after the first answer is not taken for the answer.
+
+    The greeting differs for each visitor.
+    """
     async with driver_for(f"{zoo}/late_welcome.html") as driver:
         answer = await driver.ask((question,))
     assert answer.visible_text == reply(question)

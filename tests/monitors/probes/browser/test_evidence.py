@@ -1,4 +1,4 @@
-"""Screenshots and traces are stored when requested, readable by their owner only."""
+"""Test that screenshots and traces are stored when requested, and that only their owner can read them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def open_umask() -> object:
-    """Set a umask with which every user can read new files."""
+    """Set a umask with which every user of the machine could read new files."""
     before = os.umask(0)
     yield
     os.umask(before)

@@ -1,4 +1,4 @@
-"""Texts that a page shows to every visitor are learned after a few pages, and are not answers if they come late."""
+"""Test that Lookout learns which texts a page shows to every visitor, and does not take them for answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_line_is_a_greeting_when_two_pages_and_half_of_all_said_it() -> None:
 @shares_browser
 @pytest.mark.whole_only
 async def test_a_greeting_that_comes_after_the_question_is_no_answer(zoo: str, driver_for: MakeDriver) -> None:
-    """After two pages that greeted in time, a greeting of the third page between question and answer is recognised."""
+    """After two pages that greeted at once, a greeting of the third page is recognised even after the question."""
     async with driver_for(f"{zoo}/greeting.html", patience_s=2) as driver:
         await driver.ask(("one",))
         await driver.ask(("two",))
@@ -44,9 +44,10 @@ async def test_a_greeting_that_comes_after_the_question_is_no_answer(zoo: str, d
 async def test_a_greeting_is_no_answer_where_the_page_that_nobody_asks_comes_late(
     zoo: str, driver_for: MakeDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A late greeting is not an answer even if the silent page is opened ten seconds late on a busy machine.
+    """A late greeting is not taken for the answer, even if the comparison page opens ten seconds late.
 
-    The page that was asked greets 2.5 s after it was loaded.
+    The comparison page is a second page that gets no question. The page that was asked greets 2.5 s after it was
+    loaded.
     """
     stand = SilentPage._open_page_and_collect_lines
 

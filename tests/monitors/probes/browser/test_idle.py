@@ -1,4 +1,4 @@
-"""A page without a chat is given up once it is idle, but not while a chat may still appear."""
+"""Test that Lookout gives up a page without a chat once it is idle, but not while a chat may still appear."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = ONE_BROWSER
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    """Yield a browser with direct network access; the browsers of drivers use the proxy of their run."""
+    """Yield a browser with direct network access. In production, browsers use the proxy of their run."""
     from playwright.async_api import async_playwright
 
     async with async_playwright() as playwright:
@@ -49,7 +49,7 @@ async def _is_idle_once_still(page: Page) -> bool:
 
 
 PATIENCE_S = 60.0
-"""How long a test checks again whether a finished page is idle, because a busy machine responds late."""
+"""How long, in seconds, a test rechecks whether a finished page is idle. A busy machine responds late."""
 
 
 async def _becomes_idle(page: Page) -> bool:

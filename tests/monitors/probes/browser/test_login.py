@@ -1,4 +1,4 @@
-"""Pages behind a login work by form, stored session, header, cookie or HTTP authentication, without a leak."""
+"""Test pages behind a login by form, stored session, header, cookie or HTTP authentication, without a leak."""
 
 from __future__ import annotations
 
@@ -84,7 +84,10 @@ async def test_a_form_signs_in_once_for_all_and_again_when_the_session_ended(
 async def test_a_session_that_ends_while_a_question_is_asked_is_no_answer_of_the_apps(
     settings: ProbeSettings, tmp_path: Path
 ) -> None:
-    """If the session ends during a question, the login page is not graded, and the retry signs in again."""
+    """If the session ends during a question, the login page is not graded as an answer.
+
+    The retry signs in again.
+    """
     with LoginSite(asks_per_session=1) as site:
         address = f"{site.url}/chat"
         login = login_to(address, tmp_path, {"url": f"{site.url}/login", **FORM})

@@ -1,4 +1,4 @@
-"""A question that a page loses because it is not connected yet is asked once more and never blamed on the app."""
+"""Test that a question that a page loses before it is connected is asked once more and not blamed on the app."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ QUESTIONS = ("what of eyes?", "what of ears?", "what of teeth?")
 async def test_a_question_that_no_request_held_is_sent_once_more(
     zoo: str, driver_for: MakeDriver, mode: str
 ) -> None:
-    """A question that no request contained is sent once more, even if the page receives a heartbeat or other data."""
+    """If no request of the page contained the question, it is sent once more.
+
+    This also holds if the page receives a heartbeat or other data.
+    """
     async with driver_for(f"{zoo}/connecting.html{mode}", patience_s=3) as driver:
         first = await driver.ask(QUESTIONS[:2])
         second = await driver.ask(QUESTIONS[2:])

@@ -1,4 +1,4 @@
-"""Names, tool cards, reasoning, sources and status in a message are stored as separate parts."""
+"""Test that names, tool cards, reasoning, sources and status in a chat message are stored as separate parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A chat that must be opened first is opened by a proven element, which is then pinned; nothing else is clicked."""
+"""Test chats that must be opened first.
+
+Lookout clicks only an element that is proven to open the chat, and then pins this element.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ async def test_a_chat_that_must_be_opened_is_opened_for_each_question(
 async def test_a_page_of_tools_without_a_chat_is_never_graded(
     zoo: str, driver_for: MakeDriver, way: str, error: type[ProbeError], said: str
 ) -> None:
-    """A page with a tool that accepts any text and responds is not a chat and is never graded."""
+    """A page with a tool that accepts any text and responds is not a chat, so its output is never graded."""
     async with driver_for(f"{zoo}/tools.html{way}", patience_s=1) as driver:
         for question in QUESTIONS:
             with pytest.raises(error, match=said) as raised:

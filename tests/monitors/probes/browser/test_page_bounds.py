@@ -1,4 +1,4 @@
-"""A page cannot use up the disk, the screen or the memory of the machine."""
+"""Test that a page cannot use up the disk, the screen or the memory of the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A script runs in a page, and a failure is reported with its cause."""
+"""Test the script that runs in a page: its failure is reported with the cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The browser's proxy connects only where the guard allows it, through the owner's proxy if one is configured."""
+"""Test the browser's proxy: it connects only where the address guard allows it.
+
+If the owner configured a network proxy, the connection goes through that.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def guard_of(*configured: str) -> AddressGuard:
 
 @asynccontextmanager
 async def echo() -> AsyncGenerator[int]:
-    """Yield the port of a server that repeats everything twice."""
+    """Yield the port of a server that sends back everything it receives twice."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(2 * await reader.read(1000))
@@ -43,7 +46,10 @@ async def echo() -> AsyncGenerator[int]:
 
 @asynccontextmanager
 async def network_proxy(status: str = "200 OK") -> AsyncGenerator[tuple[int, list[bytes]]]:
-    """Yield the port of a company proxy and the headers of its requests; the proxy answers in place of all hosts."""
+    """Yield the port of a company proxy, and the headers of the requests that it received.
+
+    The proxy answers every request itself instead of connecting to the host.
+    """
     heads: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -59,7 +65,7 @@ async def network_proxy(status: str = "200 OK") -> AsyncGenerator[tuple[int, lis
 
 
 async def ask(proxy: GuardedProxy, host: str, port: int, *, command: int = 1, text: bytes = b"hi") -> bytes | int:
-    """Return the response through the proxy, or the SOCKS reply if no connection is made."""
+    """Return the response that comes through the proxy, or the SOCKS reply if the proxy makes no connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.address.rpartition(":")[2]))
     try:
         name = host.encode()
@@ -149,7 +155,7 @@ async def test_a_stream_that_breaks_there_breaks_here_and_does_not_look_ended() 
 
 
 async def test_whenever_it_is_closed_no_connection_stays_open() -> None:
-    """Whenever the proxy is closed, no connection stays open until garbage collection."""
+    """No connection stays open until garbage collection, whenever the proxy is closed."""
     async with echo() as port:
         guard = guard_of(f"http://app.example.com:{port}")
         gc.collect()
@@ -164,7 +170,10 @@ async def test_whenever_it_is_closed_no_connection_stays_open() -> None:
 
 
 async def _closed_after(proxy: GuardedProxy, port: int, turns: int, *, hang_up: bool) -> None:
-    """Close the proxy ``turns`` turns of the event loop after the request or after the browser's hang-up."""
+    """Open a connection through the proxy, and close the proxy after ``turns`` turns of the event loop.
+
+    The turns count from the request or, if ``hang_up``, from the moment when the browser hangs up.
+    """
     await proxy.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.address.rpartition(":")[2]))
     writer.write(bytes((5, 1, 0)) + bytes((5, 1, 0, 3, 15)) + b"app.example.com" + port.to_bytes(2))

@@ -1,4 +1,4 @@
-"""No character within a line of an answer is lost with any renderer.
+"""Test that no renderer of a chat page makes Lookout lose a character within a line of an answer.
 
 Seeded Markdown is rendered by real renderers and must be read exactly.
 """
@@ -22,7 +22,7 @@ pytestmark = ONE_BROWSER
 
 ROOM = "is a room paid for?"
 SLICE = 40
-"""The number of answers in this test; `make soak` reads 10,000."""
+"""The number of answers that this test renders. `make soak` reads 10,000."""
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -51,14 +51,14 @@ async def test_answers_of_random_markdown_are_read_to_the_character(page) -> Non
     ],
 )  # fmt: skip
 async def test_answers_that_read_like_labels(page, seed, unsure) -> None:
-    """An answer that looks like a label is read exactly, or unsure if the page is ambiguous, but never wrong."""
+    """An answer that looks like a label is never read wrongly. If the page is ambiguous, it is unsure."""
     await open_page(page)
     seen = await read_many(page, seed, 1)
     assert (seen.wrong, seen.unsure) == ([], unsure)
 
 
 async def test_brackets_of_a_style_sheet_stand_around_a_citations_number(page) -> None:
-    """Brackets from a style sheet are read around the number of a citation.
+    """Brackets that a style sheet adds around the number of a citation are read.
 
     Other text from a style sheet is ignored: quotation marks, icons, brackets around words.
     """
@@ -77,9 +77,9 @@ async def test_brackets_of_a_style_sheet_stand_around_a_citations_number(page) -
 async def test_a_figure_at_the_edge_that_may_be_the_answers_own_leaves_it_ungraded(
     zoo: str, driver_for: MakeDriver
 ) -> None:
-    """A figure at the edge that may be the age of the message leaves the answer ungraded.
+    """If the figure at the edge of an answer may be the age of the message, the answer is not graded.
 
-    Without the figure, a right answer could become wrong.
+    If the figure was removed by mistake, a right answer could become wrong.
     """
     async with driver_for(f"{zoo}/eta.html", screenshots="never", traces="never") as driver:
         question = "when does it arrive?"
@@ -90,7 +90,10 @@ async def test_a_figure_at_the_edge_that_may_be_the_answers_own_leaves_it_ungrad
 
 
 async def test_a_receipt_with_its_time_is_no_figure_of_the_answers(zoo: str, driver_for: MakeDriver) -> None:
-    """A receipt such as "Read 10:02" between question and answer is not part of the answer, and any answer is read."""
+    """A receipt such as "Read 10:02" between question and answer is not part of the answer.
+
+    Every answer after such a receipt is read.
+    """
     async with driver_for(f"{zoo}/socket.html", patience_s=3) as driver:
         answer = await driver.ask((ROOM,))
     assert answer.visible_text == reply(ROOM)

@@ -1,4 +1,7 @@
-"""Lookout waits for a page that is still starting; a password field beside a chat does not make a login page."""
+"""Test that Lookout waits for a page that is still starting.
+
+A password field beside a chat does not make a page a login page.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ async def test_a_page_that_is_signing_in_is_not_given_up(zoo: str, driver_for: M
 async def test_a_chat_that_appears_while_lookout_judges_the_page_is_found(
     zoo: str, driver_for: MakeDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Lookout inspects a page that has settled once more before it reports that there is no chat."""
+    """A chat that appears while Lookout decides whether the page has settled is found.
+
+    Lookout inspects the settled page once more before it reports that there is no chat.
+    """
 
     async def show_chat(_page: Page, frame: Frame, _waited_s: float) -> bool:
         await frame.evaluate("start()")

@@ -1,4 +1,4 @@
-"""Text that the page omits is read from the wire, by any transport, in a real browser."""
+"""Test that text which the page omits is read from the network messages, by any transport, in a real browser."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RULES = {
 
 @pytest.fixture(scope="module")
 def wired() -> Iterator[str]:
-    """Yield the address of the pages."""
+    """Yield the address of pages that show less than the app sent."""
     with Wired() as server:
         yield server.url
 
@@ -37,7 +37,10 @@ def wired() -> Iterator[str]:
 @pytest.mark.parametrize("way", RULES)
 @pytest.mark.a_slice(2)
 async def test_the_sent_text_is_stored_beside_the_shown_text(wired: str, driver_for: MakeDriver, way: str) -> None:
-    """The sent text of the last turn only is stored beside the shown text, although both came on one socket."""
+    """The text that the app sent for the last turn is stored beside the text that the page shows.
+
+    The text of earlier turns on the same socket is not part of it.
+    """
     async with driver_for(f"{wired}/{way}", wire=RULES[way], patience_s=2) as driver:
         answer = await driver.ask(("first", "and the second?"))
     assert (answer.earlier, answer.visible_text) == ((shown("first"),), shown("and the second?"))
@@ -77,7 +80,7 @@ async def test_a_socket_that_brought_no_answer_is_named(wired: str, driver_for: 
 async def test_a_page_that_shows_another_answer_than_it_was_sent_is_never_graded(
     zoo: str, driver_for: MakeDriver
 ) -> None:
-    """If a page shows another answer than the app sent, neither text is graded, because users see a wrong answer."""
+    """If a page shows another answer than the app sent, neither text is graded."""
     rule = {"url": "/chat$", "text": "reply.text"}
     async with driver_for(f"{zoo}/stale.html", wire=rule) as driver:
         assert (await driver.ask(("what of eyes?",))).graded_channel is Channel.WIRE

@@ -1,4 +1,4 @@
-"""`lookout doctor` finds whether a "new chat" button starts a new chat, and proposes a setting."""
+"""Test that `lookout doctor` finds out whether a "new chat" button starts a new chat, and proposes a setting."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ KINDS = {
     "keeps": {"recalls": "true", "forgets": "false"},
     "recalls_nothing": {"recalls": "false", "forgets": "true"},
 }
-"""Bots that remember earlier messages or not, and whose button clears them or not.
+"""The kinds of bots: whether the bot remembers earlier messages, and whether its button clears them.
 
 The button appears with the first answer.
 """

@@ -1,4 +1,4 @@
-"""`lookout doctor` inspects real pages without configuration, and the proposed settings work."""
+"""Test that `lookout doctor` inspects real pages without configuration, and that the settings it proposes work."""
 
 from __future__ import annotations
 
@@ -38,13 +38,16 @@ async def looked(
     asking: AskPermission = AskPermission.IF_NEEDED,
     **changes: object,
 ) -> PageInspection:
-    """Return the result of one inspection."""
+    """Inspect the page at ``address`` once and return the result.
+
+    ``asking`` states whether questions may be sent.
+    """
     changed = ProbeSettings.model_validate({**settings.model_dump(), **changes})
     return await inspect_page(address, changed, picture=folder / "look.png", asking=asking)
 
 
 def pinned(look: PageInspection) -> dict[str, object]:
-    """Return the probe settings that `lookout.toml` has with the printed lines."""
+    """Return the probe settings that result if the lines that `lookout doctor` prints are in `lookout.toml`."""
     import tomllib
 
     lines = f"[targets.page]\nurl = '{look.address}'\nsuite = 's.jsonl'\n{format_selectors_toml(look, 'page')}\n"
@@ -103,7 +106,7 @@ async def test_a_chat_in_a_frame_and_in_a_shadow_root_is_reported(
 async def test_the_pinned_answer_of_streamlit_holds_a_list_too(
     streamlit: str, settings: ProbeSettings, driver_for: MakeDriver, tmp_path: Path
 ) -> None:
-    """The proposed answer selector, found with a one-paragraph answer, also matches an answer with a list."""
+    """The answer selector that Lookout proposes from a one-paragraph answer also matches an answer with a list."""
     look = await looked(streamlit, settings, tmp_path)
     assert look.selectors.answer is not None
     async with driver_for(look.address, **pinned(look)) as driver:

@@ -1,4 +1,4 @@
-"""The rule for the answer is found in the messages that a page received."""
+"""Test that Lookout finds, in the messages that a page received, the rule that reads the answer."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ SHOWN = (
 
 
 def test_an_answer_is_found_by_its_sentences_though_neither_text_stands_in_the_other() -> None:
-    """An answer is found by its sentences even if neither text contains the other.
+    """An answer in a received message is found by its sentences, even if neither text contains the other.
 
-    The page replaces each source by a number and shows cards below; the reply also lists its sources separately.
+    The page replaces each source by a number and shows cards below. The reply also lists its sources separately.
     """
     whole = {
         "reply": {"text": " ".join(LONG)},
@@ -103,7 +103,10 @@ def test_another_answer_is_not_the_same_for_a_few_words() -> None:
 
 
 def test_the_place_of_sources_comes_from_any_answer_that_has_one() -> None:
-    """The path of the sources comes from any answer with sources; in a greeting, the list is empty or missing."""
+    """The path of the sources is taken from any answer that has sources.
+
+    In a greeting, the list of sources is empty or missing.
+    """
     hello, cited = "Hello there, ask me about your policy.", LONG[0]
     first = find_wire_candidates([received("ask", {"text": hello, "model": "primary"})], hello)
     second = find_wire_candidates(

@@ -1,4 +1,7 @@
-"""Agents that work on a job give the whole report, the steps, and a separate error for each kind of failure."""
+"""Test the driver for agents that work on a job.
+
+It gives the whole report, the steps, and a separate error for each kind of failure.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ def jobs() -> Iterator[Jobs]:
 def asking(
     jobs: Jobs, folder: Path, *, path: str = "/jobs", clock: Any = None, **job: Any
 ) -> AbstractAsyncContextManager[ChatDriver]:
-    """Return a driver that is built from the configuration."""
+    """Return a driver for the job API, built from the configuration as for a configured target."""
     settings = ProbeSettings.model_validate({"driver": "job", "job": JOB | job})
     headers = build_request_headers({}, {"KEY": "a-key"}, key="probe.headers", token_variable="KEY")
     return build_driver(jobs.url + path, settings, run_folder=folder, clock=clock or Ticking(), headers=headers)
@@ -175,7 +178,7 @@ async def test_a_late_job_is_cancelled(jobs: Jobs, tmp_path: Path) -> None:
 
 
 async def killed_while_asking(jobs: Jobs, folder: Path, turns: tuple[str, ...], looks: int, **job: Any) -> None:
-    """Ask, and cancel after the newest job has been polled ``looks`` times."""
+    """Ask ``turns``, and cancel the driver when the newest job has been polled ``looks`` times."""
     async with asking(jobs, folder, **job) as driver:
         asked = asyncio.ensure_future(driver.ask(turns, name="c.r0.t0"))
         await asyncio.to_thread(jobs.wait_for, f"job/{len(turns)}", looks)

@@ -1,4 +1,4 @@
-"""Each question of an agent is answered once, and the evidence contains questions and answers."""
+"""Test that each question an agent asks is answered once, and that the evidence contains questions and answers."""
 
 from __future__ import annotations
 
@@ -34,13 +34,16 @@ JOB = {
 
 @pytest.fixture
 def jobs() -> Iterator[Jobs]:
-    """Yield a new server for each test."""
+    """Yield a new server of the job API for each test."""
     with Jobs() as server:
         yield server
 
 
 def asking(jobs: Jobs, folder: Path, **job: Any) -> AbstractAsyncContextManager[ChatDriver]:
-    """Return a driver from the configuration, with the suite's answer to the second question."""
+    """Return a driver that is built from the configuration.
+
+    Its script gives the suite's answer if the agent's question contains a 2, and none for other questions.
+    """
     settings = ProbeSettings.model_validate({"driver": "job", "job": JOB | job})
     headers = build_request_headers({}, {"KEY": "a-key"}, key="probe.headers", token_variable="KEY")
     return build_driver(

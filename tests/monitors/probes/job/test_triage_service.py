@@ -1,4 +1,7 @@
-"""A realistic triage service has unnamed events, a GraphQL report, rate limits and resumed jobs."""
+"""Test the job driver with a realistic triage service.
+
+The service has unnamed events, a GraphQL report, rate limits and resumed jobs.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ JOB = {
 
 @pytest.fixture
 def agent() -> Iterator[TriageAgent]:
-    """Yield a new service for each test."""
+    """Yield a new triage service for each test."""
     with TriageAgent({ISSUE.format(n): REPORT for n in range(30)}, graphql_only=True) as server:
         yield server
 

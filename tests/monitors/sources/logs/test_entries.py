@@ -1,4 +1,4 @@
-"""Log lines become entries, also with missing, additional, unusual or broken parts."""
+"""Test that log lines become entries, even with missing, additional, unusual or broken parts."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_the_formats_own_field_name_wins_and_the_other_is_stored():
 
 @pytest.mark.parametrize("written", ["NaN", "Infinity", "-Infinity"])
 def test_a_score_that_is_not_a_number_is_stored_by_name(written):
-    """A score such as NaN, which Python's JSON writer also writes, is stored by its name."""
+    """A score such as NaN, which Python's JSON writer can produce, is stored as the text ``nan``."""
     entry = read(f'{{"user_text": "x", "top_score": {written}}}'.encode())
     assert entry.reply.top_score is None
     assert HallucinationEntry.model_validate_json(entry.model_dump_json()) == entry
@@ -209,7 +209,7 @@ ALIASES = strategies.sampled_from(["ts", "time", "user_text", "question", "reaso
 
 @given(strategies.dictionaries(ALIASES, JSON, max_size=6))
 def test_an_entry_in_the_usual_form_is_read_as_any_other(value):
-    """The fast path for common entries gives the same reply as the search through all field names."""
+    """The fast path for entries in the usual form builds the same reply as the search through all field names."""
     raw = json.dumps(value)
     usual, searched = (
         way(from_json(raw), LogFields()) for way in (entries._build_reply, entries._build_reply_field_by_field)

@@ -1,4 +1,4 @@
-"""Only new data of a remote log is transferred, and a read error is reported without a secret."""
+"""Test that only new data of a remote log is transferred, and that a read error contains no secret."""
 
 from __future__ import annotations
 
@@ -141,7 +141,10 @@ def test_f97_a_log_that_redirects_to_no_web_page_is_its_own_fault(log, server, l
 
 @pytest.mark.parametrize("fault", ["drips", "endless"])
 def test_f96_a_log_that_never_ends_is_given_up(log, server, monkeypatch, fault):
-    """A read of one byte a second ends at the deadline; a range that is longer than requested ends at its length."""
+    """A response that sends one byte a second ends at the deadline.
+
+    A response that is longer than the requested range ends at the length of the range.
+    """
     monkeypatch.setattr(files, "REQUEST_DEADLINE_S", 0.5)
     log.append(entry(1))
     server.fault = fault

@@ -1,4 +1,4 @@
-"""A log is followed through rotation, truncation, crashes and bad lines."""
+"""Test that a log is followed through rotation, truncation, crashes and bad lines."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def test_f66_a_partial_last_line_waits(log, reader):
 
 
 def test_an_entry_whose_line_has_not_ended_is_taken_once(log, reader):
-    """An entry without a line end is read at once and only once.
+    """An entry without a line end is read at once, and only once.
 
-    Some writers put the line end before each entry, so the newest entry must not wait for the next one.
+    Some writers put the line end before each entry, so the newest entry has none until the next one is written.
     """
     log.append(entry(1).rstrip(b"\n"))
     reader.look()
@@ -112,9 +112,10 @@ def test_f68_copy_truncate(log, reader, later):
 
 
 def test_f68_a_copy_from_before_the_last_line_is_not_read_again(log, reader):
-    """A copy is not read again if a line was added and read after the copy and before the truncation.
+    """An older copy of the log is not read again, although its last line is missing.
 
-    The copy is then shorter than the content that was read.
+    The log was copied, a line was added and read, and then the log was truncated. So the copy is shorter than the
+    content that was read.
     """
     log.append(entry(1))
     copied = log.path.read_bytes()
@@ -149,7 +150,7 @@ def test_cut_back_to_its_beginning_nothing_is_read_twice(log, reader):
 
 
 def test_f70_inode_reused(log, reader):
-    """Another file with the same inode is read, and the same file with another inode is not read again."""
+    """Another file that reuses the inode is read. The same file is not read again if its inode changes."""
     log.append(entry(1))
     reader.look()
     log.rewrite(entry(2) + entry(3))
@@ -162,7 +163,10 @@ def test_f70_inode_reused(log, reader):
 
 
 def test_the_same_file_under_two_names_is_read_once(log, reader):
-    """A file with two names is read once; this state occurs if a rename happens while the reader lists files."""
+    """A file that has two names is read once.
+
+    This happens if the file is renamed while the reader lists the folder.
+    """
     log.append(entry(1))
     os.link(log.path, log.path.with_name(f"{NAME}.1"))
     reader.look()

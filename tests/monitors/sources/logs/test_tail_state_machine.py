@@ -1,4 +1,4 @@
-"""Any sequence of appends, torn lines, rotations, deletions and kills is tested.
+"""Test log reading with any sequence of appends, torn lines, rotations, deletions and kills.
 
 Everything that the files still contain is read once.
 """
@@ -22,7 +22,10 @@ NEVER_SEEN = -1
 
 
 class LogStory(RuleBasedStateMachine):
-    """The model is the set of written numbers; the files themselves contain the lines that still exist."""
+    """A state machine that changes a log and reads it.
+
+    Its model is the set of written numbers. The log files themselves show which lines still exist.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -118,7 +121,7 @@ class LogStory(RuleBasedStateMachine):
 
     @rule(batches=strategies.integers(1, 3))
     def killed_while_reading(self, batches: int) -> None:
-        """Kill the reader after ``batches`` stored batches; later batches are not read."""
+        """Kill the reader after it stored ``batches`` batches. It reads no later batch."""
         for _, batch in zip(range(batches), self.reader.batches(), strict=False):
             self.reader.keep(batch)
             self.seen_life, self.added_to_seen_life = NEVER_SEEN, set()  # half a look knows of half the files
@@ -145,9 +148,9 @@ class LogStory(RuleBasedStateMachine):
     # --- what the files hold ------------------------------------------------------------------------------
 
     def _held(self) -> set[int]:
-        """Return the numbers of all complete lines in files that are not archives.
+        """Return the numbers of all complete lines in the log files, except compressed ones.
 
-        Archives were read before they were compressed.
+        A file is read before it is compressed.
         """
         lines = (
             line

@@ -1,4 +1,7 @@
-"""Sample sizes of strata are bounded whole numbers that never shrink as the budget grows, and optimal."""
+"""Test the allocation of a sample to strata: sizes are bounded whole numbers, and the allocation is optimal.
+
+No stratum's size shrinks as the budget grows.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def test_a_larger_number_only_adds(asked, budget, more, minimum, by):
 def test_one_stratum_does_not_take_it_all(whole):
     """One stratum does not get the whole sample, even if it contains all failures.
 
-    Of 100,000 conversations, 500 are sampled; 1,173 show a disclosure, and only these fail.
+    From 100,000 conversations, 500 are sampled. A disclosure is in 1,173 of them, and only these fail.
     """
     asked = [
         StratumClaim(1_173, 20, whole),
@@ -80,7 +83,8 @@ def test_every_stratum_has_its_part_of_a_quarter_or_is_sampled_whole(asked, budg
 def test_no_stratum_falls_behind_half_of_its_share(asked, budget):
     """Each stratum gets at least half of its proportional share.
 
-    Half of the number is allocated by size, so that the overall interval is about as wide as in a simple sample.
+    Half of the sample is allocated by the size of the strata. Therefore the overall interval is about as wide as in
+    a simple sample.
     """
     sample_sizes = allocate_sample(asked, budget, 1)
     there = sum(claim.conversations for claim in asked)

@@ -1,4 +1,4 @@
-"""The expected interval of a night is tested against scipy's distributions and against random nights."""
+"""Test the expected interval of a nightly run against scipy's distributions and against random nights."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def width(strata, **settings) -> float:
 
 @pytest.mark.parametrize(("graded", "rate"), [(10, 0.01), (50, 0.01), (200, 0.003), (30, 0.4)])
 def test_one_stratum_has_the_mean_over_all_that_may_be_seen(graded, rate):
-    """For one stratum, the expected width is the mean over all numbers of failures, weighted by scipy's binomial.
+    """For one stratum, the expected width is the mean of the widths over all possible numbers of failures.
 
-    The width at the mean number of failures would differ.
+    The mean is weighted by scipy's binomial distribution. The width at the mean number of failures would differ.
     """
     exact = sum(
         binom.pmf(failures, graded, rate) * np.diff(compute_finite_population_limits(failures, graded, 2_000))[0]

@@ -1,4 +1,7 @@
-"""The expected rate of a stratum adds earlier nights to a prior and becomes the rate that a judge will report."""
+"""Test the expected rate of a stratum: earlier nights are added to a prior.
+
+The rate is then converted to the rate that an imperfect judge will report.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ def test_a_given_rate_is_not_changed_by_what_was_counted():
 
 
 def test_a_judges_word_has_the_mean_and_spread_of_the_turned_rates():
-    """The judged rate has the mean and spread of ten thousand random rates that are converted by hand."""
+    """The expected rate that a judge reports has the right mean and spread.
+
+    Both are compared with ten thousand random true rates that the test converts itself.
+    """
     confusion, expected = Confusion(285, 10, 15, 90), ExpectedRate(0.05, 60)
     rates = np.random.default_rng(1).beta(0.05 * 60, 0.95 * 60, 10_000)
     said = 0.05 + rates * 0.85

@@ -1,4 +1,7 @@
-"""A plan states the cost of a night and the interval it gives, and the sample size for a wanted interval."""
+"""Test that a plan states the cost of a nightly run and the expected interval.
+
+For a wanted interval, it states the sample size.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ def test_a_plan_is_printed_in_words(snapshot):
 
 
 def test_each_rate_has_the_interval_that_the_sample_buys_for_it(snapshot):
-    """A rate for which fewer conversations are graded has a wider interval; a rate without an interval states why."""
+    """A rate for which fewer conversations are graded has a wider interval.
+
+    A rate without an interval has a reason.
+    """
     failed = PlannedRate(ANY_FAILURE_NAME, {name: ExpectedRate(0.08) for name in RATES}, learnt=True)
     fewer = failed._replace(name="facts", graded_share=0.5)
     unknown = failed._replace(name="other", why_none="will be unknown")

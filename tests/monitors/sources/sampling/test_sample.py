@@ -1,4 +1,7 @@
-"""A sample is reproducible, contains every smaller sample, and gives each conversation's probability."""
+"""Test that a sample is reproducible and contains every smaller sample.
+
+Each sampled conversation has its inclusion probability.
+"""
 
 from __future__ import annotations
 
@@ -91,9 +94,10 @@ def test_by_number_the_inclusion_probabilities_sum_to_the_sample_size(conversati
 
 @given(st.integers(1, 60), st.floats(0.001, 0.999), st.integers(1, 8))
 def test_by_rate_they_sum_to_the_expected_number(conversations, rate, minimum):
-    """By rate, the probabilities sum to the expected value of the larger of the minimum and a binomial count.
+    """If conversations are sampled by rate, the probabilities sum to the expected sample size.
 
-    The expected value is computed with scipy's binomial.
+    The expected sample size is the expected value of the larger of the minimum and a binomial count, as scipy
+    computes it.
     """
     least = min(minimum, conversations)
     expected = sum(max(least, each) * binom.pmf(each, conversations, rate) for each in range(conversations + 1))
@@ -103,7 +107,10 @@ def test_by_rate_they_sum_to_the_expected_number(conversations, rate, minimum):
 @settings(max_examples=scale_examples(60), deadline=None)
 @given(nights, st.data())
 def test_by_rate_a_conversation_is_sampled_independently_of_others(conversations, data):
-    """A conversation is sampled independently of others, also of its own stratum unless the minimum applies."""
+    """If conversations are sampled by rate, each is sampled independently of all others.
+
+    In its own stratum this holds only if the minimum does not apply.
+    """
     facts = stratified(rate=0.3, certainty=())
     sampling = sample_conversations(conversations, facts, NIGHT)
     enough = {one.stratum for one in sampling.strata if one.sampled > facts.settings.minimum_per_stratum}
@@ -124,7 +131,10 @@ def test_another_night_or_target_is_another_draw():
 
 
 def test_each_conversation_is_sampled_as_often_as_its_probability_says():
-    """Over 400 nights, each of 100 conversations is sampled about 40 times, with the spread of a binomial count."""
+    """Over 400 nights, each of 100 conversations is sampled about 40 times.
+
+    The numbers spread like binomial counts.
+    """
     conversations = night({None: 100})
     seeds = [Seed("demo", date(2026, 1, 1) + timedelta(days=each)) for each in range(400)]
     counts = Counter(one for seed in seeds for one in ids(sample_conversations(conversations, simple(), seed)))

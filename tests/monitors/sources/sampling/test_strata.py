@@ -1,4 +1,4 @@
-"""A conversation belongs only to the stratum of the most serious sign that it shows."""
+"""Test that a conversation belongs only to the stratum of the most serious risk sign that it shows."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ def with_turn(*turns: tuple[str, str]):
 
 
 def test_data_the_user_wrote_before_is_not_a_disclosure():
-    """Data that the user wrote earlier, in any spelling, is not a disclosure; data that they write only later is."""
+    """If a reply contains data that the user wrote earlier, in any spelling, this is not a disclosure.
+
+    If the user writes the data only later, it is a disclosure.
+    """
     echo = with_turn(("my mail is Asha.Verma.1987@GMAIL.com", "Thank you, asha.verma.1987@gmail.com is noted."))
     later = with_turn(("hello", "Write to asha.verma.1987@gmail.com."), ("asha.verma.1987@gmail.com?", "Yes."))
     assert find_stratum_name(echo, stratified()) == REST_STRATUM

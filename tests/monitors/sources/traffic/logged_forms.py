@@ -1,4 +1,4 @@
-"""Logged conversations in the formats of many loggers, each with the expected result."""
+"""Logged conversations in the formats of many loggers, each with the result that reading it must give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored conversations for tests, and a function that reads a source to its end."""
+"""Stored conversations for the tests of traffic sources, and a function that reads a source to its end."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ DAY = timedelta(days=1)
 
 
 def stored(number: int, **changes: Any) -> dict[str, Any]:
-    """Return an item: conversation ``number``, completed ``number`` seconds after noon."""
+    """Return an item of a traffic source: conversation ``number``, completed ``number`` seconds after noon."""
     at = (NOON + timedelta(seconds=number)).isoformat()
     return {"id": f"c-{number}", "completed_at": at, "question": f"q{number}", "answer": f"a{number}", **changes}
 
 
 def as_lines(*items: Any) -> bytes:
-    """Return items as JSON lines; bytes are used unchanged."""
+    """Return the items as JSON lines. An item that is already ``bytes`` is not changed."""
     return b"".join((item if isinstance(item, bytes) else json.dumps(item).encode()) + b"\n" for item in items)
 
 
 class Read:
-    """The result of reading a source: conversations, notices, and the error that ended the reading."""
+    """The result of reading a traffic source: conversations, notices, and the error, if any, that ended it."""
 
     def __init__(self) -> None:
         self.conversations: list[Conversation] = []
@@ -40,7 +40,7 @@ class Read:
 
     @property
     def error_text(self) -> str:
-        """Return the whole message of the error, without ports."""
+        """Return the whole message of the error. Port numbers are removed."""
         return replace_volatile(str(self.error))
 
     @property
@@ -49,7 +49,7 @@ class Read:
 
 
 async def read_all(source: TrafficSource, since: datetime = NOON - DAY, until: datetime = NOON + DAY) -> Read:
-    """Read everything from a source, and store the `MonitorError` that ends it."""
+    """Read everything from a traffic source. A `MonitorError` that ends the reading is stored in the result."""
     read = Read()
     try:
         async for one in source.read_conversations(since, until):

@@ -1,4 +1,4 @@
-"""Traffic settings are chosen by their kind, contain no secret, and create the source that they describe."""
+"""Test that traffic settings are chosen by their kind, contain no secret, and create the source they describe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Traffic is read from local files, URLs, buckets and Hub repositories; a bad line does not affect other lines."""
+"""Test that traffic is read from local files, URLs, buckets and Hub repositories.
+
+A bad line does not affect other lines.
+"""
 
 from __future__ import annotations
 
@@ -403,7 +406,7 @@ async def test_a_hub_repository_that_is_not_there_is_named(monkeypatch: pytest.M
 
 
 async def test_a_check_reads_the_newest_file_of_each_pattern(tmp_path: Path) -> None:
-    """The check reads the newest file of each pattern and accepts files without a conversation.
+    """The readability check reads only the newest file of each pattern, and accepts a file without conversations.
 
     A quiet hour and a new, empty file are not errors.
     """

@@ -1,4 +1,4 @@
-"""Traffic is read from an export with any kind of pagination, also if its server misbehaves."""
+"""Test that traffic is read from an export with any kind of pagination, even if its server misbehaves."""
 
 from __future__ import annotations
 
@@ -218,9 +218,9 @@ async def test_the_token_is_sent() -> None:
 
 
 async def elsewhere(answer: Any) -> tuple[Read, ExportServer]:
-    """Read a source whose response links to another host, and return the result and that host.
+    """Read a source whose response links to another host. Return the result and the server of that host.
 
-    That host must receive no request.
+    The other host must receive no request.
     """
     with ExportServer(ITEMS) as other, ExportServer([]) as server:
         server.answers["x"] = answer(other.url)

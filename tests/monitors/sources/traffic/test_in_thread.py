@@ -1,4 +1,7 @@
-"""Values from a thread arrive in order, an error follows the values read before it, and leaving stops the thread."""
+"""Test values from a thread: they arrive in order, and an error follows the values that were read before it.
+
+If the reader leaves early, the thread stops.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Stored conversations in common formats are read without a mapping; other items are reported without quoting them."""
+"""Test that stored conversations in common formats are read without a mapping.
+
+An item that cannot be read is reported, but its content is not quoted.
+"""
 
 from __future__ import annotations
 
@@ -287,9 +290,9 @@ def test_lists_of_questions_and_answers_are_turns() -> None:
 
 @pytest.mark.parametrize("name", ["request_id", "trace_id", "run_id"])
 def test_rows_of_one_request_are_conversations_of_their_own(name: str) -> None:
-    """Rows of one request are separate conversations if question, time or request id differ.
+    """Log rows with the same request id are separate conversations if their question or time differs.
 
-    A repeated row has the same id.
+    Rows with different request ids are separate, too. A repeated row has the same conversation id.
     """
     row = {name: "r-1", "ts": T, "question": "x", "answer": "a"}
     rows = [row, row | {"question": "y"}, row | {"ts": "2026-03-01T12:00:01Z"}, row | {name: "r-2"}]
@@ -300,9 +303,9 @@ def test_rows_of_one_request_are_conversations_of_their_own(name: str) -> None:
 
 
 def test_items_unusable_in_another_night_are_not_reported_again() -> None:
-    """Unusable items are reported only in the night of their position in the log.
+    """An item that cannot be used is reported only by the nightly run to which its position in the log belongs.
 
-    The log of a month contains an invalid line and an item without a reply, on one day.
+    The log covers five days. On one of them, it contains an invalid line and items without a usable reply.
     """
     broken = SourceWarning(kind=SourceWarningKind.LINE_UNREADABLE, place="log:3", detail="not JSON")
     days = [NOON + timedelta(days=number) for number in range(5)]

@@ -1,6 +1,6 @@
-"""LangSmith is tested with its SDK against a local server.
+"""Test LangSmith as a traffic source, with its SDK and a local server.
 
-Runs are read, scores are written once, and no thread remains.
+Runs are read, scores are written once, and no thread continues afterwards.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KEY = "lsv2_pt_hush"
 
 
 def run(number: int, **changes: Any) -> dict[str, Any]:
-    """Return a root run that took a second."""
+    """Return a LangSmith root run that took one second."""
     start = NOON + timedelta(seconds=number)
     return {
         "id": str(uuid.UUID(int=number + 1)),
@@ -77,7 +77,10 @@ async def test_every_root_run_is_read_page_by_page(server: LangSmithServer) -> N
 
 
 async def test_a_run_counts_when_it_ended(server: LangSmithServer) -> None:
-    """A run belongs to the window in which it ended, even if it began long before; an open run is skipped."""
+    """A run belongs to the window in which it ended, even if it began long before.
+
+    A run that has not ended is skipped.
+    """
     server.runs = [
         run(1, start_time=(NOON - timedelta(minutes=50)).isoformat()),
         run(2, end_time=None),
@@ -132,9 +135,9 @@ async def test_scores_are_written_back_once_however_often(server: LangSmithServe
 
 
 async def test_no_score_prolongs_how_long_a_trace_is_stored(server: LangSmithServer) -> None:
-    """A score does not extend the retention of its trace.
+    """A score that Lookout writes does not extend the retention of its trace.
 
-    By default, LangSmith would store, and bill, a trace with feedback for 400 days, including what its user wrote.
+    By default, LangSmith would store and bill a trace with feedback for 400 days, including what its user wrote.
     """
     keeper = source(server)
     conversation = (await read_all(keeper)).conversations[0]

@@ -1,4 +1,4 @@
-"""Question, reply, passages and time are read from the formats of many loggers, without a mapping."""
+"""Test that question, reply, passages and time are read from the formats of many loggers, without a mapping."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def read_by_pipe(lines: str, folder: Path) -> CompletedProcess[str]:
 
 
 def test_the_pipe_reads_what_the_nightly_run_reads(tmp_path: Path) -> None:
-    """The pipe reads what the nightly run reads, with one answer for each line, in order.
+    """The command that reads log lines from a pipe reads what the nightly run reads.
 
-    Lines of one message name the line of their conversation.
+    It writes one answer for each line, in order. If a conversation has several lines, only its last line is usable.
     """
     rows = [
         (form, number == len(form.rows), row) for form in FORMS for number, row in enumerate(form.rows, start=1)
@@ -121,7 +121,7 @@ def test_a_time_with_personal_data_is_not_shown() -> None:
 
 
 def test_an_error_as_json_stays_the_reply() -> None:
-    """An error in JSON form is what the user saw, so the reply keeps the whole JSON."""
+    """If an app showed an error in JSON form, the reply is the whole JSON, because this is what the user saw."""
     error = '{"error": {"message": "Overloaded", "type": "overloaded_error"}}'
     (record,) = read_rows({"question": "q", "answer": error, "ts": 1772366400})
     assert isinstance(record, Conversation)

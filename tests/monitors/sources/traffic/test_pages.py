@@ -1,4 +1,4 @@
-"""Past conversations are read from a page in a real browser, without configuration for common pages."""
+"""Test that past conversations are read from a page in a real browser, without configuration for common pages."""
 
 from __future__ import annotations
 
