@@ -24,7 +24,7 @@ from monitors.facts.claims.clauses import (
     extract_content_stems_and_numbers,
     format_figures_as_words,
 )
-from monitors.facts.claims.compare import Leeway, Likeness, compare_figures
+from monitors.facts.claims.compare import Leeway, Likeness, compare_figures, to_comparable_size
 from monitors.facts.claims.figures import Figure, FigureKind
 from monitors.facts.claims.vocabulary import LIGHT, OPPOSITES, PERIODS, STEMS, Mark
 from monitors.facts.claims.wording import describe_figure
@@ -654,7 +654,7 @@ def find_mention_status(  # noqa: C901, PLR0912 - one row for each status
     if figure.low.date == ALWAYS and is_always_open_negated(reader, figure.low):
         return Status.DENIED
     about = any(mark & Mark.APPROXIMATE and after == figure.first for _, after, mark in reply.marks)
-    if about and not any(mark & Mark.APPROXIMATE for _, _, mark in asked.gold.marks):
+    if about and not any(mark & Mark.APPROXIMATE for _, _, mark in asked.gold.marks) and not _is_far(figure, claim):
         return Status.HEDGED
     if not is_gold_hedged(asked) and any(
         near_clause.marks & Mark.HEDGE for near_clause in reply.clauses if near_clause.sentence == clause.sentence
@@ -671,6 +671,22 @@ def find_mention_status(  # noqa: C901, PLR0912 - one row for each status
     if not asked.is_past and _is_past_value(figure, clause, reply):
         return Status.PAST
     return Status.CURRENT
+
+
+_MEASURED: Final = frozenset({FigureKind.MONEY, FigureKind.PERCENT, FigureKind.DURATION, FigureKind.QUANTITY})
+_NEAR_RATIOS: Final = (Decimal("0.75"), Decimal("1.34"))
+"""Smallest and largest ratio of an approximate figure to the gold. "About 30 kg" is near 25 kg; 40 kg is not."""
+
+
+def _is_far(figure: Figure, claim: Claim) -> bool:
+    """Return whether a figure differs so much from the gold's that "about" does not explain the difference."""
+    gold = claim.figure
+    if figure.kind not in _MEASURED or gold.kind is not figure.kind or gold.low.unit != figure.low.unit:
+        return False
+    wanted, stated = to_comparable_size(gold.low), to_comparable_size(figure.low)
+    if gold.high is not None or figure.high is not None or wanted <= 0 or stated <= 0:
+        return False
+    return not _NEAR_RATIOS[0] <= stated / wanted <= _NEAR_RATIOS[1]
 
 
 _OURS: Final = split_into_word_keys("ours")

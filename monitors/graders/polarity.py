@@ -210,6 +210,8 @@ def find_short_answer(tokens: Sequence[Token], question: Sequence[Token]) -> Pol
 
     The auxiliary verb must be in the question too: "It is." does not answer "Can I pay by card?".
     """
+    if [token.key for token in tokens[:2]] == ["of", "course"]:
+        tokens = tokens[3:] if [token.key for token in tokens[2:3]] == [","] else tokens[2:]
     keys = [token.key for token in tokens[:_OPENING]]
     if keys[:3] == ["not", "at", "all"] and keys[3:4] in _ANSWER_ENDS:
         return PolarityReading(Polarity.NO, tuple(tokens[:3]))
@@ -333,7 +335,7 @@ def _read_polarity_of_clause(clause: list[Token], question: YesNoQuestion, domai
     for place, token in enumerate(clause):
         if token.key not in question.polar_words:
             continue
-        before = keys[max(0, place - _BEFORE) : place]
+        before = keys[max(_find_start_of_main_clause(keys, place), place - _BEFORE) : place]
         refused = may and token.key in _GRANT_WORDS and bool(NEGATIONS & set(before))
         positive = (
             (token.key in question.predicates or refused)
@@ -351,7 +353,11 @@ def _read_polarity_of_clause(clause: list[Token], question: YesNoQuestion, domai
         ):
             continue
         behind = keys[place + 1 : place + 1 + _BEHIND]
-        negated = bool(NEGATIONS & set(before)) or _is_negated_behind(token.key, behind, forbidden=forbidden)
+        negated = (
+            bool(NEGATIONS & set(before))
+            or _is_negated_behind(token.key, behind, forbidden=forbidden)
+            or (len(keys) > place + 1 and keys[-1] in _FINAL_NOT and keys[-2] not in _OR)
+        )
         overlap = len(question.topic & set(convert_to_comparable_words(clause)))
         if token.key == question.quality and not _is_about_quality_of_subject(keys, place, overlap):
             return None
@@ -360,6 +366,23 @@ def _read_polarity_of_clause(clause: list[Token], question: YesNoQuestion, domai
         ends = LATER & {*before, *keys[place + 1 : place + _FAR]}
         return _Clause(Polarity.LATER if ends else Polarity.NO, token, overlap)
     return None
+
+
+def _find_start_of_main_clause(keys: Sequence[str], place: int) -> int:
+    """Return where the part of a sentence begins that contains the verb at ``place``.
+
+    In "I'm no vet, but you can feed them" and "Not to worry, you can feed them", the denial is before that part.
+    """
+    for at in range(place - 1, -1, -1):
+        if keys[at] in _TURNS or (keys[at] == "," and keys[at + 1] in _PRONOUNS):
+            return at + 1
+    return 0
+
+
+_FINAL_NOT: Final = split_into_word_keys("not nicht")
+"""German ends a sentence with its negation: "Baden dürfen Sie hier nicht"."""
+_OR: Final = split_into_word_keys("or oder")
+_TURNS: Final = split_into_word_keys("but however though aber lekin लेकिन")
 
 
 def _is_about_quality_of_subject(keys: Sequence[str], place: int, overlap: int) -> bool:

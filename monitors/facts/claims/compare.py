@@ -311,11 +311,12 @@ def _compare_ranges(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
 
 
 def _is_between(value: QuantityReading, low: QuantityReading, high: QuantityReading) -> bool:
-    size = _to_comparable_size(value)
-    return _to_comparable_size(low) <= size <= _to_comparable_size(high)
+    size = to_comparable_size(value)
+    return to_comparable_size(low) <= size <= to_comparable_size(high)
 
 
-def _to_comparable_size(reading: QuantityReading) -> Decimal:
+def to_comparable_size(reading: QuantityReading) -> Decimal:
+    """Return the size of a reading: days for a duration (a month counts 30), else the value in its base unit."""
     return reading.months * 30 + reading.days if reading.kind is FactKind.DURATION else reading.value
 
 

@@ -827,6 +827,9 @@ def _may_be_offer_or_caveat(clause: _ReplyClause) -> bool:
     return bool(clause.every & (REDIRECT | OFFER)) or _may_be_caveat(clause)
 
 
+_MIN_TOPIC_LETTERS: Final = 4
+
+
 def _classify_when_answer_expected(reading: _ReplyReading) -> RefusalKind | None:
     """Classify a reply to a question that it should answer."""
     clauses, max_content = reading.clauses, reading.max_content
@@ -848,8 +851,19 @@ def _classify_when_answer_expected(reading: _ReplyReading) -> RefusalKind | None
             len(clause.tokens) > _MAX_DENIAL_DISTANCE and not clause.asks and not clause.every & (OFFER | DENIAL)
             for clause in clauses
         )
+        # "I'm not a doctor, but you can't swim with them" may answer "Can I swim with them?".
+        denies_asked_thing = any(
+            clause.every & DENIAL
+            and not clause.every & (SPEAKER | HOUSE)
+            and any(
+                len(token.key) >= _MIN_TOPIC_LETTERS and token.key in reading.question_keys
+                for token in clause.tokens
+            )
+            for clause in clauses
+        )
         caveat = reading.declines is _Declines.CAVEAT
-        return None if max_content or (caveat and (directs or more)) else RefusalKind.REFUSED
+        unsure = max_content or (caveat and (directs or more or denies_asked_thing))
+        return None if unsure else RefusalKind.REFUSED
     if any(map(_may_be_caveat, clauses[:_MIN_TELLING_WORDS])):
         return None
     return RefusalKind.ANSWERED if max_content or clauses[0].roles[0] & ANSWERS else None

@@ -128,6 +128,7 @@ def test_verdicts(gold: str, reply: str, verdict: str):
         ("Can I bring my own boat?", "Yes", "It is.", "abstained"),
         ("Do I lose my points?", "No", "Not at all.", "passed"),
         ("Do you repair saddles?", "Yes", "We do not know.", "abstained"),
+        ("Do you repair saddles?", "No", "Of course we do!", "failed"),
     ],
 )
 def test_a_pronoun_and_the_verb_of_the_question_are_a_short_answer(question, gold, reply, verdict):
@@ -184,3 +185,27 @@ def test_a_question_about_a_quality_is_answered_by_the_quality_of_its_subject(qu
 def test_a_condition_or_the_golds_own_words_are_no_contradiction(question, gold, reply, verdict):
     """A reply that starts with neither yes nor no fails only if it clearly states the opposite."""
     assert graded(question, gold, reply) == verdict
+
+
+@pytest.mark.parametrize(
+    ("reply", "verdict"),
+    [
+        ("I'm no vet, but you can feed them bread.", "failed"),
+        ("Not to worry, you can feed them bread.", "failed"),
+        ("I'm no vet, but you can't feed them bread.", "passed"),
+        ("Oh no, I'm sorry! You can feed them bread.", "failed"),
+    ],
+)
+def test_a_denial_before_the_main_clause_does_not_negate_its_verb(reply, verdict):
+    assert graded("Can I feed them bread?", "No", reply) == verdict
+
+
+def test_a_word_in_a_table_is_neither_yes_nor_no():
+    table = "| Plan | Glass | Theft |\n|---|---|---|\n| Home | included | + £4 |\n| Flat | + £2 | included |"
+    assert graded("Is theft included in Home?", "No", table) == "abstained"
+
+
+def test_correct_with_a_denial_is_no_plain_yes():
+    """The gold confirms a question that contains a denial."""
+    question, gold = "Dogs aren't allowed in here, are they?", "Correct, dogs are not allowed."
+    assert graded(question, gold, "They are! Dogs may come in.") != "passed"
