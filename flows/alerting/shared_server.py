@@ -146,9 +146,10 @@ class AlertPart:
     thread: str | None = None
     channel: str | None = None
     receipts: list[Receipt] = field(default_factory=list[Receipt])
-    """The receipts of the message. The caller adds a receipt after it has sent the message.
+    """The receipts of the message. The caller adds a receipt after each attempt to send the message.
 
-    The facts of a message with a receipt are then recorded, so that other machines do not report them again.
+    If the status of a receipt is SENT, the facts of the message are then recorded, so that other machines do not
+    report them again.
     """
 
 

@@ -1,6 +1,6 @@
 """Gives each process that sends alerts a unique name.
 
-Other processes can find out whether that process has ended.
+From this name, other processes can find out whether the process has ended.
 """
 
 from __future__ import annotations

@@ -332,9 +332,10 @@ class NightlyEstimates:
     def _estimate_conversations_by_stratum(
         self, by: FactChecker, placed: Sequence[_ConversationResult]
     ) -> Mapping[str, float]:
-        """Estimate the number of conversations in each stratum whose facts ``by`` checked.
+        """Estimate the number of conversations in each stratum that belong to the checker ``by``.
 
-        ``placed`` are the results of the sampled conversations.
+        ``placed`` are the results of the sampled conversations that rules did not fail. A result that nobody
+        checked belongs to the judge if the judge checked any result, and otherwise to gold.
         """
         here = Counter(
             conversation_result.stratum for conversation_result in placed if conversation_result.by is by

@@ -102,9 +102,10 @@ class SourceRead:
 
 
 def _select_first_warnings(issues: Sequence[SourceWarning]) -> list[SourceWarning]:
-    """Select the first warnings, sorted by kind.
+    """Select the first warnings.
 
-    Warnings about whole sources come before warnings about items that should be conversations.
+    Warnings about whole sources come first, then warnings about items that should be conversations, then warnings
+    about items without a conversation.
     """
     return sorted(
         issues,

@@ -117,7 +117,7 @@ class NightlyRun:
             return report
 
     async def _notify_if_graded_too_early(self, report: NightlyReport) -> None:
-        """Report a fault if ``report`` has a finish time that lies after the start of this process.
+        """Report a fault if ``report`` has a finish time that lies after the creation of this `NightlyRun`.
 
         The nightly run was then graded too early, because the clock was ahead.
         """

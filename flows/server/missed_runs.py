@@ -32,7 +32,7 @@ from prefect.concurrency.asyncio import (
     ConcurrencySlotAcquisitionError,
     concurrency,
 )
-from prefect.exceptions import PrefectException
+from prefect.exceptions import ObjectAlreadyExists, PrefectException
 from prefect.runtime import deployment, flow_run
 from prefect.states import Cancelled
 
@@ -165,7 +165,8 @@ async def hold_target_exclusively(target: str, tag: str, write_line: Callable[[s
     async with AsyncExitStack() as stack:
         try:
             async with get_client() as client:
-                await client.upsert_global_concurrency_limit_by_name(name, 1)
+                with suppress(ObjectAlreadyExists):  # another run created the limit at the same time
+                    await client.upsert_global_concurrency_limit_by_name(name, 1)
             await _acquire_slot(stack, name, lambda: write_line(f"{target}: waiting for the run that asks it now"))
         except (ConcurrencySlotAcquisitionError, PrefectException, httpx.HTTPError) as error:
             write_line(f"{target}: continues without the limit of one run at a time ({type(error).__name__})")

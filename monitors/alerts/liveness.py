@@ -111,8 +111,8 @@ def build_heartbeat(
 def choose_final_ping(*, graded: int, broke: bool) -> Beat | None:
     """Return the ping for a finished run. Return ``None`` to send no ping.
 
-    ``graded`` is the number of graded answers. ``broke`` is true if Lookout itself failed. No ping is sent if the
-    run did not break, but graded nothing.
+    ``graded`` is the number of graded answers. ``broke`` is true if the run was stopped at its deadline, or if a
+    poll for deploys is late. No ping is sent if the run did not break, but graded nothing.
     """
     if broke:
         return Beat.FAILED

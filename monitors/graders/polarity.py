@@ -587,7 +587,7 @@ def compare_with_gold_polarity(
 
 
 def _is_in_table(text: str, token: Token) -> bool:
-    """Return whether a word is in a row of a Markdown table, where it may belong to another row or column."""
+    """Whether a word is in a Markdown table, where it may describe another row or column than the asked one."""
     before, after = text[: token.start].rpartition("\n")[2], text[token.end :].partition("\n")[0]
     return before.count("|") + after.count("|") >= _MIN_TABLE_BARS
 

@@ -68,7 +68,7 @@ GROUPS: Final[Mapping[str, tuple[Mistake, ...]]] = {
             seen="""\
 https://bot.example.invalid: the host name cannot be resolved
 What to do: open the address on this machine; check its spelling, the network
-  and the proxy, and whether the app is up""",
+  and the proxy, and whether the app runs""",
             code=1,
             to_do="Copy the address from a browser that shows the chat.",
             part=True,
@@ -78,7 +78,7 @@ What to do: open the address on this machine; check its spelling, the network
             typed=f"lookout doctor http://{NOBODY}",
             seen=f"""\
 http://{NOBODY}: the port is closed (ERR_CONNECTION_REFUSED). Check that the
-  app is running, and on this port""",
+  app is running and uses this port""",
             code=1,
             to_do="Start the application, or copy the port from its first lines of output.",
             part=True,
@@ -119,8 +119,8 @@ https://{PAGE}/docs: the server does not use https (ERR_SSL_PROTOCOL_ERROR).
             seen="""\
 no usable message box: page titled 'API docs', no text box, text 'Nothing to ask
   here.'
-What to do: check that the chat is at this address. If it is, open the picture and
-  write the missed selectors under [targets.NAME.probe.selectors]: message_box,
+What to do: check that the chat is at this address. If the address is right, open
+  the picture and write the missed selectors under [targets.NAME.probe.selectors]: message_box,
   send, answer""",
             code=3,
             to_do="Many applications show their chat on another page: give the address of that page.",
@@ -454,8 +454,8 @@ lookout: the library duckdb is not as Lookout needs it (No module named
             typed="lookout verify bot",
             seen="""\
 lookout: no Prefect server answers at http://localhost:9/api (from PREFECT_API_URL or
-  prefect.api_url). Start that server, or remove the address: then Lookout starts a
-  local server""",
+  prefect.api_url). Start that server, or remove the address, so that Lookout
+  starts a local server""",
             code=4,
             to_do="Run `unset PREFECT_API_URL`, or start that server.",
             files={"lookout.toml": TOML},
@@ -505,7 +505,7 @@ def _row(row: Mistake) -> str:
     set_before = "".join(f"{name}={_shown(name, value)} " for name, value in row.variables.items())
     return (
         f"### {row.title}\n\n```console\n$ {set_before}{row.typed}\n```\n\n```text\n{shown}\n```\n\n"
-        f"{row.to_do} Exit code {row.code}.\n"
+        f"{row.to_do} The exit code is {row.code}.\n"
     )
 
 
