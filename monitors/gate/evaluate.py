@@ -83,7 +83,8 @@ UNKNOWN_PATH = "not said"
 def count_outcomes_by_group(assessments: Sequence[Assessment]) -> tuple[Breakdown, ...]:
     """Count the outcomes by type, by language, by path and by severity.
 
-    Within each of these, the largest group comes first."""
+    Within each of these, the largest group comes first.
+    """
     groups: dict[str, Callable[[Assessment], str]] = {
         "type": lambda a: a.type,
         "language": lambda a: a.language,
