@@ -218,4 +218,4 @@ def test_an_export_whose_variable_is_missing_says_whether_it_is_unset_or_empty(t
             )
         found = checked(tmp_path, "--no-ask", **({} if value is None else {"BOT_TOKEN": value}))
     state = "is not set" if value is None else "is set but empty"
-    assert f"traffic.token_env: the environment variable BOT_TOKEN {state}" in found["traffic of json"]["found"]
+    assert f"variable BOT_TOKEN {state}" in found["traffic of json"]["found"]

@@ -188,24 +188,30 @@ def test_a_condition_or_the_golds_own_words_are_no_contradiction(question, gold,
 
 
 @pytest.mark.parametrize(
-    ("reply", "verdict"),
+    ("question", "reply", "verdict"),
     [
-        ("I'm no vet, but you can feed them bread.", "failed"),
-        ("Not to worry, you can feed them bread.", "failed"),
-        ("I'm no vet, but you can't feed them bread.", "passed"),
-        ("Oh no, I'm sorry! You can feed them bread.", "failed"),
+        ("Can I feed them bread?", "I'm no vet, but you can feed them bread.", "failed"),
+        ("Can I feed them bread?", "Not to worry, you can feed them bread.", "failed"),
+        ("Can I feed them bread?", "I'm no vet, but you can't feed them bread.", "passed"),
+        ("Can I feed them bread?", "Oh no, I'm sorry! You can feed them bread.", "failed"),
     ],
 )
-def test_a_denial_before_the_main_clause_does_not_negate_its_verb(reply, verdict):
-    assert graded("Can I feed them bread?", "No", reply) == verdict
+def test_a_denial_before_the_main_clause_does_not_negate_its_verb(question, reply, verdict):
+    assert graded(question, "No", reply) == verdict
 
 
-def test_a_word_in_a_table_is_neither_yes_nor_no():
-    table = "| Plan | Glass | Theft |\n|---|---|---|\n| Home | included | + £4 |\n| Flat | + £2 | included |"
-    assert graded("Is theft included in Home?", "No", table) == "abstained"
-
-
-def test_correct_with_a_denial_is_no_plain_yes():
-    """The gold confirms a question that contains a denial."""
-    question, gold = "Dogs aren't allowed in here, are they?", "Correct, dogs are not allowed."
-    assert graded(question, gold, "They are! Dogs may come in.") != "passed"
+@pytest.mark.parametrize(
+    ("question", "gold", "reply"),
+    [
+        (
+            "Is theft included in Home?",
+            "No",
+            "| Plan | Glass | Theft |\n|---|---|---|\n| Home | included | + £4 |\n| Flat | + £2 | included |",
+        ),
+        ("Dogs aren't allowed in here, are they?", "Correct, dogs are not allowed.", "They are! Dogs may come in."),
+    ],
+    ids=["a table", "a gold that confirms a denial"],
+)
+def test_what_is_neither_yes_nor_no_stays_open(question, gold, reply):
+    """A word in a table may belong to another row. "Correct, … not" confirms the denial in the question."""
+    assert graded(question, gold, reply) == "abstained"
