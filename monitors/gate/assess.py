@@ -93,7 +93,7 @@ def decide_severity(
 
 
 _FINDING_ASPECTS = (Aspect.RELEVANT_FILES, Aspect.ROOT_CAUSE, Aspect.ISSUE_SEVERITY)
-"""The aspects that grade the findings of a report on an issue: files, root cause and severity."""
+"""The aspects on which the findings in an issue report are graded: files, root cause and severity."""
 _REPORT_ASPECTS = (Aspect.REPORT_FORM, *_FINDING_ASPECTS, Aspect.EFFICIENCY)
 
 

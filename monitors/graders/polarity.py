@@ -504,7 +504,7 @@ def lacks_limit_of_golds(golds: Sequence[str], reply: str, locale: Locale = PLAI
 
 
 _OPENINGS_ONLY: Final = frozenset({"fr", "es"})
-"""Languages in which only a yes or no at the beginning is read."""
+"""Languages in which a yes or no is read only at the beginning of a reply."""
 
 
 _MAX_SHORT_ANSWER_WORDS: Final = 5

@@ -38,9 +38,9 @@ DEFAULT_START_REASON = "each night is compared with all earlier nights"
 RECOVERED_PREFIX = "back"
 """The first word of the reason for a test that restarted because the rate recovered."""
 _CHANGE_PRIOR_RUNS = 30.0
-"""The number of runs within which a change is about equally likely at each run.
+"""The number of runs, from the start of the series, in which a change is about equally likely at each run.
 
-At later runs, a change becomes slowly less likely.
+At later runs, a change is less and less likely.
 """
 _MAX_LOG_EVIDENCE = 690.0
 """Maximum logarithm of reported evidence. A float cannot store a number much larger than about 1e299."""

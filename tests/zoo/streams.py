@@ -105,7 +105,7 @@ class Plan:
 
     @property
     def has_signal(self) -> bool:
-        """Return whether the network or a control on the page distinguishes a pause from the end."""
+        """Return whether the network traffic or a control on the page shows that an answer has only paused."""
         is_open_before = self.transport in (Transport.PUSHED, Transport.SOCKET)
         return self.control is Control.STOP or not is_open_before
 

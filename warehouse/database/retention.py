@@ -1,7 +1,7 @@
 """Remove old personal data, and move old segments into Parquet archives.
 
 Texts are deleted, and ids of real conversations are replaced with pseudonyms. Verdicts, scores and times are not
-changed. No data is deleted before its copy is verified and on the disk.
+changed. A file is deleted only after the file that replaces it is verified and on the disk.
 """
 
 from __future__ import annotations

@@ -83,7 +83,10 @@ def _is_alive(pid: int) -> bool:
 PAGE_MB: Final = 1_500
 """Maximum memory in MB of the process of a page. Pages of real chat apps took 80 to 250 MB."""
 BROWSER_MB: Final = 2_000
-"""Maximum memory in MB of the browser's main process, and of Playwright. Each took 150 MB with 8 pages."""
+"""Maximum memory in MB of the browser's main process, and of Playwright's process.
+
+With 8 pages, each took 150 MB.
+"""
 TREE_MB: Final = 5_000
 """Maximum memory in MB of all processes together, which is enough for 8 pages."""
 SPINNING_S: Final = 60.0

@@ -242,7 +242,7 @@ class Candidates:
         self.sizes: dict[str, int] = defaultdict(int)
 
     def offer(self, stratum: str, conversation: Conversation) -> None:
-        """Count a conversation of a stratum. Store the conversation if it may be sampled."""
+        """Count a conversation in its stratum. Store the conversation if it can still become part of the sample."""
         self.sizes[stratum] += 1
         self._store_if_candidate(
             stratum,

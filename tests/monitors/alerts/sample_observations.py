@@ -126,7 +126,7 @@ class AlertDecider:
 
 
 def items(*observations: Observation, now: datetime = NIGHT) -> tuple[AlertItem, ...]:
-    """Return the alert items of ``observations`` that were never seen before."""
+    """Return the alert items for ``observations``, if there are no earlier incidents."""
     return AlertDecider().decide_alerts(*observations, now=now).items
 
 

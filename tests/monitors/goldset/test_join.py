@@ -1,4 +1,4 @@
-"""A reviewed case is added to the suite file once, even if other processes write to the file or after a kill.
+"""A reviewed case is added to the suite file exactly once, despite other writers and killed processes.
 
 The existing lines are unchanged.
 """
