@@ -410,7 +410,7 @@ async def register_deployments_and_automations(
     for line in await format_timetable(planned, now(), pauses):
         write_line(line)
     for name in gone:
-        write_line(f"{name} has left the configuration, and was removed at Prefect")
+        write_line(f"{name} is no longer in the configuration, and was removed from Prefect")
     return runner
 
 

@@ -94,7 +94,7 @@ def test_installations_neither_remove_nor_run_nor_report_what_is_the_other_s(
     def deploy(number):
         done = lookout("prefect-yaml", "--at", INSTALLED_AT, "--deploy", cwd=folders[number])
         assert done.returncode == 0, done.stderr
-        return [line for line in done.stdout.splitlines() if "has left the configuration" in line]
+        return [line for line in done.stdout.splitlines() if "no longer in the configuration" in line]
 
     def list_deployments(number):
         tags = {"tags": {"all_": [f"lookout-{prefixes[number]}"]}}

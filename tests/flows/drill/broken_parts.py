@@ -36,7 +36,7 @@ class BrokenPart(NamedTuple):
 
 
 PARTS: Final = (
-    BrokenPart("browser missing", "`CHROMIUM_PATH` names a file that does not exist", "browser", "there was no answer", SLACK),
+    BrokenPart("browser missing", "`CHROMIUM_PATH` names a file that does not exist", "browser", "the drill page gave no answer", SLACK),
     BrokenPart("wrong Chromium", "`CHROMIUM_PATH` is a program that is not a browser", "browser", "", SLACK),
     BrokenPart("worker dead", "the runner of `lookout up` is stopped", "worker", "no worker started the drill", SLACK),
     BrokenPart("schedule paused", "the nightly verification is paused at Prefect", "schedule", "is paused", SLACK),
