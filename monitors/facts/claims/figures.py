@@ -92,6 +92,7 @@ _IDENTIFIER: Final = re.compile(
     r"|[A-Z]{1,2}\d{1,2}[A-Z]? \d[A-Z]{2}"  # postcodes
     r"|\d{1,4}(?:-\d{1,5}){2,5}(?:-?[A-Z0-9])?"  # ISBN and the like
     r"|[A-Z]{1,5}[-/ ]?\d{1,8}(?:[-/]?[A-Z0-9]{1,6}){0,3}"  # F-210, TH/2290/09-B
+    r"|[A-Z]{6,12}-?\d{1,8}"  # SPRING-77
     r"|[A-Z]{1,5}(?:[./-]\d{1,8}){2,4}"  # HM.1931.207
     r"|(?!Rs)(?:[A-Z]{1,4}|[A-Z][a-z]{0,3}\.) ?\d{1,6}/\d{1,6}"  # shelf marks
     r"|\d{1,3} [A-Z]{1,3} \d{1,6}/\d{2,4}"  # files of German courts
@@ -630,7 +631,8 @@ def _is_identifier(text: str, reader: NumberReader, first: int) -> bool:
     digits = sum(character.isdigit() for character in text)
     letters = sum(character.isalpha() for character in text)
     if letters:
-        return letters <= digits + _MAX_PLAIN_LETTERS and (text[0].isupper() and not text.startswith(("Rs", "I ")))
+        is_code = letters <= digits + _MAX_PLAIN_LETTERS or (" " not in text and not text.startswith("COVID"))
+        return is_code and text[0].isupper() and not text.startswith(("Rs", "I "))
     before = reader.token(first - 1).text
     if before in {"$", "€", "£", "₹"}:
         return False
