@@ -103,7 +103,7 @@ _NOUN_MARKERS = split_into_word_keys(
     "a an the this that of for in on at to from with by and or my your our their i we you it they"
 )
 """Words before a noun. The last word of "Is she a doctor?" is not a quality."""
-_IT = split_into_word_keys("it it's they they're")
+_IT = split_into_word_keys("it they")
 _PRONOUNS = split_into_word_keys("it he she we you they i there")
 _ADVERBS = split_into_word_keys("certainly definitely absolutely indeed really still always also usually")
 _AUXILIARIES = {
@@ -215,7 +215,7 @@ def find_short_answer(tokens: Sequence[Token], question: Sequence[Token]) -> Pol
     keys = [token.key for token in tokens[:_OPENING]]
     if keys[:3] == ["not", "at", "all"] and keys[3:4] in _ANSWER_ENDS:
         return PolarityReading(Polarity.NO, tuple(tokens[:3]))
-    if not keys or keys[0] not in _PRONOUNS:
+    if not keys or keys[0] not in _PRONOUNS or keys[0] == "i":  # "I can't." may be a refusal
         return None
     place = 2 if keys[1:2] and keys[1] in _ADVERBS else 1
     asked = {token.key for token in question}
@@ -335,7 +335,7 @@ def _read_polarity_of_clause(clause: list[Token], question: YesNoQuestion, domai
     for place, token in enumerate(clause):
         if token.key not in question.polar_words:
             continue
-        before = keys[max(_find_start_of_main_clause(keys, place), place - _BEFORE) : place]
+        before = keys[_find_start_of_main_clause(keys, place) : place]
         refused = may and token.key in _GRANT_WORDS and bool(NEGATIONS & set(before))
         positive = (
             (token.key in question.predicates or refused)
@@ -356,11 +356,12 @@ def _read_polarity_of_clause(clause: list[Token], question: YesNoQuestion, domai
         negated = (
             bool(NEGATIONS & set(before))
             or _is_negated_behind(token.key, behind, forbidden=forbidden)
-            or (len(keys) > place + 1 and keys[-1] in _FINAL_NOT and keys[-2] not in _OR)
+            or _ends_in_negation(keys[place + 1 : place + 2 + _MAX_WORDS_TO_FINAL_NOT])
         )
-        overlap = len(question.topic & set(convert_to_comparable_words(clause)))
-        if token.key == question.quality and not _is_about_quality_of_subject(keys, place, overlap):
+        words = convert_to_comparable_words(clause)
+        if token.key == question.quality and not _states_quality_of_subject(words, keys, place, question.topic):
             return None
+        overlap = len(question.topic & set(words))
         if negated != positive:
             return _Clause(Polarity.YES, token, overlap)
         ends = LATER & {*before, *keys[place + 1 : place + _FAR]}
@@ -369,30 +370,61 @@ def _read_polarity_of_clause(clause: list[Token], question: YesNoQuestion, domai
 
 
 def _find_start_of_main_clause(keys: Sequence[str], place: int) -> int:
-    """Return where the part of a sentence begins that contains the verb at ``place``.
+    """Return where the part of a sentence with the verb at ``place`` begins: at most `_BEFORE` tokens earlier.
 
     In "I'm no vet, but you can feed them" and "Not to worry, you can feed them", the denial is before that part.
     """
-    for at in range(place - 1, -1, -1):
+    first = max(0, place - _BEFORE)
+    for at in range(place - 1, first - 1, -1):
         if keys[at] in _TURNS or (keys[at] == "," and keys[at + 1] in _PRONOUNS):
             return at + 1
-    return 0
+    return first
+
+
+def _ends_in_negation(behind: Sequence[str]) -> bool:
+    """Return whether the words after a verb end with its negation, as in German: "Baden dürfen Sie hier nicht".
+
+    After a comma or another verb, the negation belongs to another subject: "Lunch is included, dinner is not".
+    """
+    if len(behind) > _MAX_WORDS_TO_FINAL_NOT or not behind or behind[-1] not in _FINAL_NOT:
+        return False
+    return _OTHER_PART.isdisjoint(behind[:-1])
 
 
 _FINAL_NOT: Final = split_into_word_keys("not nicht")
-"""German ends a sentence with its negation: "Baden dürfen Sie hier nicht"."""
-_OR: Final = split_into_word_keys("or oder")
+_MAX_WORDS_TO_FINAL_NOT: Final = 6
+_OTHER_PART: Final = (
+    MODALS
+    | frozenset[str]().union(*_AUXILIARIES.values())
+    | split_into_word_keys("or oder but aber if and while , –")
+)
 _TURNS: Final = split_into_word_keys("but however though aber lekin लेकिन")
 
 
-def _is_about_quality_of_subject(keys: Sequence[str], place: int, overlap: int) -> bool:
-    """Return whether the quality at ``place`` describes the question's subject: "The terrace is heated".
+def _states_quality_of_subject(
+    words: Sequence[str], keys: Sequence[str], place: int, topic: frozenset[str]
+) -> bool:
+    """Return whether a sentence only says that the question's subject has, or lacks, the quality at ``place``.
 
-    A sentence with a later denial may have two subjects: "The hall is heated, the terrace is not".
+    "The terrace isn't heated" and "it's heated" do. "Ask if it's heated", "hardly heated" and "The hall near the
+    terrace is heated" do not. ``words`` are the comparable words of the sentence.
     """
-    near = keys[max(0, place - _BEFORE) : place]
-    is_said = any(key in _BE or key in _IT or key.endswith("'s") for key in near)
-    return is_said and (overlap > 0 or not _IT.isdisjoint(near)) and NEGATIONS.isdisjoint(keys[place + 1 :])
+    nearest = range(place - 1, max(-1, place - _BEFORE), -1)
+    verb = next((at for at in nearest if keys[at] in _BE or keys[at] in _IT_IS), None)
+    if verb is None or not _INTENSIFIERS.issuperset(keys[verb + 1 : place]):
+        return False
+    start = verb
+    while start > 0 and verb - start < _BEFORE and keys[start - 1] not in _TURNS and keys[start - 1] != ",":
+        start -= 1
+    subject = {"it"} if keys[verb] in _IT_IS else set(words[start:verb])
+    is_subject = bool(subject & (topic | _IT)) and subject <= topic | _IT | _DETERMINERS
+    return is_subject and (place + 1 == len(keys) or keys[place + 1] in _QUALITY_ENDS)
+
+
+_IT_IS: Final = split_into_word_keys("it's they're")
+_DETERMINERS: Final = split_into_word_keys("the a an our your my this that these those both all")
+_INTENSIFIERS: Final = split_into_word_keys("not very fully completely also indeed always still now")
+_QUALITY_ENDS: Final = split_into_word_keys(", and but –")
 
 
 def _is_verb_of_purpose(keys: Sequence[str], place: int) -> bool:

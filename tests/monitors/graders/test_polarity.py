@@ -128,6 +128,7 @@ def test_verdicts(gold: str, reply: str, verdict: str):
         ("Can I bring my own boat?", "Yes", "It is.", "abstained"),
         ("Do I lose my points?", "No", "Not at all.", "passed"),
         ("Do you repair saddles?", "Yes", "We do not know.", "abstained"),
+        ("Can you deliver to the island?", "No", "I can't, sorry.", "abstained"),
         ("Do you repair saddles?", "No", "Of course we do!", "failed"),
     ],
 )
@@ -144,6 +145,11 @@ def test_a_pronoun_and_the_verb_of_the_question_are_a_short_answer(question, gol
         ("Is the greenhouse heated?", "No", "The shop is heated, the greenhouse is not.", "abstained"),
         ("Is it washable?", "Yes", "A machine won't harm it: it's washable.", "passed"),
         ("Is she a nurse?", "No", "The nurse is upstairs.", "abstained"),
+        ("Is the greenhouse heated?", "Yes", "Ask the staff if the greenhouse is heated.", "abstained"),
+        ("Is the greenhouse heated?", "Yes", "The greenhouse is hardly heated.", "abstained"),
+        ("Is the greenhouse heated?", "No", "The shop next to the greenhouse is heated.", "abstained"),
+        ("Are they safe?", "Yes", "They're anything but safe.", "abstained"),
+        ("Are they safe?", "Yes", "They're very safe.", "passed"),
     ],
 )
 def test_a_question_about_a_quality_is_answered_by_the_quality_of_its_subject(question, gold, reply, verdict):
@@ -198,6 +204,18 @@ def test_a_condition_or_the_golds_own_words_are_no_contradiction(question, gold,
 )
 def test_a_denial_before_the_main_clause_does_not_negate_its_verb(question, reply, verdict):
     assert graded(question, "No", reply) == verdict
+
+
+@pytest.mark.parametrize(
+    ("question", "reply"),
+    [
+        ("Is breakfast included?", "Breakfast is included, dinner is not."),
+        ("Is the greenhouse open?", "The greenhouse is open but the pond is not."),
+        ("Can I bring my dog?", "You can bring your dog, but cats may not."),
+    ],
+)
+def test_a_final_not_about_another_subject_does_not_deny_the_answer(question, reply):
+    assert graded(question, "Yes", reply) != "failed"
 
 
 @pytest.mark.parametrize(
