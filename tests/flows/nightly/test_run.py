@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from itertools import compress
 
 import pytest
 
@@ -78,8 +79,11 @@ async def test_a_failed_night_recovers_once_a_later_one_is_graded(nights, slack)
     (stopped,) = nights.testbed.store.list_open_incidents("demo")
     await nights.grade(1)
     assert stopped.fingerprint not in {one.fingerprint for one in nights.testbed.store.list_open_incidents("demo")}
-    (ended,) = [one for one in about_the_monitor(slack) if "could grade the night's traffic again" in shown(one)]
-    assert ended.thread_ts == about_the_monitor(slack)[0].ts
+    reasons = [alert.reason for alert in nights.testbed.alerts()]
+    (recovered,) = (
+        message for message, reason in zip(slack.messages, reasons, strict=True) if reason is NotifyReason.RECOVERED
+    )
+    assert recovered.thread_ts == about_the_monitor(slack)[0].ts
 
 
 async def test_only_sampled_conversations_keep_their_texts(nights):
@@ -266,8 +270,9 @@ async def test_an_upward_drift_names_its_start(nights, slack):
         report = await nights.grade(number)
     assert report.drift_reading is not None
     assert report.drift_reading.drifted
-    drifts = [message for message in about_the_app(slack) if "Failures in live traffic" in shown(message)]
-    first, *reminders = drifts
+    about_the_drift = [alert.kind is IncidentKind.DRIFT for alert in nights.testbed.alerts()]
+    assert len(about_the_drift) == len(slack.messages)
+    first, *reminders = compress(slack.messages, about_the_drift)
     assert "since 2026-03-05" in shown(first)
     assert "Source not cited (" in shown(first), "it says what failed"
     assert {one.thread_ts for one in reminders} == {first.ts}, (

@@ -215,7 +215,7 @@ def test_doctor_and_site_show_a_source_that_cannot_be_read(config, export):
         monitor.until(lambda: read_times(config)[EXPORT].at > utc_now() + 3 * HOUR, "the export is still read")
         health, text = check_watching(config, environment)
         assert (health, LOG in text, EXPORT in text) == (Health.BROKEN, True, False)
-        assert f"{LOG} was last polled at" in read_site()
+        assert LOG in read_site()
 
         log.touch()
         os.kill(monitor.pid_of("deployments.up.service"), signal.SIGKILL)
