@@ -24,6 +24,7 @@ from monitors.facts.claims.phrases import (
     Phrase,
     PhraseStatus,
     extract_phrase_keys,
+    find_competing_name,
     find_phrase_with_status,
     has_new_name_or_number,
     is_proper_name,
@@ -41,7 +42,7 @@ from monitors.facts.quantities.locales import PLAIN, Locale, build_locale
 from monitors.facts.quantities.other_languages import remove_unread_mark
 from monitors.facts.quantities.translations import LANGUAGES
 from monitors.facts.refusals.detect import classify_refusal
-from monitors.facts.text import SIGN, WORD, Token, normalise, split_into_word_keys
+from monitors.facts.text import SIGN, WORD, Token, normalise, split_into_word_keys, tokenise
 from monitors.facts.weekdays import find_day_ranges
 from monitors.graders.base import (
     SAYS_MORE,
@@ -102,6 +103,7 @@ STRANGE: Final = "the reply contains {gold} with words that may mean something e
 BETTER: Final = "the reply contains {gold}, but another sentence has more words of the question"
 UNSURE: Final = "the reply contains {other}; rules cannot decide whether this answers the question"
 OTHER_DAYS: Final = "the figures agree, but the days of the week are different from those of the gold"
+OTHER_MONTH: Final = "the reply states {gold} for other months than the question"
 WORKING_DAYS: Final = (
     "the figures agree, but the reply and the gold count different days (working days or calendar days)"
 )
@@ -162,7 +164,7 @@ class FactualGrader:
         grade = self._grade_by_figures(case, exchange, speech, locale) or self._grade_without_figures(
             case, exchange, speech, locale
         )
-        if isinstance(grade, Abstained) and not speech and _is_plain_refusal(reply):
+        if isinstance(grade, Abstained) and not speech and _is_plain_refusal(case, reply):
             grade = give_verdict(self, FailureKind.MISSING_FACT, DECLINED)
         if not (isinstance(grade, Judged) and grade.passed) and case.alternatives:
             grade = (
@@ -436,10 +438,20 @@ _POINTS: Final = re.compile(
 _FIGURE: Final = re.compile(r"\d")
 
 
-def _is_plain_refusal(reply: str) -> bool:
-    """Return whether a reply declines, has no figure and does not say where to find the answer."""
+def _is_plain_refusal(case: GoldCase, reply: str) -> bool:
+    """Return whether a reply declines and gives no part of an answer.
+
+    It has no figure and does not say where to find the answer. At most one of its words is in a gold, but not in
+    the question.
+    """
     shown = _CITATION.sub(" ", reply)
-    return not _FIGURE.search(shown) and not _POINTS.search(shown) and classify_refusal(reply).refused
+    if _FIGURE.search(shown) or _POINTS.search(shown) or not classify_refusal(reply).refused:
+        return False
+    question, answer, *golds = (
+        extract_content_stems_and_numbers(tokenise(normalise(text).text))
+        for text in (case.question, shown, case.gold, *case.alternatives)
+    )
+    return len(answer & (frozenset[str]().union(*golds) - question)) <= 1
 
 
 _CITATION: Final = re.compile(r"\[[^\[\]\n]{0,300}\]")
@@ -463,6 +475,9 @@ def decide_gold(
     if undecided is not None:
         return undecided
     reason = _find_reason_to_leave_ungraded(asked, reply, decisions, domain)
+    expected, named = (_list_all_weekdays(passage) for passage in (asked.gold, reply))
+    if reason == OTHER_DAYS and len(expected) == len(named) == 1:
+        return ClaimDecision(False, OTHER_DAYS, decisions[0].gold, decisions[0].stated)
     if reason:
         return ClaimDecision(None, reason)
     return ClaimDecision(
@@ -516,7 +531,7 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
             mention.status in _REPLACED and mention.likeness.is_contradicting_gold for mention in mentions
         )
         return _decide_claim_with_stated_figure(
-            claim, live, competing, elsewhere, asked, reply, is_update=is_update
+            claim, live, competing, elsewhere, asked, reply, leeway, is_update=is_update
         )
     different = [
         mention
@@ -609,13 +624,14 @@ def _is_right_for_another_claim(
     )
 
 
-def _decide_claim_with_stated_figure(  # noqa: C901, PLR0917 - what a claim is decided by, one row for each reason
+def _decide_claim_with_stated_figure(  # noqa: C901, PLR0912, PLR0917 - what a claim is decided by, one row for each reason
     claim: Claim,
     live: Sequence[Mention],
     competing: Sequence[Mention],
     elsewhere: Sequence[Mention],
     asked: Asked,
     reply: Passage,
+    leeway: Leeway,
     *,
     is_update: bool,
 ) -> ClaimDecision:
@@ -629,8 +645,14 @@ def _decide_claim_with_stated_figure(  # noqa: C901, PLR0917 - what a claim is d
     best = max(live, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange)))
     own = best.key & claim.label
     labelled = bool(own)
+    exchanged = None if labelled else _find_exchanged_figure(claim, live, competing, asked, leeway)
+    if exchanged is not None:
+        return ClaimDecision(False, f"expected {gold}, found {describe_figure(exchanged)}", claim.figure, exchanged)
     if len(asked.claims) > 1 and not labelled and _may_be_for_another_claim(claim, best, asked, reply):
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
+    competing = [mention for mention in competing if not _is_in_other_month(mention, asked, reply)]
+    if _is_in_other_month(best, asked, reply):
+        return _decide_for_other_month(claim, competing, asked, reply)
     behind = next(
         (
             mention
@@ -666,10 +688,10 @@ def _decide_claim_with_stated_figure(  # noqa: C901, PLR0917 - what a claim is d
             )
         ]
         values = {describe_figure(mention.figure) for mention in contradicting}
-        if len(values) == 1:
-            return ClaimDecision(
-                False, f"expected {gold}, found {values.pop()}", claim.figure, contradicting[0].figure
-            )
+        is_other_subject = bool(best.strange) and not best.key and contradicting == nearer
+        if len(values) == 1 or is_other_subject:
+            stated = max(contradicting, key=lambda mention: (len(mention.key), -len(mention.strange))).figure
+            return ClaimDecision(False, f"expected {gold}, found {describe_figure(stated)}", claim.figure, stated)
         return ClaimDecision(
             None, FOR_ANOTHER.format(gold=gold, other=describe_figure(nearer[0].figure)), claim.figure
         )
@@ -709,6 +731,59 @@ def _decide_claim_with_stated_figure(  # noqa: C901, PLR0917 - what a claim is d
     if reason:
         return ClaimDecision(None, reason, claim.figure)
     return ClaimDecision(True, f"states {gold}", claim.figure, best.figure, strange=best.strange)
+
+
+def _list_clause_months(passage: Passage, first: int = 0, after: int | None = None) -> set[int]:
+    return {MONTHS[token.key] for token in passage.scan.reader.tokens[first:after] if token.key in MONTHS}
+
+
+def _is_in_other_month(mention: Mention, asked: Asked, reply: Passage) -> bool:
+    """Return whether a figure is for other months than the question: "In May it is €4.50" for "in July"."""
+    wanted = _list_clause_months(asked.question)
+    stated = _list_clause_months(reply, mention.clause.first, mention.clause.after)
+    return (
+        bool(wanted and stated) and wanted.isdisjoint(stated) and not wanted.isdisjoint(_list_clause_months(reply))
+    )
+
+
+def _decide_for_other_month(
+    claim: Claim, competing: Sequence[Mention], asked: Asked, reply: Passage
+) -> ClaimDecision:
+    """Decide a claim whose figure the reply states only for other months than the question."""
+    for mention in competing:
+        if mention.likeness.is_contradicting_gold and _list_clause_months(asked.question) & _list_clause_months(
+            reply, mention.clause.first, mention.clause.after
+        ):
+            other = describe_figure(mention.figure)
+            return ClaimDecision(
+                False, f"expected {claim.description}, found {other}", claim.figure, mention.figure
+            )
+    return ClaimDecision(None, OTHER_MONTH.format(gold=claim.description), claim.figure)
+
+
+def _find_exchanged_figure(
+    claim: Claim, live: Sequence[Mention], competing: Sequence[Mention], asked: Asked, leeway: Leeway
+) -> Figure | None:
+    """Return the figure that the reply states for the claim if it exchanges the figures of two claims.
+
+    For a gold of "members €12, guests €16", this is €16 in "Members pay €16 and guests €12".
+    """
+    for other in asked.claims:
+        own, theirs = claim.label - other.label, other.label - claim.label
+        if other is claim or not own or not theirs:
+            continue
+        is_theirs = all(_has_label(mention, theirs, own) for mention in live)
+        for mention in competing:
+            is_exchanged = compare_figures(other.figure, mention.figure, leeway) is Likeness.SAME
+            if is_theirs and is_exchanged and _has_label(mention, own, theirs):
+                return mention.figure
+    return None
+
+
+def _has_label(mention: Mention, label: Words, other_label: Words) -> bool:
+    """Return whether the clause of a figure has words of a label, and no word of another label."""
+    words = mention.clause.words | mention.clause.names
+    return bool(words & label) and not words & other_label
 
 
 def _has_opposite_words(mention: Mention, asked: Asked, reply: Passage) -> bool:
@@ -1160,9 +1235,13 @@ def _adds_extra_cost(known_text: str, text: str) -> bool:
     return bool(_EXTRA_COST.search(text)) and not _EXTRA_COST.search(known_text)
 
 
+def _list_all_weekdays(passage: Passage) -> Words:
+    return frozenset(word for word in _collect_words(passage) if word.startswith("weekday"))
+
+
 def _is_about_other_weekday(asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision]) -> bool:
     """Return whether the clause of a stated figure mentions other weekdays than the gold: "Tuesdays 3 to 5 pm"."""
-    expected = {word for word in _collect_words(asked.gold) if word.startswith("weekday")}
+    expected = _list_all_weekdays(asked.gold)
     if not expected:
         return False
     for decision in decisions:
@@ -1255,7 +1334,7 @@ def decide_gold_without_figures(case: GoldCase, reply: Passage, locale: Locale) 
     )
 
 
-def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one row for each reason
+def _decide_phrase(  # noqa: C901, PLR0912, PLR0917 - what a phrase is decided by, one row for each reason
     text: str, reply: Passage, question: Passage, asked: Words, asked_terms: set[str], accepted: Words
 ) -> ClaimDecision:
     keys = extract_phrase_keys(text)
@@ -1284,6 +1363,10 @@ def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one ro
         )
     if places and all(place.status is PhraseStatus.DENIED for place in places) and not _asks_for_absence(question):
         return ClaimDecision(False, "the reply denies the gold")
+    if places and is_proper_name(text):
+        other = find_competing_name(reply, places, asked, accepted)
+        if other:
+            return ClaimDecision(False, f"expected “{text}”, found “{other}”")
     if places:
         return ClaimDecision(None, ONLY_AS.format(gold="the gold", status=places[0].status), turned=True)
     reply_words = {to_comparable_word(token) for token in reply.scan.reader.tokens}
@@ -1311,20 +1394,24 @@ def _find_opposite_beside(place: Phrase, reply: Passage, question: Passage, gold
     return find_opposite(expected, collect_all_stems(reply, clause.first, clause.after))
 
 
-_LABEL: Final = re.compile(r"^[^\n:]{1,60}:", re.MULTILINE)
+_LABEL: Final = re.compile(r"^[^\n:–—]{1,60}(?::|[ ][–—][ ])", re.MULTILINE)
 
 
 def _is_under_other_label(place: Phrase, reply: Passage, asked: Words) -> bool:
-    """Return whether the label of another line fits the question better than the label of the phrase.
+    """Return whether another line of the reply fits the question better than the line of the phrase.
 
-    An example of a label is "dryer:".
+    Lines begin with a label such as "dryer:" or "**Ashby** –". The phrase may be behind a label, or be the label.
     """
     tokens, text = reply.scan.reader.tokens, reply.scan.normalised.text
     start = tokens[place.first].start
+    labels = [*_LABEL.finditer(text)]
     own, others = -1, [0]
-    for label in _LABEL.finditer(text):
-        stems = {STEMS[token.key] for token in tokens if label.start() <= token.start < label.end()}
-        if label.end() <= start and "\n" not in text[label.end() : start]:
+    for label in labels:
+        is_label = label.start() <= start < label.end() and len(labels) > 1
+        end = text.find("\n", label.end())
+        after = label.end() if not is_label and start >= label.end() else len(text) if end < 0 else end
+        stems = {STEMS[token.key] for token in tokens if label.start() <= token.start < after}
+        if is_label or (label.end() <= start and "\n" not in text[label.end() : start]):
             own = len(stems & asked)
         else:
             others.append(len(stems & asked))

@@ -64,7 +64,11 @@ class Passage(NamedTuple):
 
     def find_clause(self, figure: Figure) -> Clause | None:
         """Return the clause that contains a figure."""
-        return next((clause for clause in self.clauses if clause.first <= figure.first < clause.after), None)
+        return self.find_clause_at(figure.first)
+
+    def find_clause_at(self, token: int) -> Clause | None:
+        """Return the clause that contains the token with this index."""
+        return next((clause for clause in self.clauses if clause.first <= token < clause.after), None)
 
 
 _HARD_CUTS: Final = split_into_word_keys("; but while whereas लेकिन जबकि lekin jabki magar although though")

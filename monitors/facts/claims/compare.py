@@ -238,8 +238,13 @@ _ROUNDED: Final = Decimal("0.02")
 
 
 def _compare_bounded_values(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
-    likeness = _compare_values(gold.low, reply.low, leeway)
+    stated = reply.low
+    if leeway.bound is reply.bound and gold.bound is Bound.EXACT:  # "at most 16" for "How many at most?"
+        stated = stated._replace(bound=Bound.EXACT)
+    likeness = _compare_values(gold.low, stated, leeway)
     if (likeness is Likeness.OTHER or likeness is Likeness.NEAR) and _has_same_number_other_unit(gold, reply):
+        return Likeness.OTHER_UNIT
+    if likeness is Likeness.DIFFERENT and _has_same_number_other_time_unit_or_currency(gold.low, reply.low):
         return Likeness.OTHER_UNIT
     if (
         gold.kind is reply.kind is FigureKind.NUMBER
@@ -270,6 +275,17 @@ def _has_same_number_other_unit(gold: Figure, reply: Figure) -> bool:
     counted = gold.kind is FigureKind.NUMBER and bool(gold.noun)
     units = gold.kind in _WITH_UNIT and reply.kind is not gold.kind
     return first == second != 0 and reply.kind in _WITH_UNIT and not reply.said_free and (units or counted)
+
+
+def _has_same_number_other_time_unit_or_currency(gold: QuantityReading, reply: QuantityReading) -> bool:
+    """Return whether the number of the gold is with another unit of time or in another currency: "2 months"."""
+    if gold.kind is not reply.kind:
+        return False
+    if gold.kind is FactKind.DURATION:
+        same = gold.original_value == reply.original_value is not None
+        return same and gold.original_unit != reply.original_unit
+    currencies = {gold.unit, reply.unit}
+    return gold.kind is FactKind.MONEY and gold.value == reply.value and len(currencies - {None}) > 1
 
 
 def _compare_ranges(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:

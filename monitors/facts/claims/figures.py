@@ -427,8 +427,10 @@ _TIME_BOUNDS: Final = {
 _BOUNDS_BEHIND: Final = {
     "more": Bound.AT_LEAST, "over": Bound.AT_LEAST, "above": Bound.AT_LEAST, "less": Bound.AT_MOST,
     "fewer": Bound.AT_MOST, "under": Bound.AT_MOST, "below": Bound.AT_MOST, "later": Bound.AT_LEAST,
-    "longer": Bound.AT_LEAST, "sooner": Bound.AT_MOST, "earlier": Bound.AT_MOST, "shorter": Bound.AT_MOST,
+    "longer": Bound.AT_LEAST, "up": Bound.AT_LEAST, "sooner": Bound.AT_MOST, "earlier": Bound.AT_MOST,
+    "shorter": Bound.AT_MOST,
 }  # fmt: skip
+_BOUNDS_AFTER_AND: Final = split_into_word_keys("above over up under below")
 _MAX_BOUND_DISTANCE: Final = 4
 """Maximum number of words after a figure within which "or more" makes the figure a bound."""
 
@@ -439,8 +441,10 @@ def _find_bound_behind(reader: NumberReader, after: int) -> Bound:
         token = reader.token(at)
         if token.kind != WORD:
             break
-        if token.key == "or":
+        if token.key == "or" or (token.key == "and" and reader.token(at + 1).key in _BOUNDS_AFTER_AND):
             return _BOUNDS_BEHIND.get(reader.token(at + 1).key, Bound.EXACT)
+        if token.key == "upwards":
+            return Bound.AT_LEAST
     return Bound.EXACT
 
 
@@ -457,6 +461,7 @@ _EACH: Final = frozenset({"each", "every", "हर", "har", "any"})
 _ARTICLES: Final = frozenset({"a", "an"})
 _TIMES: Final = frozenset({"times", "time", "baar", "bar", "बार", "mal\0", "fois\0", "veces\0"})
 """Words that stand between a number and its rate: "3 times a day". ``\\0`` ends a word without a translation."""
+_ARTICLES_AS_PER: Final = frozenset({"le", "la", "el", "l"})
 _GERMAN_PER: Final = frozenset({"im", "am"})
 _PER_END: Final = frozenset({"and", "the", "a", "per", "each", "every", "और", "aur"})
 _MAX_PER: Final = 7
@@ -503,6 +508,13 @@ def _find_rate_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind 
                 (token.key == "the" != token.text.lower() or token.text in _GERMAN_PER)
                 and reader.token(at + 1).key in PERIODS
             )  # "190 € la journée", "9 € im Monat"
+            or (
+                end.kind is FactKind.MONEY
+                and at == end.last + 1
+                and token.text.lower() in _ARTICLES_AS_PER
+                and reader.token(at + 1).kind == WORD
+                and not reader.token(at + 1).text[0].isupper()
+            )  # "4,80 € la bandeja"
         ):
             leads = True
         elif (
@@ -602,7 +614,9 @@ def _find_identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[F
             for reading in readings
         )
         grouped = _GROUPED_CODE.fullmatch(match[0]) is not None
-        alone = len(match[0]) == len(text.strip(" .")) and " " in match[0] and not _THOUSANDS.fullmatch(match[0])
+        is_text = len(match[0]) == len(text.strip(" .")) and " " in match[0]
+        grouped |= is_text and _THOUSANDS.fullmatch(match[0]) is not None
+        alone = is_text and not grouped
         if first is None or typed or not (alone or grouped or _is_identifier(match[0], reader, first)):
             continue
         last = first

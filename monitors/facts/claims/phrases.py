@@ -216,7 +216,79 @@ def _find_phrase_status(  # noqa: C901, PLR0912, PLR0917 - one row for each stat
         return PhraseStatus.ROLES
     if _is_clause_about_other_thing(passage, clause, (first, after), asked):
         return PhraseStatus.OUTDONE
+    if _is_after_similar_name(passage, clause, (first, after), asked):
+        return PhraseStatus.OUTDONE
     return PhraseStatus.LIVE
+
+
+def find_competing_name(passage: Passage, places: Sequence[Phrase], asked: Words, accepted: Words) -> str:
+    """Return a name that the reply gives instead of the phrase at ``places``. It is empty if there is none.
+
+    Examples for a question about dentures, if the phrase is Corvane:
+
+    - Pinnacle in "Our dentures come from Pinnacle; Corvane makes aligners"
+    - Pinnacle in "At first Corvane made our dentures. Since May they come from Pinnacle"
+    """
+    tokens = passage.scan.reader.tokens
+    if len(places) > 1 or places[0].status not in {PhraseStatus.OUTDONE, PhraseStatus.PAST}:
+        return ""
+    clause = passage.find_clause_at(places[0].first)
+    if clause is None or clause.is_cell or clause.path:
+        return ""
+    start, end = _find_segment_around(passage, clause, places[0].first, places[0].after)
+    is_first = all(tokens[at].key in _TITLES | _ARTICLES for at in range(start, places[0].first))
+    is_past = places[0].status is PhraseStatus.PAST
+    segments = _split_segments(passage)
+    sentence = [
+        part for part in segments if (at := passage.find_clause_at(part[0])) and at.sentence == clause.sentence
+    ]
+    if sum(bool(_find_name_after_other_words(tokens, *part, frozenset())) for part in sentence) > _MAX_NAMES:
+        return ""
+    for low, high in segments:
+        other = passage.find_clause_at(low)
+        is_heading = ":" in {token.text for token in tokens[low:high]}
+        if (
+            other is None
+            or other.is_question
+            or is_heading
+            or not clause.sentence - 1 <= other.sentence <= clause.sentence + 1
+        ):
+            continue
+        terms = _extract_terms(passage, low, high)
+        beside = _extract_terms(passage, start, end) - _extract_terms(passage, places[0].first, places[0].after)
+        if is_past:
+            is_instead = other.first > clause.first and other.marks & Mark.NOW
+        else:
+            is_instead = low < start and is_first and terms & asked and beside - asked
+        if not is_instead or _combine_marks_between(passage, low, high) & ~int(Mark.NOW):
+            continue
+        name = _find_name_after_other_words(tokens, low, high, asked | accepted)
+        if name:
+            return name
+    return ""
+
+
+_MAX_NAMES: Final = 2
+"""Maximum number of parts of a sentence with a name. A sentence with more names is a list of them."""
+
+
+def _find_name_after_other_words(tokens: Sequence[Token], low: int, high: int, known: Words) -> str:
+    """Return the last name in a part of a text, if other words precede it and it is not denied."""
+    first = high
+    while first > low and not _is_other_name(tokens[first - 1], known):
+        first -= 1
+    after = first
+    while first > low and _is_other_name(tokens[first - 1], known):
+        first -= 1
+    has_title = tokens[first - 1].key in _TITLES
+    is_noun = tokens[first].key.endswith("\0") and after == first + 1 and not has_title  # each German noun
+    if first == after or first <= low or is_noun or _is_denied(tokens, low, first, after):
+        return ""
+    return " ".join(token.text.removesuffix("\0") for token in tokens[first:after])
+
+
+def _is_other_name(token: Token, expected_words: Words) -> bool:
+    return _may_be_name(token) and token.text[0].isupper() and STEMS[token.key] not in expected_words
 
 
 _TOO: Final = split_into_word_keys("too zu trop demasiado bahut बहुत")
@@ -514,6 +586,24 @@ def _is_clause_about_other_thing(passage: Passage, clause: Clause, place: tuple[
     return other and any(
         other_clause.words & missing for other_clause in passage.clauses if other_clause is not clause
     )
+
+
+def _is_after_similar_name(passage: Passage, clause: Clause, place: tuple[int, int], asked: Words) -> bool:
+    """Return whether a name with the same first word precedes the phrase, and the clause is about another thing.
+
+    An example is "Use Glidewell Dry; Glidewell Wet is for summer tracks".
+    """
+    tokens, (first, after) = passage.scan.reader.tokens, place
+    if after - first < 2 or not tokens[first].text[0].isupper():  # noqa: PLR2004 - a first word and another one
+        return False
+    strange = clause.words - asked - extract_content_stems_and_numbers(tokens[first:after])
+    is_similar = any(
+        tokens[at].text == tokens[first].text
+        and _is_other_name(tokens[at + 1], asked)
+        and tokens[at + 1].text != tokens[first + 1].text
+        for at in range(min(first, clause.first))
+    )
+    return bool(strange) and is_similar
 
 
 _RANKS: Final = split_into_word_keys(

@@ -75,14 +75,20 @@ def build_duration_reading(reader: NumberReader, amount: NumberSpan, unit: TimeU
 def build_duration_with_optional_fraction(
     reader: NumberReader, amount: NumberSpan, unit: TimeUnit, after: int
 ) -> QuantityReading:
-    """Build a duration with an added fraction: ``one hour and a half``, ``one year and a quarter``."""
+    """Build a duration with an added fraction: ``one hour and a half``, ``one year and three quarters``."""
     if reader.part(after) is NumberPart.AND:
         place = after + 1 + (reader.part(after + 1) is NumberPart.ARTICLE)
+        times = Decimal(1)
+        if reader.token(place).key in _THREE:
+            place, times = place + 1, Decimal(3)
         word = reader.word(place)
         if word is not None and word.part is NumberPart.FRACTION and reader.token(place + 1).key not in TIME_UNITS:
-            amount = amount._replace(value=amount.value + word.value)
+            amount = amount._replace(value=amount.value + times * word.value)
             after = place + 1
     return build_duration_reading(reader, amount, unit, after - 1)
+
+
+_THREE: Final = frozenset({"three", "3"})
 
 
 def build_number_reading(reader: NumberReader, amount: NumberSpan) -> QuantityReading:

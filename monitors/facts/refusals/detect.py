@@ -601,6 +601,9 @@ def _rate_information_of_clauses(
                 else _Content.NOTHING
             )
             continue
+        if clause.turns and not expected and len(clause.tokens) <= 2 and clause.tokens[-1].key in _YES_NO:  # noqa: PLR2004 - "but no"
+            yield _Content.MORE
+            continue
         quiet = quiet or _is_offer_or_referral(clause)
         if (
             quiet
@@ -617,6 +620,9 @@ def _rate_information_of_clauses(
             yield _Content.NOTHING
         else:
             yield stated
+
+
+_YES_NO: Final = split_into_word_keys("yes no ja nein")
 
 
 def _is_scope_statement(clause: _ReplyClause) -> bool:
