@@ -32,7 +32,16 @@ from monitors.facts.claims.phrases import (
     split_items,
     to_comparable_word,
 )
-from monitors.facts.claims.vocabulary import LIGHT, OPPOSITES, SIDES, STEMS, Mark, find_opposite
+from monitors.facts.claims.vocabulary import (
+    FALLS,
+    LIGHT,
+    OPPOSITES,
+    RISES,
+    SIDES,
+    STEMS,
+    Mark,
+    find_opposite,
+)
 from monitors.facts.claims.wording import describe_figure
 from monitors.facts.language import LanguageEvidence, classify_language_evidence, find_foreign_language_code
 from monitors.facts.quantities.clock import ALWAYS
@@ -491,6 +500,12 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
     """Decide whether the reply states a claim for its subject."""
     mentions = find_comparable_mentions(claim, asked, reply, leeway, domain)
     gold = claim.description
+    contrary = _find_figure_with_other_direction(claim, mentions, asked, reply)
+    if contrary is not None:
+        other = describe_figure(contrary)
+        return ClaimDecision(
+            False, f"expected {gold}, found {other} in the other direction", claim.figure, contrary
+        )
     same = [mention for mention in mentions if mention.likeness is Likeness.SAME]
     live = [mention for mention in same if mention.is_current_statement]
     subjects = frozenset[str]().union(*(mention.key for mention in live))
@@ -571,6 +586,43 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
     return _decide_by_other_figures(claim, different, competing, asked, replaced=replaced)
 
 
+def _find_figure_with_other_direction(
+    claim: Claim, mentions: Sequence[Mention], asked: Asked, reply: Passage
+) -> Figure | None:
+    """Return the figure of the reply that has the number of the gold with the other direction.
+
+    For a gold of "down 3 %", this is the 3 % in "The price rose by 3 %".
+    """
+    expected = _find_direction(asked.gold, claim.figure, collect_all_stems(asked.gold))
+    if not expected:
+        return None
+    contrary: Figure | None = None
+    for mention in mentions:
+        figure, clause = mention.figure, mention.clause
+        is_equal = abs(figure.low.value) == abs(claim.figure.low.value) and figure.low.unit == claim.figure.low.unit
+        if not is_equal or figure.kind is not claim.figure.kind or not mention.is_current_statement:
+            continue
+        keys = {token.key for token in reply.scan.reader.tokens[clause.first : clause.after]}
+        stated = _find_direction(reply, figure, collect_all_stems(reply, clause.first, clause.after))
+        if stated == expected:
+            return None
+        if stated and keys.isdisjoint(_DENIAL_WORDS) and not ("than" in keys and keys.isdisjoint(_EARLIER)):
+            contrary = figure
+    return contrary
+
+
+def _find_direction(passage: Passage, figure: Figure, stems: Words) -> int:
+    """Return 1 if words or a sign say that a figure goes up, -1 if it goes down, and 0 if neither or both do."""
+    signs = {-1} if figure.low.value < 0 else set[int]()
+    if passage.scan.reader.token(figure.first - 1).key in {"+", "plus", "up"}:
+        signs.add(1)
+    if not signs:
+        signs = {sign for sign, words in ((1, RISES), (-1, FALLS)) if stems & words}
+    return signs.pop() if len(signs) == 1 else 0
+
+
+_EARLIER: Final = split_into_word_keys("before previously last earlier us wir uns")
+"""Words after "than" that do not name another thing."""
 _REPLACED: Final = frozenset({Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED})
 """The statuses of a figure that the reply takes back or replaces with another figure."""
 
@@ -1348,7 +1400,7 @@ def _decide_phrase(  # noqa: C901, PLR0912, PLR0917 - what a phrase is decided b
     stands = any(place.status is PhraseStatus.LIVE and not _is_across_list_items(reply, place) for place in places)
     items = [] if stands else split_items(text)
     if items:
-        decision = _decide_list(items, reply, question, asked)
+        decision = _decide_list(items, reply, question, asked, accepted)
         if decision is not None:
             return decision
     live = next((place for place in places if place.status is PhraseStatus.LIVE), None)
@@ -1448,21 +1500,28 @@ def _is_across_list_items(reply: Passage, place: Phrase) -> bool:
     return "\n" in reply.scan.normalised.text[start.start : end.end]
 
 
-def _decide_list(
-    items: Sequence[tuple[str, ...]], reply: Passage, question: Passage, asked: Words
+def _decide_list(  # noqa: C901 - what a list is decided by, one row for each reason
+    items: Sequence[tuple[str, ...]], reply: Passage, question: Passage, asked: Words, accepted: Words
 ) -> ClaimDecision | None:
     """Decide whether the reply states a list. Return ``None`` if the reply contains no item of the list.
 
     The list passes if all items are stated, no item is denied or added, and the order is right if the question asks
     for an order.
     """
-    item_places = [find_phrase_with_status(reply, item, asked, question) for item in items]
+    item_places = [find_phrase_with_status(reply, item, asked, question, accepted) for item in items]
     for item, places in zip(items, item_places, strict=True):
         if places and all(place.status is PhraseStatus.DENIED for place in places):
             return ClaimDecision(False, f"the reply denies “{' '.join(item)}”")
     if not any(item_places):
         return None
+    added = _find_added_item(item_places, reply, asked)
+    if added:
+        return ClaimDecision(False, f"the reply adds “{added}” to the items of the gold")
     if not all(any(place.status in _STANDS for place in places) for places in item_places):
+        for item, places in zip(items, item_places, strict=True):
+            excluded = bool(places) and all(place.status in _EXCLUDED for place in places)
+            if excluded and any(place.status is PhraseStatus.LIVE for other in item_places for place in other):
+                return ClaimDecision(False, f"the reply excludes “{' '.join(item)}”")
         return ClaimDecision(None, "the reply does not have all items of the gold", turned=True)
     firsts = [next(place.first for place in places if place.status in _STANDS) for places in item_places]
     if is_sequence_question(question) and firsts != sorted(firsts):
@@ -1512,6 +1571,60 @@ def _decide_list(
     )
 
 
+def _find_added_item(item_places: Sequence[Sequence[Phrase]], reply: Passage, asked: Words) -> str:
+    """Return an item that the reply adds to the items of the gold in the same enumeration, or an empty string.
+
+    For a gold of "S and M", this is "L" in "It comes in S, M and L".
+    """
+    tokens = reply.scan.reader.tokens
+    listed = _STANDS | {PhraseStatus.SEVERAL}
+    stated = [place for places in item_places for place in places[:1] if place.status in listed]
+    if len(stated) < len(item_places):
+        return ""
+    last = max(stated, key=lambda place: place.after)
+    clause = reply.find_clause_at(last.first)
+    if clause is None or any(tokens[at].text == "\n" for at in range(last.first, last.after)):
+        return ""
+    at = last.after
+    if at < len(tokens) and tokens[at].text == ",":
+        at += 1
+    if (
+        at >= len(tokens)
+        or tokens[at].key not in _LIST_ENDS
+        or (at == last.after and len(stated) > 1 and _is_joined(stated, tokens))
+    ):
+        return ""
+    end = next(
+        (
+            place
+            for place in range(at + 1, min(len(tokens), at + 1 + _MAX_ADDED))
+            if tokens[place].text in _ITEM_ENDS
+        ),
+        0,
+    )
+    words = [token for token in tokens[at + 1 : end] if token.kind == WORD]
+    content = extract_content_stems_and_numbers(words) - asked
+    is_item = bool(content) and not any(
+        token.key in _VERBS_OF_SENTENCES or token.key.endswith("ing") for token in words
+    )
+    return " ".join(token.text.removesuffix("\0") for token in words) if is_item else ""
+
+
+def _is_joined(stated: Sequence[Phrase], tokens: Sequence[Token]) -> bool:
+    """Return whether "and" joins two items of the gold. A further "and" then begins a new part."""
+    return any(place.first and tokens[place.first - 1].key in _LIST_ENDS for place in stated)
+
+
+_LIST_ENDS: Final = split_into_word_keys("and und et y e और aur")
+_MAX_ADDED: Final = 6
+"""Maximum number of tokens of an added item, with the punctuation mark after it."""
+_ITEM_ENDS: Final = frozenset(".;!।")
+_VERBS_OF_SENTENCES: Final = split_into_word_keys(
+    "is are was were be has have had can could may must will would should do does did you we i they it he she there"
+    " ist sind hat haben kann können sie wir est sont avez vous nous es son tiene hay usted"
+)
+
+
 _SEQUENCE: Final = re.compile(
     r"\b(?:before|after(?!wards)|last|finally|first of all|vor(?:her)?|davor|zuletzt|nach(?!einander)|avant|après"
     r"|dernier|antes|después|último|pehle|baad|aakhir)\b|पहले|बाद|आख़?िर",
@@ -1520,6 +1633,8 @@ _SEQUENCE: Final = re.compile(
 """Words that change the order of a list, such as "before". "Then" and "next" do not change the order."""
 _STOPS: Final = frozenset(".,;:!?…()[]\"'“”‘’«»")
 """Punctuation marks. They are not the bullet of a list item."""
+_EXCLUDED: Final = frozenset({PhraseStatus.DENIED, PhraseStatus.QUALIFIED, PhraseStatus.PAST})
+"""The statuses of an item that the reply excludes from a list: "not", "all but", "no longer"."""
 _STANDS: Final = frozenset({PhraseStatus.LIVE, PhraseStatus.OUTDONE})
 """The statuses of a phrase that is stated as an item of a list."""
 

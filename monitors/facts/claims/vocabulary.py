@@ -142,6 +142,11 @@ STEMS: Final[Mapping[str, str]] = _Stems()
 """The stem of each word, by the lookup key of the word. "Booked" and "booking" have the same stem."""
 
 
+RISES: Final = frozenset(STEMS[key] for key in _to_keys(_TABLES["directions"]["up"]))
+FALLS: Final = frozenset(STEMS[key] for key in _to_keys(_TABLES["directions"]["down"]))
+"""Stems of words for a change or a difference upwards (`RISES`) and downwards (`FALLS`)."""
+
+
 def _load_opposites() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
     opposites: dict[str, set[str]] = {}
     sides: dict[str, set[str]] = {}
