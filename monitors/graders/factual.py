@@ -112,7 +112,7 @@ STRANGE: Final = "the reply contains {gold} with words that may mean something e
 BETTER: Final = "the reply contains {gold}, but another sentence has more words of the question"
 UNSURE: Final = "the reply contains {other}; rules cannot decide whether this answers the question"
 OTHER_DAYS: Final = "the figures agree, but the days of the week are different from those of the gold"
-OTHER_MONTH: Final = "the reply states {gold} for other months than the question"
+OTHER_TIME: Final = "the reply states {gold} for other months or days of the week than the question"
 WORKING_DAYS: Final = (
     "the figures agree, but the reply and the gold count different days (working days or calendar days)"
 )
@@ -528,6 +528,9 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
         and not _is_example_value(mention, reply)
         and all(compare_figures(other, mention.figure, leeway) is not Likeness.SAME for other in other_golds)
     ]
+    exchanged = _find_exchanged_figure(claim, live, mentions, asked, leeway) if live else None
+    if exchanged is not None:
+        return ClaimDecision(False, f"expected {gold}, found {describe_figure(exchanged)}", claim.figure, exchanged)
     if live:
         others = [mention for mention in mentions if mention.likeness.is_contradicting_gold]
         if others and any(mention.status is Status.TAKEN_BACK for mention in same):
@@ -546,7 +549,7 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
             mention.status in _REPLACED and mention.likeness.is_contradicting_gold for mention in mentions
         )
         return _decide_claim_with_stated_figure(
-            claim, live, competing, elsewhere, asked, reply, leeway, is_update=is_update
+            claim, live, competing, elsewhere, asked, reply, is_update=is_update
         )
     different = [
         mention
@@ -683,7 +686,6 @@ def _decide_claim_with_stated_figure(  # noqa: C901, PLR0912, PLR0917 - what a c
     elsewhere: Sequence[Mention],
     asked: Asked,
     reply: Passage,
-    leeway: Leeway,
     *,
     is_update: bool,
 ) -> ClaimDecision:
@@ -697,14 +699,11 @@ def _decide_claim_with_stated_figure(  # noqa: C901, PLR0912, PLR0917 - what a c
     best = max(live, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange)))
     own = best.key & claim.label
     labelled = bool(own)
-    exchanged = None if labelled else _find_exchanged_figure(claim, live, competing, asked, leeway)
-    if exchanged is not None:
-        return ClaimDecision(False, f"expected {gold}, found {describe_figure(exchanged)}", claim.figure, exchanged)
     if len(asked.claims) > 1 and not labelled and _may_be_for_another_claim(claim, best, asked, reply):
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
-    competing = [mention for mention in competing if not _is_in_other_month(mention, asked, reply)]
-    if _is_in_other_month(best, asked, reply):
-        return _decide_for_other_month(claim, competing, asked, reply)
+    competing = [mention for mention in competing if not _is_at_other_time(mention, asked, reply)]
+    if _is_at_other_time(best, asked, reply):
+        return _decide_for_other_time(claim, competing, asked, reply)
     behind = next(
         (
             mention
@@ -785,36 +784,44 @@ def _decide_claim_with_stated_figure(  # noqa: C901, PLR0912, PLR0917 - what a c
     return ClaimDecision(True, f"states {gold}", claim.figure, best.figure, strange=best.strange)
 
 
-def _list_clause_months(passage: Passage, first: int = 0, after: int | None = None) -> set[int]:
-    return {MONTHS[token.key] for token in passage.scan.reader.tokens[first:after] if token.key in MONTHS}
+def _list_months_and_weekdays_between(passage: Passage, first: int = 0, after: int | None = None) -> set[str]:
+    tokens = passage.scan.reader.tokens[first:after]
+    months = {f"month {MONTHS[token.key]}" for token in tokens if token.key in MONTHS}
+    weekdays = (WEEKDAYS.get(token.key, WEEKDAYS.get(token.key.removesuffix("s"))) for token in tokens)
+    return months | {f"weekday {day}" for day in weekdays if day is not None}
 
 
-def _is_in_other_month(mention: Mention, asked: Asked, reply: Passage) -> bool:
-    """Return whether a figure is for other months than the question: "In May it is €4.50" for "in July"."""
-    wanted = _list_clause_months(asked.question)
-    stated = _list_clause_months(reply, mention.clause.first, mention.clause.after)
+def _is_at_other_time(mention: Mention, asked: Asked, reply: Passage) -> bool:
+    """Return whether a figure is for other months or weekdays than the question.
+
+    For a question about July, this is the €4.50 in "In May it is €4.50, in July €6".
+    """
+    wanted = _list_months_and_weekdays_between(asked.question)
+    stated = _list_months_and_weekdays_between(reply, mention.clause.first, mention.clause.after)
     return (
-        bool(wanted and stated) and wanted.isdisjoint(stated) and not wanted.isdisjoint(_list_clause_months(reply))
+        bool(wanted and stated)
+        and wanted.isdisjoint(stated)
+        and not wanted.isdisjoint(_list_months_and_weekdays_between(reply))
     )
 
 
-def _decide_for_other_month(
+def _decide_for_other_time(
     claim: Claim, competing: Sequence[Mention], asked: Asked, reply: Passage
 ) -> ClaimDecision:
-    """Decide a claim whose figure the reply states only for other months than the question."""
+    """Decide a claim whose figure the reply states only for other months or weekdays than the question."""
     for mention in competing:
-        if mention.likeness.is_contradicting_gold and _list_clause_months(asked.question) & _list_clause_months(
-            reply, mention.clause.first, mention.clause.after
-        ):
+        if mention.likeness.is_contradicting_gold and _list_months_and_weekdays_between(
+            asked.question
+        ) & _list_months_and_weekdays_between(reply, mention.clause.first, mention.clause.after):
             other = describe_figure(mention.figure)
             return ClaimDecision(
                 False, f"expected {claim.description}, found {other}", claim.figure, mention.figure
             )
-    return ClaimDecision(None, OTHER_MONTH.format(gold=claim.description), claim.figure)
+    return ClaimDecision(None, OTHER_TIME.format(gold=claim.description), claim.figure)
 
 
 def _find_exchanged_figure(
-    claim: Claim, live: Sequence[Mention], competing: Sequence[Mention], asked: Asked, leeway: Leeway
+    claim: Claim, live: Sequence[Mention], mentions: Sequence[Mention], asked: Asked, leeway: Leeway
 ) -> Figure | None:
     """Return the figure that the reply states for the claim if it exchanges the figures of two claims.
 
@@ -822,12 +829,13 @@ def _find_exchanged_figure(
     """
     for other in asked.claims:
         own, theirs = claim.label - other.label, other.label - claim.label
-        if other is claim or not own or not theirs:
+        if other is claim or not theirs:
             continue
         is_theirs = all(_has_label(mention, theirs, own) for mention in live)
-        for mention in competing:
+        for mention in mentions if is_theirs else ():
             is_exchanged = compare_figures(other.figure, mention.figure, leeway) is Likeness.SAME
-            if is_theirs and is_exchanged and _has_label(mention, own, theirs):
+            is_own = _has_label(mention, own, theirs) if own else not mention.clause.words & theirs
+            if mention.is_current_statement and is_exchanged and is_own:
                 return mention.figure
     return None
 

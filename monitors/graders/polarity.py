@@ -252,7 +252,9 @@ def find_polarity(
     reply_opening = opening or find_opening_yes_or_no(tokens)
     if reply_opening is None:
         return _read_polarity_of_best_clause(tokens, question, domain)
-    if reply_opening.polarity is Polarity.YES and _ends_first_sentence_in_denial(tokens):
+    sentence = {token.key for token in next(iter(_split_sentences_without_questions(tokens)), list[Token]())}
+    agrees_to_denial = reply_opening.tokens[0].key in _AGREEMENTS and bool(sentence & (NEGATIONS | {"never"}))
+    if reply_opening.polarity is Polarity.YES and (agrees_to_denial or _ends_first_sentence_in_denial(tokens)):
         return PolarityReading(Polarity.OPEN, reply_opening.tokens)  # "Correct, we aren't."
     stated = _read_polarity_of_best_clause(
         _skip_opening_yes_or_no(tokens, reply_opening.tokens[-1]), question, domain
@@ -260,6 +262,10 @@ def find_polarity(
     if {reply_opening.polarity, stated.polarity} == {Polarity.YES, Polarity.NO}:
         return PolarityReading(Polarity.OPEN, (*reply_opening.tokens, *stated.tokens))
     return reply_opening
+
+
+_AGREEMENTS: Final = split_into_word_keys("correct right exactly true")
+"""Words that agree with a question, also with a denial in it: "Correct, we aren't."."""
 
 
 def _ends_first_sentence_in_denial(tokens: Sequence[Token]) -> bool:

@@ -288,7 +288,7 @@ def _has_same_number_other_time_unit_or_currency(gold: QuantityReading, reply: Q
     return gold.kind is FactKind.MONEY and gold.value == reply.value and len(currencies - {None}) > 1
 
 
-def _compare_ranges(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
+def _compare_ranges(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:  # noqa: C901 - one row for each pair of ends
     """Compare two ranges by both ends. A range and a single value inside the range are `NEAR`."""
     if gold.high is not None and reply.high is not None:
         ends = (_compare_values(gold.low, reply.low, leeway), _compare_values(gold.high, reply.high, leeway))
@@ -321,6 +321,12 @@ def _compare_ranges(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
         ends[1] is Likeness.SAME and reply.bound is Bound.AT_LEAST
     ):
         return Likeness.OTHER_BOUND
+    size = to_comparable_size(reply.low)
+    is_outer_limit = (reply.bound is Bound.AT_MOST and size > to_comparable_size(gold.high)) or (
+        reply.bound is Bound.AT_LEAST and size < to_comparable_size(gold.low)
+    )
+    if is_outer_limit:
+        return Likeness.NEAR  # "under ten" for "5 to 8"
     if all(end.is_contradicting_gold for end in ends):
         return Likeness.NEAR if _is_between(reply.low, gold.low, gold.high) else Likeness.DIFFERENT
     return Likeness.NEAR

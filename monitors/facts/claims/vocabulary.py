@@ -122,6 +122,8 @@ def _compute_stem(key: str) -> str:
         return word
     if not word.isascii():
         return word.rstrip(_MATRAS) or word
+    if word.endswith("ings"):  # "evenings" has the stem of "evening"
+        word = word.removesuffix("s")
     for suffix in _SUFFIXES:
         if word.endswith(suffix) and len(word) - len(suffix) >= _MIN_STEM and not word.endswith(("ss", "us", "is")):
             stem = word.removesuffix(suffix)
