@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from monitors.domains.pack import Domain
@@ -485,7 +486,8 @@ def decide_gold(
         return undecided
     reason = _find_reason_to_leave_ungraded(asked, reply, decisions, domain)
     expected, named = (_list_all_weekdays(passage) for passage in (asked.gold, reply))
-    if reason == OTHER_DAYS and len(expected) == len(named) == 1:
+    has_date = any(claim.figure.kind is FigureKind.DATE for claim in asked.claims)
+    if reason == OTHER_DAYS and len(expected) == len(named) == 1 and not has_date:
         return ClaimDecision(False, OTHER_DAYS, decisions[0].gold, decisions[0].stated)
     if reason:
         return ClaimDecision(None, reason)
@@ -617,7 +619,10 @@ def _find_figure_with_other_direction(
 def _find_direction(passage: Passage, figure: Figure, stems: Words) -> int:
     """Return 1 if words or a sign say that a figure goes up, -1 if it goes down, and 0 if neither or both do."""
     signs = {-1} if figure.low.value < 0 else set[int]()
-    if passage.scan.reader.token(figure.first - 1).key in {"+", "plus", "up"}:
+    before = passage.scan.reader.token(figure.first - 1).key
+    if before in {"to", "at", "from"}:  # "rose to 5 %" is not a rise by 5 %
+        return 0
+    if before in {"+", "plus", "up"}:
         signs.add(1)
     if not signs:
         signs = {sign for sign, words in ((1, RISES), (-1, FALLS)) if stems & words}
@@ -785,10 +790,25 @@ def _decide_claim_with_stated_figure(  # noqa: C901, PLR0912, PLR0917 - what a c
 
 
 def _list_months_and_weekdays_between(passage: Passage, first: int = 0, after: int | None = None) -> set[str]:
+    """Return the months and weekdays of a part of a text. A range contains all its months or weekdays."""
     tokens = passage.scan.reader.tokens[first:after]
-    months = {f"month {MONTHS[token.key]}" for token in tokens if token.key in MONTHS}
-    weekdays = (WEEKDAYS.get(token.key, WEEKDAYS.get(token.key.removesuffix("s"))) for token in tokens)
-    return months | {f"weekday {day}" for day in weekdays if day is not None}
+    named: set[str] = set()
+    for kind, table, count in (("month", MONTHS, 12), ("weekday", WEEKDAYS, 7)):
+        places = [
+            (at, value)
+            for at, token in enumerate(tokens)
+            if (value := table.get(token.key, table.get(token.key.removesuffix("s")))) is not None
+        ]
+        named.update(f"{kind} {value % count}" for _, value in places)
+        for (low, start), (high, end) in pairwise(places):
+            if any(token.key in _RANGE_WORDS for token in tokens[low + 1 : high][-_MAX_RANGE_GAP:]):
+                named.update(f"{kind} {(start + step) % count}" for step in range((end - start) % count))
+    return named
+
+
+_RANGE_WORDS: Final = split_into_word_keys("to until till through – - bis à al a au")
+_MAX_RANGE_GAP: Final = 5
+"""Number of tokens before the end of a range that are searched for a word such as "to": "to the end of August"."""
 
 
 def _is_at_other_time(mention: Mention, asked: Asked, reply: Passage) -> bool:
@@ -1612,8 +1632,10 @@ def _find_added_item(item_places: Sequence[Sequence[Phrase]], reply: Passage, as
     )
     words = [token for token in tokens[at + 1 : end] if token.kind == WORD]
     content = extract_content_stems_and_numbers(words) - asked
-    is_item = bool(content) and not any(
-        token.key in _VERBS_OF_SENTENCES or token.key.endswith("ing") for token in words
+    is_item = (
+        bool(content)
+        and _GENERAL_WORDS.isdisjoint(token.key for token in words)
+        and not any(token.key in _VERBS_OF_SENTENCES or token.key.endswith("ing") for token in words)
     )
     return " ".join(token.text.removesuffix("\0") for token in words) if is_item else ""
 
@@ -1627,6 +1649,8 @@ _LIST_ENDS: Final = split_into_word_keys("and und et y e और aur")
 _MAX_ADDED: Final = 6
 """Maximum number of tokens of an added item, with the punctuation mark after it."""
 _ITEM_ENDS: Final = frozenset(".;!।")
+_GENERAL_WORDS: Final = split_into_word_keys("more much lot lots fun etc others everything")
+"""Words that name no item: "and much more", "and a lot of fun"."""
 _VERBS_OF_SENTENCES: Final = split_into_word_keys(
     "is are was were be has have had can could may must will would should do does did you we i they it he she there"
     " ist sind hat haben kann können sie wir est sont avez vous nous es son tiene hay usted"
@@ -1641,8 +1665,8 @@ _SEQUENCE: Final = re.compile(
 """Words that change the order of a list, such as "before". "Then" and "next" do not change the order."""
 _STOPS: Final = frozenset(".,;:!?…()[]\"'“”‘’«»")
 """Punctuation marks. They are not the bullet of a list item."""
-_EXCLUDED: Final = frozenset({PhraseStatus.DENIED, PhraseStatus.QUALIFIED, PhraseStatus.PAST})
-"""The statuses of an item that the reply excludes from a list: "not", "all but", "no longer"."""
+_EXCLUDED: Final = frozenset({PhraseStatus.DENIED, PhraseStatus.EXCLUDED})
+"""The statuses of an item that the reply excludes from a list: "no map", "the map isn't included"."""
 _STANDS: Final = frozenset({PhraseStatus.LIVE, PhraseStatus.OUTDONE})
 """The statuses of a phrase that is stated as an item of a list."""
 

@@ -30,6 +30,7 @@ class PhraseStatus(StrEnum):
     OUTDONE = "another subject than the question's"
     SEVERAL = "one of several"
     QUALIFIED = "a value that the reply limits afterwards"
+    EXCLUDED = "a value that the reply excludes"
     ROLES = "one of two names whose roles rules cannot read"
 
 
@@ -172,7 +173,7 @@ def _find_phrase_status(  # noqa: C901, PLR0912, PLR0917 - one row for each stat
     if _is_denied(tokens, start, first, after):
         return PhraseStatus.DENIED
     if _is_denied_by_later_words(tokens, after, end):
-        return PhraseStatus.QUALIFIED
+        return PhraseStatus.EXCLUDED
     if any(token.key in _TOO for token in tokens[after : after + _TOO_REACH]) and tokens[after].key in _IS:
         return PhraseStatus.QUALIFIED  # "March is too late"
     marks = _combine_marks_between(passage, start, end)
