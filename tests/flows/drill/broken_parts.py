@@ -50,7 +50,7 @@ PARTS: Final = (
         "outbox stuck", "sending two more severe messages fails repeatedly", "outbox", "2 ", SLACK
     ),
     BrokenPart("receiver port taken", "another program uses the port", "receiver", "HTTP ", SLACK),
-    BrokenPart("log unreadable", "the path of the log is a folder", "hallucination log", "demo", SLACK),
+    BrokenPart("log unreadable", "the path of the log is a folder", "hallucination log", "log.jsonl", SLACK),
     BrokenPart("DNS dead", "Slack's name does not resolve", "network", "DNS: the name slack.invalid", OUTSIDE),
     BrokenPart("Prefect server dead", "no server runs", "Prefect server", "", SLACK),
     BrokenPart(
@@ -58,7 +58,7 @@ PARTS: Final = (
     ),
     BrokenPart("suite file gone", "the target's suite is deleted", "suite", "suite.jsonl", SLACK),
     BrokenPart("proxy in the way", "`HTTP_PROXY` answers 403 to every request", "network", "the proxy in HTTP_PROXY", SILENCE),
-    BrokenPart("heartbeat address wrong", "the check answers 404", "heartbeat", "404", SLACK),
+    BrokenPart("heartbeat address wrong", "the check answers 404", "heartbeat", "LOOKOUT_HEARTBEAT_URL", SLACK),
     BrokenPart("journal bucket gone", "`warehouse.journal` names a bucket that does not exist", "journal", "s3://nowhere/journal", SLACK),
 )  # fmt: skip
 

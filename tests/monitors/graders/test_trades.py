@@ -40,8 +40,11 @@ def test_no_row_is_misjudged(row: dict[str, Any]) -> None:
 
 
 def test_most_rows_are_decided() -> None:
-    """Most rows are decided. Otherwise, a grader that leaves every row open would make no mistake."""
-    right = [passed(row) for row in ROWS if row["verdict"] == "right"]
+    """Most rows are decided. Otherwise, a grader that leaves every row open would make no mistake.
+
+    A row with ``"decided": false`` only shows that a correct answer does not fail.
+    """
+    right = [passed(row) for row in ROWS if row["verdict"] == "right" and row.get("decided", True)]
     wrong = [passed(row) for row in ROWS if row["verdict"] == "wrong"]
     assert len(ROWS) >= MIN_ROWS
     assert right.count(True) >= MIN_RIGHT_PASSED * len(right)
