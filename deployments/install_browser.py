@@ -34,7 +34,10 @@ DOWNLOAD_TIMEOUT_S = 600
 PAGE_TIMEOUT_S = 30
 
 PACKAGES = ("chromium-headless-shell", "chromium", "chromium-browser")
-"""Names of Linux packages with a Chromium browser. A headless shell needs half as much time for a question."""
+"""Linux packages with a Chromium browser.
+
+The headless shell comes first, because it halves the time for a question.
+"""
 
 FONTS = ("fonts-noto-core", "fonts-noto-color-emoji")
 """Packages with fonts for Hindi and emoji. Without these fonts the browser works, but screenshots show boxes."""

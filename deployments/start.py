@@ -46,9 +46,9 @@ def explain_import_error(error):
 
 
 def _explain_foreign_package():
-    """Explain which other package has the name of a Lookout package, and where it is.
+    """Explain which of Lookout's packages is missing, or which other package has its name and where it is.
 
-    Return ``None`` if no other package has such a name.
+    Return ``None`` if all of Lookout's packages are found.
     """
     from importlib.util import find_spec
 
@@ -81,10 +81,11 @@ def _explain_unfit_library(module, error):
 
 
 def _select_requirements(module):
-    """Return the requirements to install for a library that is missing or unfit.
+    """Return the requirements to install if the library ``module`` is missing or has the wrong version.
 
     For a library of an optional extra, this is its own requirement. For any other library, these are all
-    requirements that are missing or, if none is missing, the library's own requirement or all requirements.
+    requirements that are missing. If none is missing, it is the library's own requirement or, without one, all
+    requirements.
     """
     from importlib.metadata import PackageNotFoundError, distribution
 

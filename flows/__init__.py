@@ -1,1 +1,1 @@
-"""Contains the Prefect flows. They leave computations to the package `monitors`, and storage to `warehouse`."""
+"""The Prefect flows of Lookout. The package `monitors` contains the computations, and `warehouse` the storage."""

@@ -17,7 +17,10 @@ def utc_now() -> datetime:
 
 
 def read_scheduled_time() -> datetime:
-    """Return the time for which this flow run was scheduled. Without a deployment, return the current time."""
+    """Return the time for which this flow run was scheduled.
+
+    If no deployment started this run, return the current time.
+    """
     from prefect.runtime import deployment, flow_run  # Prefect reads its settings at this import
 
     if not deployment.id:

@@ -14,14 +14,14 @@ from warehouse.database.store import Store
 from warehouse.journal.journal import Journal
 
 RUNS_FOLDER = "runs"
-"""Name of the folder inside the data folder that contains one folder for each run."""
+"""Name of the subfolder of the data folder that contains one folder for each run."""
 
 PREFECT_FOLDER = "prefect"
-"""Name of the folder inside the data folder that contains the files of the local Prefect server."""
+"""Name of the subfolder of the data folder that contains the files of the local Prefect server."""
 
 
 UPKEEP_WAIT_S = 600.0
-"""How long a daily job waits for another process that uses the warehouse, in seconds."""
+"""Maximum time in seconds that a daily job waits for another process that uses the warehouse."""
 
 
 def get_runs_folder(config: Config) -> Path:

@@ -28,7 +28,7 @@ from flows.waiting import clear_waiting_line
 from monitors.reports.invisible import replace_invisible_by_code_points
 
 _COLOUR: Final = re.compile("(\x1b\\[(?:[0-79]|[1-9][0-9])?(?:;[0-9]{1,3})*m)")
-"""A colour or a font weight in messages of libraries.
+"""Matches the escape sequence of a colour or a font weight in messages of libraries.
 
 Code 8 does not match, because it hides the text that follows.
 """

@@ -19,10 +19,7 @@ from rich.cells import cell_len, set_cell_size
 from monitors.reports.invisible import replace_invisible_by_code_points
 
 SILENCE_BEFORE_LINE_S: Final = 1.0
-"""Number of seconds without output before the line appears.
-
-Therefore the line does not flicker during short waits.
-"""
+"""The line appears after this number of seconds without output, so that it does not flicker during short waits."""
 REFRESH_INTERVAL_S: Final = 0.5
 _ERASE: Final = "\r\x1b[K"
 

@@ -1,1 +1,1 @@
-"""Asks the application, grades its answers and evaluates the run. This package uses neither Prefect nor DuckDB."""
+"""Send questions to the application, grade the answers and evaluate the run. Uses neither Prefect nor DuckDB."""

@@ -29,7 +29,7 @@ from monitors.errors import AccessDenied
 Place = tuple[str, int]
 """A host and a port. The host is in lower case, without a dot at the end."""
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
-"""A function that returns the addresses of a host name, or no address if the name cannot be resolved."""
+"""A function that returns the IP addresses of a host name. The result is empty if the name cannot be resolved."""
 
 _INTERNAL_SUFFIXES: Final = (".local", ".internal", ".lan", ".home.arpa", ".localhost")
 """Suffixes of host names that exist only in internal networks (RFC 6761, 6762, 8375, and ICANN on .internal)."""
@@ -49,9 +49,9 @@ _DEFAULT_PORTS: Final = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 _LOCALHOST_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 """Host names of this machine."""
 _WEB_PORTS: Final = frozenset({80, 443})
-"""The web ports. If a host is configured with one of them, both are allowed.
+"""The ports of HTTP and HTTPS.
 
-The reason is that sites redirect from http to https.
+If a host is configured with one of these ports, both ports are allowed, because sites redirect from http to https.
 """
 
 
@@ -141,9 +141,9 @@ class AddressGuard:
         return addresses
 
     async def _find_configured_place(self, address: str, port: int) -> Place:
-        """Find the configured host that resolves to this IP address. If there is none, return the address itself.
+        """Return the configured host that resolves to this IP address, or the address itself if there is none.
 
-        Playwright resolves some host names itself, and the request then has only the IP address.
+        Playwright resolves some host names itself. The request then contains only the IP address.
         """
         if (address, port) not in self._configured and classify_address(address) is not Network.PUBLIC:
             for host, own_port in self._configured:

@@ -1,4 +1,4 @@
-"""Selects the environment variables for another program. Lookout's own secrets are not passed on."""
+"""Select the environment variables that other programs receive. Lookout's own secrets are not passed on."""
 
 from __future__ import annotations
 

@@ -60,17 +60,17 @@ def collect_items(document: Any, path: str) -> list[Any]:
 def collect_sources(document: Any, path: str) -> tuple[str, ...]:
     """Return the names of the sources at ``path``, in order. Each item of a list is one source.
 
-    - A string or a number is a name.
+    - If a source is a string or a number, the source itself is the name.
     - The name of an object is its title, name, source, file or id, followed by its address in brackets.
-    - An object without these values has the names of its inner objects. Without inner objects, its name is its
-      passage, or its JSON.
+    - If an object has none of these values, the names in its inner objects and lists are used. If there are none,
+      the name is the passage of the object, such as its ``text``, or else its JSON.
     - Empty values, and words such as ``null``, are not sources.
     """
     return tuple(name for item in collect_items(document, path) for name in _list_names(item, 0))
 
 
 def join_text_parts(value: Any) -> str:
-    """Return a value as text. Chat APIs send some texts as a list of parts. The parts of a list are joined.
+    """Return a value as text. The parts of a list are joined, because some chat APIs send a text as a list.
 
     A part with a ``type`` adds only its ``text``. Any other object is added as JSON.
     """

@@ -11,10 +11,13 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 
 Place = tuple[str | int, ...]
-"""The place of a value, as pydantic reports it: keys, positions in lists, and names of the branches of a union."""
+"""The location of a value, as pydantic reports it in ``loc``.
+
+It consists of keys, positions in lists, and names of the branches of a union.
+"""
 
 URL_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]+@")
-"""The pattern for the user name and the password in an address."""
+"""Pattern that matches the user name and the password in an address."""
 
 _NOISE = ("Input should be ", "Value error, ")
 
@@ -107,7 +110,10 @@ def _list_models_at_place(root: type[BaseModel], place: Place) -> list[type[Base
 
 
 def format_key_path_as_written(root: type[BaseModel], place: Place) -> str:
-    """Return the key of a place as it is written in the file."""
+    """Return the full key of a place as it is written in the file, with dots between its parts.
+
+    pydantic adds the names of union branches to a place. These names are omitted.
+    """
     types: list[Any] = [root]
     shown: list[str] = []
     for part in place:

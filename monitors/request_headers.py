@@ -95,7 +95,7 @@ _REFUSAL: Final = re.compile(r"HTTP \d+: (it does not accept|Lookout sent no tok
 
 
 def find_refused_variables(text: str) -> tuple[str, ...]:
-    """Return the names of the environment variables in a message of `RequestHeaders.explain_refusal`.
+    """Return the environment variables that a message of `RequestHeaders.explain_refusal` names.
 
     The result is empty for any other text.
     """

@@ -1,8 +1,8 @@
 """Write files that are never incomplete, and lock folders against other processes.
 
 Only this module replaces files: it writes a temporary file, then renames it. Symbolic links are not followed. The
-parameter ``within`` is the data folder. A link inside the data folder cannot lead an operation out of the folder,
-even if the link is created during the operation.
+parameter ``within`` is the data folder. No operation leaves this folder through a link, even if the link is created
+during the operation.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def _make_subfolder(handle: int, name: str) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Write the changes in a folder to the disk. A power failure then cannot undo a rename. Raises `OSError`."""
+    """Write the changes in a folder to the disk, so that a power failure cannot undo a rename. Raises `OSError`."""
     handle = os.open(folder, _FOLDER)
     try:
         os.fsync(handle)

@@ -125,10 +125,7 @@ def _name_below_tests(path: Path) -> str:
 
 
 def _family(item: pytest.Item) -> str:
-    """Return the group of a test: its test function.
-
-    If the quick tier runs only a slice of the test's file, the group is the file.
-    """
+    """Return the group of a test: its test function, or its file if the quick tier runs a slice of that file."""
     marker = item.get_closest_marker("a_slice")
     return str(item.path) if marker and marker.kwargs else item.nodeid.partition("[")[0]
 
@@ -140,7 +137,7 @@ def _slice_size(item: pytest.Item) -> int | None:
 
 @pytest.fixture(scope="session")
 def browser_path() -> str | None:
-    """Return the browser path of the variable CHROMIUM_PATH. With ``None``, Lookout searches for a browser."""
+    """Return the value of CHROMIUM_PATH. If it is ``None``, Lookout searches for a browser."""
     return os.environ.get("CHROMIUM_PATH")
 
 

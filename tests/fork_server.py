@@ -1,4 +1,4 @@
-"""Run the command in tests without its start-up time: a process with all imports forks for each command.
+"""Run the command in tests without its start-up time: a server with all imports forks for each command.
 
 A start costs 1 to 4 s of CPU time, almost all of it for imports, and the tests run the command hundreds of times. A
 forked command behaves as the script ``lookout``, or as ``python -m`` with a module of the tests: it has its own
@@ -58,7 +58,7 @@ OF_PREFECT = (
     *("prefect.utilities.visualization", "prefect.logging.formatters", "fastapi", "anyio._backends._asyncio"),
 )
 READ_WHOLE = ("FSSPEC_", "LANG", "LC_", "LD_", "PYTHON", "SSL_", "TZ")
-"""Names of variables that the interpreter, or code that copies the whole environment, reads at its start."""
+"""Prefixes of variables that the interpreter, or code that copies the whole environment, reads at its start."""
 START_S = 120
 WORTH_A_SERVER = 3
 """Minimum number of commands with one environment before a server is started for it.
@@ -71,14 +71,14 @@ WARM = {"PYTHONPATH": str(ROOT), "COLUMNS": "160"}
 """Additional variables that tests set so that the command can be forked."""
 
 MEASURING = ("COVERAGE_PROCESS_START", "COVERAGE_TEST")
-"""A variable that is set while the coverage of the tests is measured.
+"""Variables that are set while the coverage of the tests is measured.
 
-The measurement continues in the command, whatever its environment is (see `coverage_contexts`).
+The command is then measured too, whatever its environment is (see `coverage_contexts`).
 """
 
 
 class _Blocked(BaseException):
-    """Raised if code imports Prefect too early, because Prefect must be imported later."""
+    """Raised if a module imports Prefect. The server then imports that module later, together with Prefect."""
 
 
 class _Reads:
@@ -570,7 +570,7 @@ def bare(**variables: str) -> dict[str, str]:
 
 _servers: list[ForkServer] = []
 _refused: Counter[tuple[tuple[str, str | None], ...]] = Counter()
-"""How often each environment was requested.
+"""How often a command with each environment was refused by all servers.
 
 An environment is identified by its differences from that of the first server.
 """

@@ -30,10 +30,13 @@ SHOWN = (
     "[id='case-acme:lamps:7'] .rating",
     "[id='case-acme:lamps:7'] details",
 )
-"""The parts of the run on issues that are in the picture: the four dimensions, and one report with its path."""
+"""CSS selectors of the parts of the report that the picture shows: the verdict, and one case with its details."""
 GAP = 14
 COLOURS = 64
-"""The number of colours in a picture. Text on white needs no more, and the file is a fifth as large."""
+"""The number of colours in a picture.
+
+Text on white needs no more, and the size of the file is a fifth of the size with all colours.
+"""
 
 
 def main(data_folder: Path) -> None:

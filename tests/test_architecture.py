@@ -66,7 +66,7 @@ SCRIPTS = (
     *("deployments/install_browser.py", "deployments/start.py", "deployments/demo/space.py"),
     "deployments/demo/agent/service.py",
 )
-"""Programs that make or another process starts. Each of them is an entry point."""
+"""Programs that `make` or another process starts. Each of them is an entry point."""
 
 OUTSIDE_READERS = {
     "datetime.now", "datetime.utcnow", "datetime.today", "date.today", "time.time", "time.time_ns",
@@ -218,7 +218,7 @@ READERS_OF_GRADERS = (
 )
 """The modules that read a gold and a reply for the factual grader.
 
-Polarity imports reasons of `base`, which grade nothing.
+The module `polarity` is not one of them, because it imports reasons from `base`.
 """
 
 COMPOSITION_ROOT = (

@@ -149,7 +149,7 @@ def steps() -> Iterator[tuple[list[str], list[str]]]:
 
 
 def assert_shows(page: str, shown: str, *more: tuple[str, str]) -> None:
-    """Check that ``shown`` has the lines of the page in the same order. The page may omit lines of it."""
+    """Check that ``shown`` has the lines of the page in the same order. The page may omit lines of ``shown``."""
     have, want = even(shown, *more), even(page, *more)
     at = 0
     parts = [part.strip("\n") for part in f"\n{want}\n".split(f"\n{LEFT_OUT}\n")]
@@ -253,8 +253,8 @@ class Hour:
     def write(self, text: str, prose: str) -> None:
         """Write ``text``, which the page shows, to a file.
 
-        If its first line says so, it is appended to lookout.toml. Otherwise it is the last file that ``prose``
-        names.
+        If the first line names the end of lookout.toml, the text is appended to that file. Otherwise, it is written
+        to the last file that ``prose``, the text before the block, names.
         """
         if text.startswith("# at the end of lookout.toml"):
             config = self.folder / "lookout.toml"

@@ -32,7 +32,7 @@ def test_facts_and_templates_of_the_page_make_cases(tmp_path):
 def test_rows_of_the_page_are_read_like_sheets(tmp_path):
     """The example rows on the page are read like sheets.
 
-    The second row means that the document says nothing about it.
+    The second row states that the document does not mention the fact.
     """
     (sheet,) = read_fact_sheets(written(tmp_path, "rows", "rows.jsonl"), load_fact_schema("health_insurance"))
     assert [fact.silent for fact in sheet.facts] == [False, True]

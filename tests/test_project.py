@@ -53,7 +53,7 @@ def test_the_workflow_runs_what_a_person_runs_and_may_only_read():
 def test_the_workflow_runs_on_the_oldest_python_and_a_newer_one():
     """The CI workflow runs on the oldest Python that pip accepts and on a newer one.
 
-    No other version is claimed.
+    The package metadata names no Python version that the workflow does not test.
     """
     tried = [tuple(int(part) for part in python.split(".")) for python in JOB["strategy"]["matrix"]["python"]]
     assert PROJECT["requires-python"] == ">={}.{}".format(*min(tried))

@@ -20,9 +20,9 @@ from typing import Final, TypeVar
 Test = TypeVar("Test")
 
 EXAMPLES: Final[Mapping[str, int]] = {"quick": 10, "whole": 30, "night": 200}
-"""How many examples hypothesis generates for a property, by profile. `make soak` uses the last profile."""
+"""How many examples Hypothesis generates for each property, by profile. `make soak` uses the last profile."""
 _UNSCALED_EXAMPLES: Final = 100
-"""The number of examples in the profile in which `scale_examples` does not change a count: 400 stay 400."""
+"""The number of examples in a profile with which `scale_examples` changes no count: 400 stay 400."""
 
 QUARANTINE: Final = Path(__file__).parent / "quarantine.toml"
 
@@ -70,7 +70,7 @@ SLICES: Final[Mapping[str, int]] = {
     "monitors/probes/test_unusable_pages.py": 4,
     "warehouse/database/test_faults.py": 8,
 }
-"""How many tests of a file the quick tier runs. Each is a complete path that takes ten seconds to a minute."""
+"""How many tests of each file the quick tier runs. Each test is a complete path and takes 10 s to a minute."""
 
 
 def scale_examples(count: int) -> int:
@@ -99,7 +99,7 @@ def rows_beyond_slice(
 ) -> list[Test]:
     """Return the rows that the quick tier skips with this seed.
 
-    In each family of rows, it runs ``limit`` of them. If the limit is ``None``, it runs all.
+    The quick tier runs ``limit`` rows of each family, or all rows if the limit is ``None``.
     """
     families: dict[Hashable, list[Test]] = {}
     for test in tests:

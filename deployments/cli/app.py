@@ -1,7 +1,7 @@
-"""The command ``lookout``: the table of its commands. Each error becomes one line and an exit code.
+"""The command ``lookout``, and the table of its subcommands.
 
-The module of a command is imported only when that command runs or shows its own help. ``lookout --help`` imports no
-command's module.
+Each error is printed as one line and sets the exit code. The module of a subcommand is imported only when that
+subcommand runs or shows its own help. ``lookout --help`` imports none of these modules.
 """
 
 from __future__ import annotations
@@ -185,9 +185,10 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     },
 }
 # fmt: on
-"""The commands by group and name. Each has its module below ``deployments`` and the first paragraph of its help.
+"""All commands, by group and name.
 
-The command ``some-thing`` is the function ``some_thing_command`` of its module.
+Each entry contains the command's module below ``deployments``, and the first paragraph of the command's help. The
+command ``some-thing`` is the function ``some_thing_command`` of its module.
 """
 
 USERS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -302,7 +303,10 @@ RENAMED_OPTIONS: Final[Mapping[str, str]] = {"--by": "--as"}
 
 
 class LazyGroup(TyperGroup):
-    """A group of `COMMANDS`. It lists all commands of the table, but imports only the command that is run."""
+    """A group of `COMMANDS`.
+
+    It lists all its commands, but imports the module of a command only when that command is called.
+    """
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -321,12 +325,15 @@ class LazyGroup(TyperGroup):
             setattr(command, "rich_help_panel", _PANELS.get(name))  # noqa: B010 - the base class does not declare it
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the name, the command and its arguments. The error for an unknown name shows similar names."""
+        """Return the name, the command and the remaining arguments.
+
+        For an unknown name, the error lists similar names.
+        """
         name, command, rest = super().resolve_command(ctx, args)
         return name, self.load_command(name) if name else command, rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. The error for a renamed option shows its new name."""
+        """Run the command. If an option has been renamed, the error for its old name shows the new name."""
         try:
             return super().invoke(ctx)
         except NoSuchOption as error:
@@ -449,7 +456,10 @@ def _is_gate_command() -> bool:
 
 @contextmanager
 def _disable_workflow_commands() -> Generator[None]:
-    """Prevent GitHub's runner from executing commands in the output, which may quote an application or a log."""
+    """Prevent GitHub's runner from executing workflow commands in the output.
+
+    The output may contain text from an application or a log.
+    """
     if not os.environ.get("GITHUB_ACTIONS"):
         yield
         return

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 DEMO_FOLDER = Path(".lookout-demo")
 DEFAULT_FOLDER = Path(".lookout")
 LOAD_WAIT_S: Final = 10.0
-"""How long a command that reads the warehouse waits for other processes before it loads new results, in seconds."""
+"""Maximum wait for other processes that use the warehouse, in seconds, before new results are loaded into it."""
 
 
 def find_data_folder(config: Path, data_folder: Path | None) -> Path:
-    """Return the data folder of a command: ``data_folder`` if it is given, or else the configured folder.
+    """Return the data folder of a command: ``data_folder`` if it is given, and the configured folder otherwise.
 
     Without a configuration, the default folder or the demo's folder is returned. Raises `ConfigError` if neither
     exists.

@@ -101,7 +101,7 @@ def exit_code_from_verdict(verdict: Verdict) -> ExitCode:
 
 
 def exit_code_from_error(error: MonitorError) -> ExitCode:
-    """Return USAGE for an error that the user can fix in the command or a file, or else MONITOR."""
+    """Return USAGE for an error that the user can fix in the command or a file. Return MONITOR for other errors."""
     match error:
         case ConfigError() | GoldSetError() | QueryInvalid():
             return ExitCode.USAGE

@@ -1,10 +1,10 @@
 """``lookout receive``: receive webhooks about deploys, and run the verifications that the webhooks start.
 
-The other parts that the command starts depend on where the verifications run:
+The parts that the command starts depend on where the verifications run:
 
-alone on this machine               also a Prefect server and a runner, restarted as by ``lookout up``
-next to a ``lookout up``            only the receiver, because ``lookout up`` runs the verifications
-with the user's own Prefect server  only the receiver, after its deployment is registered at that server
+on this machine, without ``lookout up``   the receiver, a Prefect server and a runner, as ``lookout up`` does
+on this machine, with ``lookout up``      only the receiver; ``lookout up`` runs the verifications
+on the user's own Prefect server          only the receiver; its deployment must be registered at that server
 
 ``lookout slack-actions`` receives clicks on Slack buttons.
 """
@@ -63,7 +63,7 @@ from monitors.errors import AlreadyRuns, ConfigError
 from monitors.records.incidents import Capability
 
 BACKLOG: Final = 2_048
-"""Maximum number of connections that wait in a burst until the server accepts them."""
+"""Maximum number of new connections that can wait until the server accepts them, for example in a burst."""
 STOP_S: Final = 5
 """Maximum wait at SIGTERM for deliveries in progress, in seconds. One delivery may take this long."""
 
@@ -209,7 +209,8 @@ def build_trigger_parsers(secrets: Secrets, settings: DeploySettings) -> list[Tr
 def make_prefect_api_lookup(config: Config, environment: Mapping[str, str]) -> Callable[[], str | None]:
     """Return a function that finds the address of the Prefect API.
 
-    The address is the configured one, the one in the environment, or that of the local server.
+    The address is the first of these that exists: the configured address, the address in the environment, and the
+    address of the running local server. Without any of them, the function returns ``None``.
     """
     api_url = config.prefect.api_url or environment.get("PREFECT_API_URL")
     if api_url:

@@ -29,17 +29,17 @@ from monitors.reports.invisible import replace_invisible_by_code_points
 from warehouse.database.store import VIEWS_SQL, Store, Table
 
 TEXT_MARK: Final = "'"
-"""Written before the sign that starts a formula, so that a spreadsheet shows the cell as text."""
+"""Inserted before a sign that starts a formula, so that a spreadsheet shows the cell as text."""
 EMPTY_ROW: Final = '""'
-"""Written for a row with one empty cell, because CSV readers skip empty lines."""
+"""The CSV line for a row with one empty cell, because CSV readers skip empty lines."""
 _FORMULA_START: Final = re.compile(
     r"(?:\A|(?<=[;；\u037e\ufe14\ufe54|｜\t\r\n]))(?=\s*[=+\-@⁺⁼₊₌⩵⩶﬩﹢﹣﹦﹫＋－＝＠])"
     r"|\A(?=[\t\r\n])"
 )
-"""Finds where a formula could start (OWASP, CSV injection).
+"""A pattern that matches each place where a formula could start (OWASP, CSV injection).
 
-A formula can start at the beginning of a cell, and after a character that some spreadsheets use instead of a
-comma. NFKC turns all listed signs into ``=``, ``+``, ``-`` or ``@``.
+A formula can start at the beginning of a cell, and after a character that some spreadsheets use instead of a comma.
+NFKC turns all listed signs into ``=``, ``+``, ``-`` or ``@``.
 """
 
 
@@ -76,7 +76,7 @@ MIN_WHOLE_NUMBER = 1000.0
 """Floats of at least this value are printed without decimal places."""
 
 MAX_GRID_COLUMNS = 3
-"""Maximum number of columns of a result that is always printed as a table, even if its text wraps."""
+"""A result with at most this number of columns is always printed as a table, even if its text wraps."""
 
 
 def sql_command(

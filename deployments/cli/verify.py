@@ -193,7 +193,7 @@ class TerminalProgress:
         if result.assessment.outcome is not CaseOutcome.CORRECT:
             self._wrong += 1
             if isinstance(result.result, NoAnswer):
-                self._unanswered.append(result)  # one cause can prevent many answers, so one line names it for all
+                self._unanswered.append(result)  # printed later, with one line for each cause
             else:
                 self._print_not_correct_result(result)
         if self._task is not None:
@@ -239,7 +239,7 @@ class TerminalProgress:
 def format_no_answer_causes(results: Sequence[CaseResult]) -> Iterator[str]:
     """Yield a line for each cause of missing answers.
 
-    Questions that were not asked count towards the first cause.
+    After too many failures, Lookout stops asking. The questions that it did not ask are added to the first cause.
     """
     asked = [
         result
@@ -498,7 +498,10 @@ def is_build_known(config: Config, target: str, commit: str | None, change: GitC
 
 
 def resolve_target(target: str, config: Config | None, suite: Path | None) -> tuple[str, Config]:
-    """Return the target's name and a configuration that contains it. The command line may set the suite."""
+    """Return the target's name and a configuration that contains it.
+
+    If ``suite`` is given, the target uses this suite.
+    """
     if not is_web_address(target):
         if config is None:
             raise ConfigError(f"target {target!r} does not exist, because there is no configuration file")
@@ -533,7 +536,7 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
 
 
 def add_detected_probe_settings(target: str, name: str, config: Config, environment: Mapping[str, str]) -> Config:
-    """Return the configuration with the settings to ask the address ``target``, as a page or as an API.
+    """Detect how to ask the address ``target``, and return the configuration with the detected settings.
 
     The configuration does not change if ``target`` is a name, or if the target already has settings. Raises
     `ConfigError`.

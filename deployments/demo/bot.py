@@ -35,7 +35,7 @@ from deployments.demo.policies import (
 from monitors.records.base import Language
 
 NEED_WEIGHT = 3.0
-"""The score of a required concept. Two required concepts count more than all optional concepts together."""
+"""The score for each required concept. Two required concepts count more than all optional concepts together."""
 BOOST_WEIGHT = 1.0
 UNKNOWN_PENALTY = 1.0
 """The score that is subtracted for each unknown word. Three unknown words cancel one required concept."""
@@ -96,7 +96,7 @@ class BlockedDraft:
 
 
 def block_unsupported_numbers(reply: str, hits: Sequence[Hit], question: str) -> BlockedDraft | None:
-    """Return the draft if it must be blocked, because no fact supports a number in it.
+    """Return a `BlockedDraft` if the reply contains a number that no fact supports.
 
     Returns ``None`` if the reply may be sent. Numbers in the question do not count as support.
     """
@@ -158,7 +158,7 @@ class RequestGuard:
         self._private = re.compile(_build_whole_word_pattern(vocabulary.private))
 
     def find_declined_intent(self, question: ParsedQuestion) -> Intent | None:
-        """Return `Intent.PRIVATE` or `Intent.ACTION` if the request must be declined, or else ``None``."""
+        """Return `Intent.PRIVATE` or `Intent.ACTION` if the request must be declined, and ``None`` otherwise."""
         if self._private.search(question.normal):
             return Intent.PRIVATE
         parts = [normalise(part) for part in _SPLIT.split(question.text)]
@@ -260,7 +260,10 @@ _SUMMARY_FIELDS: dict[str, tuple[str, ...]] = {
     "waiting": ("initial_waiting", "ped_waiting", "specific_disease_waiting", "maternity_waiting"),
     "": ("sum_insured_range", "ped_waiting", "room_rent", "copay", "no_claim_bonus"),
 }
-"""The fields of each summary, by the concept of the summary. The last entry is a summary of the whole policy."""
+"""The fields that a summary lists, by the concept that the question mentions.
+
+The entry ``""`` is for a summary of the whole policy.
+"""
 
 _MAX_FOLLOW_UP_WORDS = 9
 """Maximum number of words in a message that may be a follow-up, such as "And for Silver?"."""

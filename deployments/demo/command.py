@@ -32,7 +32,7 @@ from monitors.errors import ConfigError, MonitorError, WarehouseUnwritable
 from monitors.reports.results_json import read_results
 
 START_TIMEOUT_S: Final = 90.0
-"""Maximum time in seconds until the demo application must answer.
+"""Maximum time, in seconds, that the demo application may take until it answers.
 
 Importing Gradio takes 5 s or longer on two idle cores.
 """
@@ -40,7 +40,10 @@ Importing Gradio takes 5 s or longer on two idle cores.
 STOP_TIMEOUT_S: Final = 10.0
 FAULTY: Final = "planted"
 HEALTHY: Final = "healthy"
-"""Names of the two commits that the demo deploys. They have seven characters, like git's short hashes."""
+"""The commits of the demo's two builds, with and without planted faults.
+
+Each has seven characters, like git's short hashes.
+"""
 
 
 @dataclass(frozen=True)

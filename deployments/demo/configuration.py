@@ -16,7 +16,7 @@ from monitors.errors import WarehouseUnwritable
 
 
 def find_free_port(host: str, preferred: int) -> int:
-    """Return the port ``preferred`` if it is free, or else another free port."""
+    """Return the port ``preferred`` if it is free. Otherwise, return any free port."""
     for port in (preferred, 0):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -32,7 +32,7 @@ FAULT_OF_CASE: Final = {
     "cmp-copay-three": "an error of the model's provider in place of an answer",
     "suraksha-gold::ayush::en": "an answer without its source",
 }
-"""The fault in the answer to each case of the demo's suite that triggers a fault."""
+"""The fault that each of these cases of the demo's suite triggers, by the id of the case."""
 RIGHT_CASE: Final = "suraksha-gold::ped-waiting::en"
 """A case without a fault. It shows that the graders do not fail every answer."""
 
@@ -77,7 +77,7 @@ def build_application() -> Starlette:
 
 
 def format_announcement(listener: socket.socket, chance: int) -> str:
-    """Format one line of JSON with the page's address, and the case with the fault that ``chance`` selects."""
+    """Format the page's address, and the case and fault that ``chance`` selects, as one line of JSON."""
     case_id = sorted(FAULT_OF_CASE)[chance % len(FAULT_OF_CASE)]
     place = f"http://{HOST}:{listener.getsockname()[1]}"
     facts = {

@@ -87,7 +87,7 @@ class Assistant:
         for chunk in reply.chunks:
             shown += chunk
             yield shown
-            # The same pause, spread over the pieces of text.
+            # The second half of the pause is spread over the pieces of text.
             await asyncio.sleep(half_s / len(reply.chunks))
         if self._log is not None:
             latency_ms = (self._monotonic() - began) * 1000

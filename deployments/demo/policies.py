@@ -73,7 +73,7 @@ class PolicyBook(_Frozen):
 
 
 class Label(_Frozen):
-    """The name of a field in three languages."""
+    """The name of a policy field, such as the room rent, in three languages."""
 
     en: str
     hi: str
@@ -81,7 +81,7 @@ class Label(_Frozen):
 
 
 class Field(_Frozen):
-    """The words by which a question is matched to a field.
+    """The concepts by which the bot recognises that a question is about this field, such as the room rent.
 
     The question must contain a concept from each group in ``needs``. Concepts in ``boost`` add a little to the
     score.

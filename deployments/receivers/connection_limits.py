@@ -46,7 +46,7 @@ MIN_AGE_TO_CLOSE_S: Final = 1.0
 Younger connections may be genuine.
 """
 DEFAULT_BACKLOG: Final = 128
-"""The number of connections that asyncio accepts before it handles any of them.
+"""Maximum number of connections that asyncio accepts before it handles any of them.
 
 The number must be less than `RESERVED_FILES`. Otherwise many connections at once could use up the reserved files.
 """
@@ -82,7 +82,8 @@ class PendingConnections:
     def add_and_close_excess_connections(self, connection: BoundedProtocol, peer: str | None, now_s: float) -> None:
         """Add a client's connection. If too many of the client's connections wait, close the longest-waiting ones.
 
-        ``peer`` is ``None`` for a client without a limit.
+        Connections that are younger than `MIN_AGE_TO_CLOSE_S` stay open. ``peer`` is ``None`` for a client without
+        a limit.
         """
         if connection in self._waiting:
             return
@@ -110,7 +111,7 @@ class PendingConnections:
             self._close(next(iter(self._waiting)))
 
     def remove(self, connection: BoundedProtocol) -> None:
-        """Remove a connection that has sent the missing part or was closed."""
+        """Remove a connection that has sent its complete head or body, or that was closed."""
         _, peer = self._waiting.pop(connection, (0.0, None))
         if peer is not None:
             self._of_peer[peer] -= 1
@@ -154,10 +155,10 @@ class BoundedProtocol(H11Protocol):
         return self.client[0] if self.client else ""
 
     def find_client(self, scope: HTTPScope) -> str | None:
-        """Return the client whose limit of unfinished bodies applies to this request.
+        """Return the client whose limit of unfinished bodies includes this request, or ``None`` for no limit.
 
-        ``None`` means no limit. A receiver has no such limit, because a proxy or GitHub may send a thousand
-        deliveries at once. The site has this limit.
+        A receiver has no such limit, because a proxy or GitHub may send a thousand deliveries at once. The site has
+        one.
         """
         del scope
         return None
@@ -228,9 +229,9 @@ class PeerBoundedProtocol(BoundedProtocol):
 
 
 class RepeatFilter(logging.Filter):
-    """A log filter that passes each of `NOISY_MESSAGES` only once in `REPEAT_S` seconds.
+    """A log filter that writes a repeated message from `NOISY_MESSAGES` at most once in `REPEAT_S` seconds.
 
-    The passed message contains the number of earlier repeats. All other messages pass.
+    A message that is written contains the number of its repeats since the last one. All other messages are written.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
@@ -268,9 +269,9 @@ def build_bounded_server(
 ) -> uvicorn.Server:
     """Build a server of an application with limited connections.
 
-    The process's limit of open files is also raised, and repeated log lines are limited. ``backlog`` is the number
-    of waiting connections, and also the number of connections that asyncio accepts before it does anything else.
-    ``options`` are passed to uvicorn.
+    The process's limit of open files is also raised, and repeated log lines are limited. ``backlog`` is the maximum
+    number of connections that wait to be accepted, and also the maximum number that asyncio accepts before it does
+    anything else. ``options`` are passed to uvicorn.
     """
     raise_file_limit()
     limit_repeated_log_lines()
@@ -306,7 +307,10 @@ def limit_repeated_log_lines(monotonic: Callable[[], float] = time.monotonic) ->
 
 
 def compute_max_connections() -> int:
-    """Return the maximum number of open connections: the process's limit of open files minus `RESERVED_FILES`."""
+    """Return the maximum number of open connections, which is at least `MIN_CONNECTIONS`.
+
+    It is the process's limit of open files minus `RESERVED_FILES`.
+    """
     return max(MIN_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED_FILES)
 
 

@@ -1,13 +1,14 @@
 """The deploy receiver: it verifies a delivery, stores its deploys, answers, and then starts the run.
 
-    POST /deploys/{provider}   202 stored, 200 known already or not for us, 4xx refused
+    POST /deploys/{provider}   202 stored, 200 already known or starts no run, 4xx refused, 503 not stored
     GET  /healthz              the process is alive
     GET  /readyz               deploys can be stored, and Prefect answers
     GET  /metrics              metrics for Prometheus
 
-A deploy is stored on disk before the answer is sent. Therefore the deploy survives a kill. The answer does not wait
-for Prefect or the warehouse, because a background task starts the runs. A request's body is limited in size and
-time. Answers and log lines contain nothing from the request, and a sender cannot create new time series of metrics.
+A deploy is stored on disk before the answer is sent. Therefore the deploy is not lost if the process is killed. The
+answer does not wait for Prefect or the warehouse, because a background task starts the runs. The size of a
+request's body, and the time to send it, are limited. Answers and log lines contain nothing from the request, and a
+sender cannot create new time series of metrics.
 """
 
 from __future__ import annotations
@@ -112,7 +113,10 @@ class ReceiverMetrics:
 MAX_BODY_BYTES: Final = 2 * 2**20
 """Maximum size of a delivery in bytes. A push has at most 2,048 commits (GitHub's limit) of about 1 kB each."""
 SMALL_BODY_BYTES: Final = 2**16
-"""The number of bytes that the server buffers of any request. Most deliveries have 10 to 30 kB."""
+"""Maximum size of a small body in bytes, which the server buffers for any request.
+
+Most deliveries have 10 to 30 kB.
+"""
 MAX_LARGE_BODIES: Final = 32
 BODY_TIMEOUT_S: Final = 5.0
 """Maximum time for the body of a delivery in seconds. It is half of GitHub's limit."""

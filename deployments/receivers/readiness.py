@@ -1,4 +1,4 @@
-"""Readiness checks of the receiver: everything that must work so that a reported deploy is verified."""
+"""Readiness checks of the receiver: whether everything works that is needed to verify a reported deploy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from monitors.records.base import Record
 from warehouse.journal.journal import Journal
 
 MAX_STATUS_AGE_S: Final = 2.0
-"""Maximum age in seconds of a reused status. Without reuse, frequent requests would write to the disk each time."""
+"""Maximum age in seconds of a status that is reused. Without reuse, each request would write to the disk."""
 HEALTH_TIMEOUT_S: Final = 2.0
 PREFECT_TIMEOUT_S: Final = 5.0
 MAX_POLL_AGE: Final = timedelta(seconds=45)
@@ -52,7 +52,7 @@ class ReadinessStatus(Record):
 
 
 class _Prefect(NamedTuple):
-    """The state of Prefect and of the deployment."""
+    """Whether Prefect answers, whether the deployment is registered, and whether a runner polls for its runs."""
 
     answers: bool = False
     registered: bool = False

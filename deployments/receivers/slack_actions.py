@@ -1,9 +1,9 @@
 """The receiver of Slack buttons: it verifies a request, stores its actions, answers, and then applies the actions.
 
-An action is in the journal before Slack gets status 200. Therefore the action survives a kill. The answer does not
-wait for the warehouse, because Slack waits only three seconds. An unsigned request is not parsed. The body is a
-form, and one of its fields contains the actions as JSON. After the answer, each action is applied and shown in the
-message.
+An action is in the journal before Slack gets status 200. Therefore the action is not lost if the process is killed.
+The answer does not wait for the warehouse, because Slack waits only three seconds. An unsigned request is not
+parsed. The body is a form, and one of its fields contains the actions as JSON. After the answer, each action is
+applied and shown in the message.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MAX_FORM_FIELDS: Final = 10
 MAX_ACTIONS: Final = 10
 """Maximum number of actions in one request. Slack sends only one."""
 ID_CHARACTERS: Final = 24
-"""The number of hexadecimal digits in an action's id, which are 96 bits."""
+"""Number of hexadecimal digits in an action's id. 24 digits are 96 bits."""
 
 
 class Malformed(ValueError):
@@ -95,7 +95,7 @@ class SlackAction(Record):
 
 
 def parse_slack_actions(body: bytes, *, at: datetime) -> tuple[SlackAction, ...]:
-    """Parse the actions by Lookout's buttons in ``body``. Other apps' buttons and other interactions are skipped.
+    """Return the actions for the clicks in ``body`` on Lookout's buttons. All other interactions are skipped.
 
     Raises `Malformed` for a body that Slack would not send.
     """
@@ -140,7 +140,7 @@ def _get_button_value(button: _Button) -> str:
 def _build_slack_action(
     interaction: _Interaction, button: _Button, named: ButtonAction, at: datetime
 ) -> SlackAction:
-    """Build the action. Its id depends only on the button, so a second click or delivery is the same action."""
+    """Build the action. Its id depends only on the button, so a second click or a repeated delivery counts once."""
     canonical = f"{button.action_id}\n{_get_button_value(button)}".encode()
     action = OperatorAction(
         # Stored ids have this prefix: with another prefix, an action that Slack delivers again would count twice.
@@ -205,7 +205,10 @@ class ActionWorker(Worker):
         self.wake()
 
     async def run(self) -> None:
-        """Apply the actions and show the outcomes that a killed receiver left. Then work until cancelled."""
+        """Process the actions that a killed receiver left. Then process new actions until cancelled.
+
+        Outcomes that the killed receiver may not have shown are also shown.
+        """
         await self._run_and_log_errors(self._apply_and_show_after_restart)
         await super().run()
 
@@ -279,7 +282,7 @@ A request contains its whole message of up to 13,000 characters. In a form, a Hi
 such a message has about 120 kB. The limit is four times that size.
 """
 BUFFERED_BODY_BYTES: Final = 2**16
-"""The number of bytes that the server buffers of any request."""
+"""Maximum size of a small body in bytes. The server buffers this much of any request."""
 MAX_LARGE_BODIES: Final = 16
 """Maximum number of large bodies that are read at the same time, from all senders together. They need 8 MB."""
 BODY_TIMEOUT_S: Final = 2.0
@@ -359,7 +362,7 @@ def build_application(*, secrets: Sequence[str], now: Callable[[], datetime], wo
 async def _read_body(request: Request, large: asyncio.Semaphore) -> bytes:
     """Read the whole body, with limits on size and time.
 
-    Large bodies are read one after the other, to limit memory.
+    To limit memory, at most `MAX_LARGE_BODIES` large bodies are read at the same time.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
         raise ActionRejected(
@@ -382,7 +385,10 @@ async def _read_body(request: Request, large: asyncio.Semaphore) -> bytes:
 
 
 def _require_time_and_signature(request: Request) -> tuple[str, str]:
-    """Return the time and the signature in the headers, before any part of the body is read."""
+    """Return the timestamp and the signature from the headers. The body is not read.
+
+    Raises `ActionRejected` if one of them is missing, invalid or sent twice.
+    """
     stamps = request.headers.getlist("x-slack-request-timestamp")
     signatures = request.headers.getlist("x-slack-signature")
     if len(stamps) != 1 or len(signatures) != 1:
@@ -393,7 +399,10 @@ def _require_time_and_signature(request: Request) -> tuple[str, str]:
 
 
 def _check_signature(body: bytes, stamp: str, signature: str, verifiers: Sequence[SignatureVerifier]) -> None:
-    """Check Slack's signature of the time and the body in constant time. The time may differ by up to 300 s."""
+    """Check Slack's signature of the timestamp and the body, in constant time. Raises `ActionRejected`.
+
+    The timestamp may differ from this machine's clock by up to 300 s.
+    """
     try:
         valid = [verifier.is_valid(body, stamp, signature) for verifier in verifiers]
     except UnicodeDecodeError:

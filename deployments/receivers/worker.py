@@ -13,7 +13,7 @@ from typing import Self
 
 
 class Worker(ABC):
-    """A task that runs from ``__aenter__`` to ``__aexit__``. It begins with the work that a killed process left.
+    """A task that runs from ``__aenter__`` to ``__aexit__``. It begins with work that a killed process left.
 
     If work fails, the task tries again after ``first_pause_s`` seconds. This pause doubles after each failure, up
     to ``max_pause_s``. If ``interval_s`` is set, the task also works at this interval without `wake`.
@@ -61,7 +61,7 @@ class Worker(ABC):
         """Process waiting work whenever there is some, until the task is cancelled."""
         pause_s = self._first_pause_s
         while True:
-            with suppress(TimeoutError):  # the interval is over
+            with suppress(TimeoutError):  # after the interval, work even without `wake`
                 async with asyncio.timeout(self._interval_s):
                     await self._news.wait()
             self._news.clear()

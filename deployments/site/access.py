@@ -34,7 +34,7 @@ from monitors.records.base import Record, UtcTime
 from monitors.storage import make_private_folder, open_without_links
 
 LOCAL: Final = "loopback"
-"""The session of all visitors of a site without a login."""
+"""The value of ``session`` for all visitors of a site without a login."""
 OPEN_ADDRESSES: Final = ("/login", "/healthz")
 LOGIN_ASSETS: Final = "/login/"
 """The prefix of the files that the login page uses."""
@@ -161,7 +161,7 @@ class AttemptLimit:
     _welcome: dict[str, None] = field(default_factory=dict[str, None])
 
     def compute_wait_s(self, address: str) -> int:
-        """Return the number of seconds after which ``address`` may try again. 0 means now."""
+        """Return how many seconds ``address`` must wait before the next attempt. 0 means that it can try now."""
         key = compute_visitor_key(address)
         own_s = self._compute_window_wait_s(self._wrong.get(key, ()), self.max_per_address)
         return own_s if key in self._welcome else max(own_s, self._compute_window_wait_s(self._all, self.max_total))
@@ -201,7 +201,10 @@ def compute_visitor_key(address: str) -> str:
 
 
 def find_forwarded_client(peer: str, headers: Headers, trusted_proxies: Sequence[str]) -> str:
-    """Return the client's address. Behind trusted proxies, this is the nearest address before the proxies."""
+    """Return the client's address.
+
+    Behind trusted proxies, this is the last address in X-Forwarded-For that is not a trusted proxy.
+    """
     if not _is_in_networks(peer, trusted_proxies):
         return peer
     forwarded = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]
@@ -227,7 +230,8 @@ def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
 class EntryRefused(Exception):
     """Raised if a request is refused.
 
-    ``text`` states the reason and what to do. ``wait_s`` is the wait in seconds.
+    ``text`` states the reason and what to do. ``wait_s`` is the number of seconds after which the client may try
+    again.
     """
 
     def __init__(self, status: HTTPStatus, text: str, wait_s: int = 0) -> None:

@@ -45,7 +45,7 @@ _ASSETS_OF_FOLDERS: Final = frozenset({"index.html", "index.json"})
 
 
 class ExportedFiles(Record):
-    """The exported files. ``left_out`` is the number of pages that were not written because of `MAX_PAGES`."""
+    """The exported files. ``left_out`` is the number of pages that were not written because of the page limit."""
 
     files: tuple[str, ...]
     pages: int
@@ -54,7 +54,7 @@ class ExportedFiles(Record):
 
 @dataclass
 class FolderLinks:
-    """Builds relative links between exported pages. It collects up to ``most`` linked pages to write."""
+    """Builds relative links between exported pages, and collects up to ``most`` linked pages to write."""
 
     most: int = MAX_PAGES
     noted: dict[StaticAddress, None] = field(default_factory=dict[StaticAddress, None])
@@ -72,7 +72,10 @@ class FolderLinks:
         )
 
     def register_page_up_to_limit(self, address: str, filters: Mapping[str, str]) -> StaticAddress:
-        """Add a page to the pages to write, and return it. At the limit, return the page about missing pages."""
+        """Add a page to the pages to write, and return it.
+
+        At the limit, return the page that explains missing pages.
+        """
         goal = StaticAddress(address, tuple(filters.items()))
         if goal not in self.noted and len(self.noted) >= self.most:
             self.left_out.add(goal)
@@ -82,7 +85,7 @@ class FolderLinks:
 
 
 def find_page_route(address: str) -> tuple[PageRoute, Mapping[str, str]] | None:
-    """Return the page at an address, and the parameters in this address."""
+    """Return the page at an address and the parameters in this address, or ``None`` if there is no such page."""
     for page in PAGES:
         match, scope = Route(page.path, _ignore_request).matches({"type": "http", "method": "GET", "path": address})
         if match is Match.FULL:
@@ -91,7 +94,7 @@ def find_page_route(address: str) -> tuple[PageRoute, Mapping[str, str]] | None:
 
 
 def _ignore_request() -> None:
-    """Do nothing. This function is a placeholder, because only addresses are compared."""
+    """A placeholder for the function of a route. It is never called, because only addresses are compared."""
 
 
 def build_file_name(page: StaticAddress) -> str:

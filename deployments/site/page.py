@@ -132,7 +132,7 @@ class Paging(Record):
         return min(self.offset + self.rows, self.total)
 
     def with_total(self, total: int) -> Paging:
-        """Return this part with the total number of rows."""
+        """Return this part of the table, with ``total`` as the number of all rows."""
         return Paging(number=self.number, rows=self.rows, total=total)
 
     def with_one_row_per_page(self, total: int) -> Paging:
@@ -149,7 +149,7 @@ class PageRequest:
 
     It records each filter that the page reads, so that the page can show the filter's form.
 
-    ``static`` is set for a static export, which has relative links, no filters and no decisions.
+    ``static`` is set for a static export, which has relative links, no filter forms and no decisions.
     """
 
     site: Site
@@ -161,9 +161,9 @@ class PageRequest:
     static: StaticLinks | None = None
 
     def read_and_show_choice_filter(self, name: str, label: str, options: Sequence[str]) -> str | None:
-        """Return a filter that is one of ``options``, or ``None`` if it is not set.
+        """Return the value of a filter, or ``None`` if it is not set. Also add the filter to the page's form.
 
-        Raises `PageRefused` for any other value.
+        Raises `PageRefused` for a value that is not in ``options``.
         """
         value = self.query.get(name, "")
         self.fields.append(FilterField(name=name, label=label, value=value, options=tuple(options)))
@@ -175,7 +175,10 @@ class PageRequest:
         return value or None
 
     def read_and_show_text_filter(self, name: str, label: str) -> str | None:
-        """Return a free-text filter, or ``None`` if it is not set."""
+        """Return the value of a free-text filter, or ``None`` if it is not set.
+
+        Also add the filter to the page's form. Raises `PageRefused` if the value is too long.
+        """
         value = self.query.get(name, "").strip()
         if len(value) > MAX_FILTER_CHARACTERS:
             raise PageRefused(

@@ -21,20 +21,20 @@ from monitors.config.sections import DeploySender
 from monitors.records.targets import ReportedDeploy
 
 DELIVERY_PATH: Final = "/deploys"
-"""Path to which senders deliver. The provider's name follows it."""
+"""The path to which senders deliver. In an address, the provider's name follows the path."""
 
 
 class NotStrict(ValueError):
-    """Raised if different parsers could read a JSON text differently.
+    """Raised for a text that is not strict JSON. Different parsers could read such a text differently.
 
     The message never contains the text itself.
     """
 
 
 def parse_strict_json(text: str) -> object:
-    """Parse strict JSON. Raises `NotStrict`.
+    """Parse JSON strictly. Raises `NotStrict` for JSON that is invalid or ambiguous.
 
-    These are refused: NaN, Infinity (also as ``1e999``), duplicate keys, too deep nesting, and lone surrogates.
+    NaN, Infinity (also as ``1e999``), duplicate keys, lone surrogates, and nesting that is too deep are refused.
     """
     try:
         value: object = json.loads(
@@ -149,7 +149,7 @@ class NotForUs(NamedTuple):
 
 
 class Deploys(NamedTuple):
-    """The deploys that a delivery reports: one for each target that has a trigger for this repository."""
+    """The deploys that a delivery reports, for the targets with a matching trigger."""
 
     deploys: tuple[ReportedDeploy, ...]
 
@@ -194,9 +194,9 @@ Read = TypeVar("Read", bound=Payload)
 
 
 def read_header(headers: Headers, name: str, *, max_characters: int = 1_000) -> str:
-    """Return the only value of a header that proves who the sender is.
+    """Return the value of a header that must be sent exactly once.
 
-    Raises `DeliveryRejected` if the header is missing, sent twice or too long.
+    Raises `DeliveryRejected` if the header is missing, empty, sent twice or too long.
     """
     values = headers.get(name, ())
     if len(values) != 1 or not 0 < len(values[0]) <= max_characters:
@@ -241,12 +241,12 @@ def is_full_commit_hash(text: str) -> bool:
 
 
 def normalise_commit(text: str) -> str:
-    """Return a commit or version of any system. A hexadecimal one is in lower case."""
+    """Return a hexadecimal commit in lower case, and any other commit or version unchanged."""
     return text.lower() if _HEXADECIMAL.fullmatch(text) else text
 
 
 def is_null_commit(text: str | None) -> bool:
-    """Return whether a commit means that a branch was deleted: it is empty or consists of zeros."""
+    """Return whether a commit is empty or consists of zeros, which means that the branch was deleted."""
     return text is None or not text.strip("0")
 
 

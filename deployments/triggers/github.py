@@ -1,8 +1,9 @@
-"""GitHub's webhooks: an HMAC-SHA256 over the body, and three events that can report a deploy.
+"""GitHub's webhooks: a signature of the body (HMAC-SHA256), and three events that can report a deploy.
 
-The signature covers only the body. The name of the event is in a header that is not signed. Therefore a body must
-not be valid as another event. Deliveries have no time. Therefore a commit is accepted only once. Few fields of
-GitHub's payloads are read, and none of them is an address.
+The signature covers only the body. The name of the event is in a header that is not signed, so a body that is valid
+for one event must not be valid for another. Deliveries contain no time, so an old delivery cannot be recognised.
+Therefore each commit is accepted only once. Only a few fields of GitHub's payloads are read, and none of them is an
+address.
 """
 
 from __future__ import annotations
@@ -59,7 +60,10 @@ class _RunOfWorkflow(Payload):
 
     @property
     def pull_number(self) -> int | None:
-        """The number of the first pull request that the run belongs to. A run for a fork contains no number."""
+        """The number of the run's first pull request, or ``None``.
+
+        A run for a fork contains no pull requests.
+        """
         return self.pull_requests[0].number if self.pull_requests else None
 
 

@@ -1,6 +1,7 @@
-"""Finds the targets of a deploy. The configuration alone decides; the payload has no influence.
+"""Finds the targets of a deploy by comparing its payload with the configured triggers.
 
-The senders' secrets come from the environment. Each sender has one secret, or several during a rotation.
+Only the triggers name targets; a payload cannot choose a target. The senders' secrets come from the environment.
+Each sender has one secret, or several during a rotation.
 """
 
 from __future__ import annotations
@@ -96,8 +97,8 @@ _MATCHERS: Sequence[tuple[IgnoreReason, Matcher]] = (
 )
 """The conditions of a trigger, in the order in which they are checked.
 
-If no trigger meets a condition, this condition is the reason why the delivery starts no run. Hosts ignore
-case in names.
+If no trigger meets a condition, this condition is the reason why the delivery starts no run. Upper and lower case
+are not distinguished in the names of repositories and environments.
 """
 
 

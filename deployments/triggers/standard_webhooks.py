@@ -89,7 +89,7 @@ def decode_webhook_secret(secret: str) -> bytes:
 
 
 class StandardParser:
-    """Checks and parses deliveries by the specification. One of ``secrets`` must have signed them."""
+    """Checks and parses deliveries that follow the specification and are signed with one of ``secrets``."""
 
     provider = DeploySender.STANDARD
 
@@ -110,7 +110,7 @@ class StandardParser:
         require_json_content_type(headers)
 
     def verify_and_parse(self, delivery: Delivery) -> ParsedDelivery:
-        """Parse a deploy, if a trigger contains its event type. A delivery of another type starts no run."""
+        """Parse a deploy if a trigger is configured for its event type. Deliveries of other types start no run."""
         self.check_headers(delivery.headers)
         self._check_signature(delivery)
         self._check_time(delivery)

@@ -14,7 +14,7 @@ POLL_S: Final = 5.0
 
 
 async def report_configuration_changes(path: Path, write_line: Callable[[str], None]) -> None:
-    """Until cancelled, write a line after each change of the file. It says whether the file can be read."""
+    """Write a line after each change of the file, until cancelled. The line states whether the file is valid."""
     current = content = await asyncio.to_thread(_read_content, path)
     while True:
         # The file is polled, because an editor may replace it, which would end a watch on it.

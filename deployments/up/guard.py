@@ -9,8 +9,8 @@ Descendants include processes in sessions of their own, which a signal to a proc
 the guard adopts orphans: if a process is killed, its children become children of the nearest ancestor that has
 requested this. Therefore the guard finds all descendants. On other systems, it does not find them.
 
-A guard runs as long as its part, so this module imports only small modules: with `subprocess`, `pathlib` and
-`typing`, a guard takes 9 MB instead of 7.
+A guard runs as long as its part, so this module imports only small modules. With `subprocess`, `pathlib` and
+`typing`, a guard would use 9 MB of memory instead of 7 MB.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def terminate_descendants(ancestor: int, *, spare: Collection[int] = (), grace_s
         send_signal(remaining - signalled, signal_number)
         signalled, all_pids = signalled | remaining, all_pids | remaining
         _reap_children(remaining)
-        # Only a child process sends an event when it ends, so the processes are polled.
+        # The system reports the end of a child process only, so the descendants are polled.
         time.sleep(POLL_S)
     _reap_children(all_pids)
 
@@ -157,9 +157,9 @@ def _wait_for_command(command: int) -> int:
 
 
 def _ignore_signal(_number: int, _frame: FrameType | None) -> None:
-    """Ignore the signal, because only the pipe counts.
+    """Ignore the signal, because only the closed pipe stops the command.
 
-    With ``SIG_IGN``, the command would inherit the setting and never stop.
+    ``SIG_IGN`` is not used, because the command would inherit it and then also ignore SIGTERM.
     """
 
 

@@ -21,15 +21,18 @@ from warehouse.data_folder import open_lock_file
 
 LOCK_NAME: Final = "up.lock"
 HEARTBEAT_TIMEOUT: Final = timedelta(seconds=100)
-"""After this time without a heartbeat, an installation is dead. It allows for three heartbeats and wrong clocks."""
+"""An installation counts as dead if its last heartbeat is older than this.
+
+The time allows for three missed heartbeats and for clocks that are slightly wrong.
+"""
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Holder(Record):
-    """The process that uses the folder. ``kernel`` is the same in all containers of a machine until it restarts.
+    """The process that uses the data folder. ``started_at`` is ``None`` if an earlier version wrote the record.
 
-    ``started_at`` is ``None`` if an earlier version wrote the record.
+    ``kernel`` is the same in all containers of a machine, and changes when the machine restarts.
     """
 
     host: str

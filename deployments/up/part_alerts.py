@@ -23,7 +23,7 @@ from monitors.errors import MonitorError
 from monitors.records.incidents import Capability
 
 SUBJECT: Final = "up"
-"""Replaces the target's name in messages about the parts of Lookout."""
+"""Used instead of a target's name in messages about the parts of ``lookout up``."""
 CRASH_LOOP: Final = "crash-loop"
 BROKEN_EXIT_CODE: Final = 4
 

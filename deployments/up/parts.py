@@ -131,10 +131,10 @@ def _list_installation_checks(
 
 
 def _format_another_port(config: Config, port: int) -> str:
-    """Format how to give the site another port.
+    """Return the setting or option that gives the site another port.
 
-    If ``[site]`` sets the site's port, the result names this setting. Otherwise, the site's port is the
-    receiver's port plus 2, and the result names another receiver port.
+    If ``[site]`` sets the site's port, this is the setting. Otherwise, the site's port is the receiver's port plus
+    2, so this is an option with another receiver port.
     """
     if config.site.port:
         return "port under [site]"

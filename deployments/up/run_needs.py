@@ -1,6 +1,6 @@
-"""Check the variables and settings that runs need before ``lookout up`` starts.
+"""Checks of the variables and settings that runs need. ``lookout up`` runs these checks before it starts.
 
-Otherwise the first nightly run would fail.
+Without the checks, a missing variable would be noticed only when the first nightly run fails.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from monitors.sources.privacy import PrivacyMode
 from monitors.sources.traffic.settings import FileTraffic, HttpTraffic, LangSmithTraffic, TrafficSettings
 
 Check = Callable[[], object]
-"""A check that raises a `MonitorError` with the missing target, key or variable."""
+"""A function that raises a `MonitorError` if a target, a key or a variable is missing. The error names it."""
 
 
 def list_verify_checks(config: Config, name: str, environment: Mapping[str, str]) -> Iterator[Check]:
-    """Yield the checks of what a verification run needs.
+    """Yield the checks for everything that a verification run of a target needs.
 
-    Each variable has its own check, so that all are reported.
+    Each variable has its own check, so that all missing variables are reported.
     """
     target, place = config.targets[name], f"targets.{name}"
     yield partial(_check_judge, config, build_target_record(name, target), environment)
@@ -51,7 +51,7 @@ def list_verify_checks(config: Config, name: str, environment: Mapping[str, str]
 
 
 def list_traffic_checks(name: str, target: TargetConfig, environment: Mapping[str, str]) -> Iterator[Check]:
-    """Yield the checks of what a nightly run of a target's live traffic needs."""
+    """Yield the checks for everything that a nightly run of a target's live traffic needs."""
     if target.traffic is None:
         return
     place = f"targets.{name}.traffic"

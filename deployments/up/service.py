@@ -3,9 +3,9 @@
     one thread    the deploy receiver, the Slack button receiver and the site, each on its own port
     main thread   the runner of Prefect's runs, and the watcher of logs, Spaces, deploys and traffic
 
-Without Prefect's server, the receivers and the site work, and the runner waits for the server. A part that fails is
-started again after a pause, while the other parts continue. If the part fails several times in a row, an alert is
-sent.
+If the Prefect server does not answer, the receivers and the site still work, and the runner waits for the server. A
+part that fails is started again after a pause, while the other parts continue. If the part fails several times in a
+row, an alert is sent.
 
 If the runner fails after it has started, the process ends, and the supervisor starts the process again. With
 ``--deploys``, the service has only the parts that verify deploys.
@@ -52,7 +52,7 @@ SLACK: Final = "slack"
 SITE: Final = "site"
 RUNNER: Final = "runner"
 STOP_S: Final = 15.0
-"""Maximum time until the servers have stopped, in seconds. Their own limits are shorter."""
+"""Maximum time, in seconds, to wait until the servers have stopped. The servers' own limits are shorter."""
 DEFAULT_POLICY: Final = RestartPolicy()
 
 
@@ -87,7 +87,8 @@ def _run(config: Config, config_path: Path, host: str, port: int, *, only_deploy
 async def _run_flows(config: Config, config_path: Path, *, only_deploys: bool) -> None:
     """Start the runner and execute due runs until SIGTERM.
 
-    If the start fails, for example without Prefect's server, it is tried again. A later error ends the process.
+    If the runner fails to start, for example because the Prefect server does not answer, it is started again. A
+    later error ends the process.
     """
     is_local = has_local_server(config)
     runners: list[Runner] = []
@@ -112,7 +113,7 @@ async def run_with_restarts(
     config: Config,
     policy: RestartPolicy = DEFAULT_POLICY,
 ) -> None:
-    """Run a part until ``run`` returns. After an error, start the part again.
+    """Run a part until ``run`` returns without an error. After an error, start the part again.
 
     After several errors in a row, send an alert. ``run`` must call its argument when the part has started.
     """

@@ -1,8 +1,8 @@
-"""The process of ``lookout up`` after its checks: ``python -m deployments.up.supervise``.
+"""The process that supervises the parts of ``lookout up``: ``python -m deployments.up.supervise``.
 
-This module imports only the standard library, because the process runs as long as the installation.
-`start_supervisor` replaces the process of the command with this process. The process id and the open lock of the
-data folder stay the same.
+This module imports only the standard library, because the process runs as long as the installation. After its
+checks, ``lookout up`` calls `start_supervisor`, which replaces the process of the command with this process. The
+process id and the open lock of the data folder stay the same.
 """
 
 from __future__ import annotations

@@ -22,10 +22,10 @@ from deployments.up.guard import CANNOT_START_CODE, find_descendants, set_orphan
 MAX_LINE_BYTES: Final = 64 * 1024
 ORPHANS_GRACE_S: Final = 5.0
 LAST_LINES_S: Final = 5.0
-"""How long to read a part's log after its end, in seconds, if another process still has the log open."""
+"""Maximum time, in seconds, to read the log of an ended part if another process still has the log open."""
 SUPERVISOR_NAME: Final = "up"
 STOP_S: Final = 40.0
-"""After this time in seconds, a guard that has not ended is killed. The guard's two grace times are shorter."""
+"""Time in seconds after which a guard that has not ended is killed. The guard's own grace times are shorter."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,10 @@ class RestartPolicy:
     deaths_before_alert: int = 3
 
     def compute_pause_s(self, deaths: int) -> float:
-        """Return the pause after this number of deaths in a row (at least 1), in seconds."""
+        """Return the pause before a part that ended ``deaths`` times in a row is started again, in seconds.
+
+        ``deaths`` is at least 1.
+        """
         return min(self.first_pause_s * 2.0 ** min(deaths - 1, 16), self.max_pause_s)
 
 

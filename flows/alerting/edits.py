@@ -78,8 +78,8 @@ async def add_summary_to_sent_alerts(
     The summary contains the scores, the links, what the failed cases have in common, and what changed since the
     last accepted run. ``flaky`` maps the id of each flaky case to a text that says how often the case was answered
     correctly. ``format_recheck`` returns a text about the result of rechecking an alert's cases. This text is added
-    to the message. A message that already has its scores, or that a person has acknowledged, changes only if it
-    gets such a text.
+    to the message. A message that already has its scores, or that a person has acknowledged, is edited only if
+    there is such a text.
     """
     failures: list[str] = []
     acknowledged = await asyncio.to_thread(_read_acknowledged_fingerprints, notifier)
@@ -100,7 +100,7 @@ async def add_summary_to_sent_alerts(
 
 
 async def _read_alert_threads(notifier: Notifier) -> tuple[AlertThread, ...]:
-    """Read the messages that this run sent as new threads, with the operator actions on them."""
+    """Read the messages with which this run started threads, and the operator actions on these messages."""
 
     def read() -> tuple[AlertThread, ...]:
         alerts: dict[tuple[str, str], list[Alert]] = {}
@@ -141,10 +141,10 @@ class MessageLocation(NamedTuple):
 async def edit_messages_after_actions(
     actions: OperatorActions, sender: AlertSender, outcomes_done: Iterable[ActionOutcome]
 ) -> tuple[str, ...]:
-    """Edit every message that the outcomes of operator actions affect. Return the error of each failed edit.
+    """Edit the messages that must show the outcomes of operator actions. Return the error of each failed edit.
 
-    ``outcomes_done`` contains these outcomes. If an edit fails, the next edit of the same message corrects it,
-    because each edit shows the current state.
+    ``outcomes_done`` are these outcomes. If an edit fails, the next edit of the same message corrects it, because
+    each edit shows the current state.
     """
     failures: list[str] = []
     for place in await asyncio.to_thread(_find_messages_to_edit, actions, tuple(outcomes_done)):
@@ -161,7 +161,7 @@ async def edit_messages_after_actions(
 def _find_messages_to_edit(
     actions: OperatorActions, outcomes_done: Iterable[ActionOutcome]
 ) -> tuple[MessageLocation, ...]:
-    """Find the messages that must be edited because of the ``outcomes_done`` of operator actions.
+    """Find the messages that must be edited to show ``outcomes_done``, the outcomes of operator actions.
 
     These are the messages whose buttons a person pressed, and the first message about each incident that changed.
     """

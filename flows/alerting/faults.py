@@ -65,8 +65,9 @@ async def notify_fault(notifier: Notifier, fault: Fault, *, commit: str | None =
 async def resolve_faults(notifier: Notifier, endings: Mapping[str, str | None], *, began_at: datetime) -> None:
     """Resolve the open faults whose names are in ``endings``.
 
-    ``endings`` maps the name of a fault to the text of the alert about its end. If the text is ``None``, no alert
-    is sent. ``began_at`` is the start of the check that found that the faults have ended. Raises `WarehouseError`.
+    ``endings`` maps the name of a fault to the text of the alert that reports its end. If the text is ``None``, no
+    alert is sent. ``began_at`` is the start of the check that found that the faults have ended. Raises
+    `WarehouseError`.
     """
     texts_by_fingerprint = {
         compute_fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, name): text

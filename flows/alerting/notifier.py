@@ -74,10 +74,10 @@ def store_operator_action(actions: OperatorActions, action: OperatorAction) -> N
 
 
 def apply_waiting_actions(actions: OperatorActions, *, wait_s: float = LOCK_WAIT_S) -> ActionResults:
-    """Carry out each stored action once, even if several processes call this.
+    """Carry out each stored operator action only once, even if several processes call this function.
 
     Return the outcomes of the actions, and all silences. Raises `WarehouseBusy` if another process holds the lock
-    for longer than ``wait_s`` seconds. The next call then carries out the actions.
+    for longer than ``wait_s`` seconds. In this case, the next call carries out the actions.
     """
 
     def resolve(context: ActionContext) -> ActionChanges:

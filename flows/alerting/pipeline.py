@@ -161,10 +161,10 @@ async def resolve_incidents_and_send_alerts(
 ) -> tuple[Alert, ...]:
     """Resolve the open incidents whose fingerprints are in ``endings``. Send and return the alerts about their end.
 
-    ``endings`` maps a fingerprint to the text for the incident's thread. With ``None`` instead of a text, the
-    incident is resolved without an alert. ``began_at`` is the start of the check that found that the incidents have
-    ended. The lock is acquired only if an incident is open, because every poll calls this function. Raises
-    `WarehouseError`.
+    ``endings`` maps a fingerprint to the text of the alert, which is sent to the incident's thread. If the text is
+    ``None``, the incident is resolved without an alert. ``began_at`` is the start of the check that found that the
+    incidents have ended. The lock is acquired only if an incident is open, because every poll calls this function.
+    Raises `WarehouseError`.
     """
     incidents = await asyncio.to_thread(notifier.store.list_open_incidents, notifier.target)
     if not any(incident.fingerprint in endings for incident in incidents):
@@ -180,8 +180,8 @@ def _resolve_incidents_without_sending(
 ) -> tuple[Alert, ...]:
     """Resolve each open incident whose fingerprint is in ``endings``. Record and return the alerts.
 
-    The alerts are not sent. ``endings`` maps a fingerprint to the text of the alert about the incident's end. With
-    ``None`` instead of a text, the incident is resolved without an alert.
+    The alerts are not sent. ``endings`` maps a fingerprint to the text of the alert about the resolved incident. If
+    the text is ``None``, the incident is resolved without an alert.
     """
     alerts: list[Alert] = []
     refused = _read_refused_alerts(notifier)
@@ -260,9 +260,9 @@ def _read_printed_alerts(notifier: Notifier) -> Mapping[str, Alert]:
 def _read_refused_alerts(notifier: Notifier) -> Mapping[str, Alert]:
     """Read the last alert about each incident, by fingerprint, if every delivery path refused this alert.
 
-    Lookout also sends an alert about the refusals themselves. That alert is included only if no other alert was
-    refused. If it is then delivered, Lookout knows that messages can be sent again. Return an empty mapping if
-    alerts can only be printed, or if the warehouse cannot be read.
+    An alert about the refusals themselves is included only if no other alert was refused, and if the incident about
+    the refusals is still open. If this alert is then delivered, Lookout knows that messages can be sent again.
+    Return an empty mapping if alerts can only be printed, or if the warehouse cannot be read.
     """
     if not notifier.sender.notifies:
         return {}

@@ -53,7 +53,7 @@ SENT_ELSEWHERE: Final = "sent by another machine"
 OWN_KINDS: Final = ABOUT_THE_MONITOR | {IncidentKind.DRILL}
 """Kinds of incidents that are about Lookout on this machine. No other machine reports them."""
 MAX_ROWS: Final = 200
-"""Maximum number of records that are read, which is Prefect's page size.
+"""Maximum number of records that Lookout reads from the Prefect server. This is Prefect's page size.
 
 Faults in older records are reported again.
 """
@@ -186,10 +186,11 @@ class SharedServer:
 
     @asynccontextmanager
     async def hold_target_lease(self, alert: Alert, interval: timedelta) -> AsyncGenerator[AlertPart]:
-        """Hold the lease of the alert's target for the ``with`` block. Yield the part that this machine must send.
+        """Hold the lease of the alert's target for the ``with`` block. Yield the part of ``alert`` to send.
 
-        This waits while another machine holds the lease. Facts that were reported longer than ``interval`` ago are
-        reported again. If the server does not answer, the alert is sent without a lease, and no error is raised.
+        The part contains what no other machine has reported. This waits while another machine holds the lease.
+        Facts that were reported more than ``interval`` ago are reported again. If the server does not answer, the
+        alert is sent without a lease, and no error is raised.
         """
         if alert.kind in OWN_KINDS:
             yield AlertPart(alert)
@@ -304,7 +305,11 @@ class _SharedTarget:
                 await asyncio.sleep(min(POLL_S, lease_s - held_s))
 
     async def record_sent_and_return_lease(self, lease: Variable, share: AlertPart) -> None:
-        """Record the facts in ``share`` that were sent, return ``lease``, and delete expired records."""
+        """Record the sent facts on the server, release ``lease``, and delete expired records.
+
+        ``share`` is the part of the alert that this machine had to send. Its receipts show whether the part was
+        sent.
+        """
         self._restart_deadline()
         for receipt in share.receipts:
             if share.alert is not None and receipt.status is DeliveryStatus.SENT:
@@ -374,7 +379,8 @@ class _SharedTarget:
     ) -> httpx.Response:
         """Send a request to the shared server.
 
-        Raises an error in `_NO_ANSWER` on a timeout, or for an error status other than ``accept``.
+        Raises one of the errors in `_NO_ANSWER` on a timeout, or if the response has an error status other than
+        ``accept``.
         """
         async with asyncio.timeout(self._deadline - time.monotonic()):
             response = await self._client.request(method, path, json=body)
@@ -427,14 +433,20 @@ def _add_sent_record(reported: dict[str, ReportedFault], record: SentRecord, at:
 
 
 def _list_reported_facts(alert_item: AlertItem) -> list[str]:
-    """List the facts that a message with ``alert_item`` reports. Severity 3 includes severities 2 and 1."""
+    """List the facts that a message with ``alert_item`` reports.
+
+    A message of severity 3 also reports severities 1 and 2. If the fault has ended, the only fact is `OVER`.
+    """
     if alert_item.incident.is_resolved:
         return [OVER]
     return [*map(str, range(1, alert_item.incident.severity)), *_list_open_fault_facts(alert_item)]
 
 
 def _list_open_fault_facts(alert_item: AlertItem) -> list[str]:
-    """List the facts in a message about an open fault: severity, failed cases, the gate's reasons, or a rise."""
+    """List the facts in a message about an open fault.
+
+    The facts are the severity, the failed cases, the reasons of the gate's verdict, and a strong rise of a rate.
+    """
     observation = alert_item.observation
     rise = f"rise {observation.seen_at:%Y-%m-%d}"  # several machines see the rise in the same nightly run
     texts = [*observation.failed_cases, *observation.verdict_reasons, *([rise] if observation.multiplied else [])]

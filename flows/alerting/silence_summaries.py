@@ -18,7 +18,7 @@ from warehouse.queries.incidents import list_withheld_not_yet_summarised
 from warehouse.queries.outbox import open_incident_transaction
 
 MAX_SUMMARY_AGE: Final = timedelta(days=30)
-"""Maximum age of the withheld alerts in a summary. Older alerts exist only if Lookout was off."""
+"""Maximum age of a withheld alert in a summary. Older alerts exist only if Lookout was not running."""
 DECISION_LAG: Final = timedelta(minutes=1)
 """Maximum time between the decision to withhold an alert and the storage of this decision.
 

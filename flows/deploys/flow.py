@@ -2,11 +2,11 @@
 
     ask which commit each target runs ─▶ the commit is new ─▶ store the deploy ─▶ create its verification run
 
-`flows.watching` polls every minute. This flow polls every hour, which shows that polling works. Both store deploys
-in one queue and use the same idempotency key. Therefore each deploy gets one run. A poll also creates the runs of
-deploys that a webhook receiver stored before the receiver was stopped. The state of the flow is Completed with the
-name Watched. If a run could not be created, the state is Failed with the name Waiting, and the next poll tries
-again.
+`flows.watching` polls every minute. This flow also polls once an hour, so that its completed runs show that polling
+works. Both store deploys in the same queue and create runs with the same idempotency keys. Therefore each deploy
+gets only one run. A poll also creates the runs of deploys that a webhook receiver stored before the receiver was
+stopped. The state of the flow is Completed with the name Watched. If a run could not be created, the state is
+Failed with the name Waiting, and the next poll tries again.
 
 The first poll of a target finds a commit that was never reported. By default, this poll only stores the commit.
 With `first_poll = "verify"`, it also creates a verification run for the commit. For each target, a file counts the
@@ -203,9 +203,9 @@ async def _count_failure_or_queue_commit(poller: DeployPoller, result: PollResul
 def _record_polled_commit(poller: DeployPoller, target: str, commit: str, deployment: str | None) -> None:
     """Store the running commit as a deploy, unless it was already reported.
 
-    If the first poll must not start a run, the outcome "no run" is stored before the deploy. A process that is
-    killed between these two steps then leaves no deploy that waits for a run. The Hub gives no deployment ID.
-    Therefore a rollback at the Hub is recognised because an earlier commit runs again.
+    If the first poll must not start a run, the outcome "no run" is stored before the deploy. Therefore, if the
+    process is killed between these two steps, no deploy waits for a run. The Hub provides no deployment IDs.
+    Therefore Lookout recognises a rollback at the Hub when an earlier commit runs again.
     """
     deploys, now = poller.deploys, poller.now()
     rollback_id = deploys.build_rollback_deployment_id(target, commit) if deployment is None else None

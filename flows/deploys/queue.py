@@ -56,9 +56,9 @@ _ID_FORM: Final = re.compile(r"run-\d+|[a-z]*")
 
 
 def _get_deployment_id_prefix(deploy: ReportedDeploy) -> str | None:
-    """Return the start of a deployment ID that all IDs of one sender and event share.
+    """Return the prefix that all deployment IDs of the same sender and event share.
 
-    Return ``None`` without an ID.
+    Return ``None`` if the deploy has no deployment ID.
     """
     match = _ID_FORM.match(deploy.deployment) if deploy.deployment is not None else None
     return match[0] if match else None

@@ -36,7 +36,7 @@ RUN_CREATION_TIMEOUT_S: Final = 30.0
 """Timeout for the creation of one run in seconds, including the client's retries."""
 SHOWN_COMMIT_LENGTH: Final = 12
 MAX_ATTEMPTS: Final = 3
-"""Maximum number of runs of one deploy. A run that was killed this often is probably the cause of the kill."""
+"""Maximum number of runs of one deploy. If all of them are killed, the run itself is probably the cause."""
 RUN_LOST: Final = "RunLost"
 """The name of the fault for a deploy that could not be verified. The target's next completed run resolves it."""
 
@@ -75,7 +75,10 @@ class StartReport(NamedTuple):
 
 
 def build_run_key(deploy: ReportedDeploy, attempt: int = 1, *, tag: str = PREFECT_TAG) -> str:
-    """Build the idempotency key of a deploy's run. No part contains a slash, so each key is unique."""
+    """Build the idempotency key of a deploy's run.
+
+    The parts of the key are separated by slashes and contain no slash. Therefore each run has its own key.
+    """
     key = f"{tag}-deploy/{deploy.event.target}/{deploy.event.commit}"
     again = f"/attempt {attempt}" if attempt > 1 else ""
     return f"{key}{again}" if deploy.deployment is None else f"{key}/{deploy.deployment}{again}"

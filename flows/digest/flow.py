@@ -77,12 +77,12 @@ from warehouse.queries.traffic import list_recent_nightly_reports
 DAY: Final = timedelta(days=1)
 WEEK: Final = timedelta(days=7)
 OVERLAP: Final = timedelta(hours=2)
-"""The time by which the period of a digest starts before its day.
+"""A digest covers one day, and this additional time before the day.
 
 Without this overlap, a digest that starts late could miss a run.
 """
 GRADING_GRACE: Final = timedelta(hours=2)
-"""How long after its due time a nightly run must be graded. Otherwise it counts as missing."""
+"""A nightly run counts as missing if it is not graded within this time after it was due."""
 MONITOR_INCIDENT_KINDS: Final = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})
 
 
@@ -184,9 +184,9 @@ def _build_run_figures(runs: Sequence[RunFigures], *, expected: bool) -> tuple[D
 
 
 def _build_skipped_run_figures(skipped_runs: Sequence[tuple[str, datetime]]) -> Iterator[DigestFigure]:
-    """Yield a digest figure that lists the runs that were skipped after an outage.
+    """Yield one digest figure that lists all runs that were skipped after an outage.
 
-    A run was skipped because a newer run replaced it.
+    A run is skipped if a newer run replaces it.
     """
     due_times: dict[str, list[datetime]] = {}
     for name, due_at in skipped_runs:
@@ -408,10 +408,10 @@ async def digest(
 async def _create_retry_runs(
     config_path: Path, unsent: Mapping[str, NotifyTransient], due_at: datetime
 ) -> datetime:
-    """Create one run for each target whose digest could not be sent. Return the time of these runs.
+    """Create one run for each target whose digest could not be sent. Return the scheduled time of these runs.
 
-    Raises the first target's error if no deployment started this run, or if ``due_at`` was at least a day ago,
-    because the next digest is then due.
+    Raises the first target's error if no deployment started this run. Also raises this error if ``due_at`` was at
+    least a day ago, because the next digest is then due.
     """
     now = utc_now()
     if not deployment.id or now - due_at >= DAY:

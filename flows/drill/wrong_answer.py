@@ -65,7 +65,7 @@ LOAD_WAIT_S: Final = 30.0
 PAGE_START_TIMEOUT_S: Final = 60.0
 HEARTBEAT_VARIABLE: Final = "LOOKOUT_HEARTBEAT_URL"
 _PAGE_ARGUMENTS: Final = ("-P", "-m", "deployments.demo.drill_page", "--chance")
-"""The arguments with which Python starts the drill page as a separate process, like a monitored application."""
+"""The Python arguments that start the drill page. The page runs in its own process, like an application."""
 
 
 class DrillPage(BaseModel):
@@ -336,8 +336,8 @@ async def check_slack_accepted_message(answer: WrongAnswer) -> str:
 async def ping_heartbeat_service(drill: DrillContext) -> str:
     """Ping the external heartbeat service.
 
-    If the drill has its own check at the service, send a success ping. If the drill shares a check, send only a
-    start ping.
+    If the service has a separate check for drills, send a success ping. If drills and targets share a check, send
+    only a start ping.
     """
     address = drill.environment.get(HEARTBEAT_VARIABLE, "")
     beat = build_heartbeat_from_environment(drill.environment, DRILL_TARGET)

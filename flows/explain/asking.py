@@ -146,7 +146,7 @@ def build_settings_for_asking_again(settings: ProbeSettings) -> ProbeSettings:
 def move_settings_to_address(settings: ProbeSettings, own_address: str, address: str) -> ProbeSettings:
     """Return the settings with ``address`` instead of ``own_address`` in every URL.
 
-    Raises `ConfigError` for the URL of an API that is not below ``own_address``.
+    Raises `ConfigError` if the URL of an API is not below ``own_address``.
     """
     if own_address == address:
         return settings
@@ -173,10 +173,9 @@ def move_settings_to_address(settings: ProbeSettings, own_address: str, address:
 
 
 def move_url_to_address(url: str, own_address: str, address: str) -> str | None:
-    """Return ``url`` with ``address`` instead of ``own_address``. Return ``None`` for another base address.
+    """Replace ``own_address`` by ``address`` in ``url``. Return ``None`` if ``url`` is not below ``own_address``.
 
-    The result is ``None`` if ``url`` is not below ``own_address``. If both addresses end in the same path, for
-    example ``/chat``, only the part before the path is replaced.
+    If both addresses end in the same path, for example ``/chat``, only the part before the path is replaced.
     """
     here, there = own_address.rstrip("/"), address.rstrip("/")
     while _has_url_path(here) and _has_url_path(there) and here.rpartition("/")[2] == there.rpartition("/")[2]:

@@ -39,11 +39,14 @@ from monitors.storage import OWNER_ONLY_MODE, lock_parent_folder, read_text_or_e
 BISECT_FOLDER: Final = "bisect"
 """Name of the folder inside the data folder that stores the answers of builds, one file for each target."""
 MAX_UNGRADED_ANSWERS: Final = 2
-"""Number of consecutive answers after which a build is excluded, if they are not right and lack the failure."""
+"""Number of consecutive unusable answers after which a build is excluded.
+
+An answer is usable if it is right, or if it has the failure that is searched for.
+"""
 
 
 class FailingCase(NamedTuple):
-    """A case, and the failure kinds that count. If ``kinds`` is empty, all kinds count."""
+    """A failing case, and the failure kinds to search for. If ``kinds`` is empty, every failure counts."""
 
     case: GoldCase
     kinds: frozenset[FailureKind] = frozenset()

@@ -33,11 +33,14 @@ DRAFT_AUTHOR: Final = "lookout shrink"
 POINTLESS_QUESTION_FAILURES: Final = frozenset(
     {FailureKind.MISSING_FACT, FailureKind.MISSING_CITATION, FailureKind.WRONG_CITATION, FailureKind.OVER_REFUSAL}
 )
-"""Failure kinds that also occur if a question no longer asks for anything."""
+"""Failure kinds that can also occur because a shortened question no longer asks for anything."""
 
 
 class FailureSignature(NamedTuple):
-    """Identifies a failure by its grader, its kind and the wrong facts. Without ``claims``, any fact matches."""
+    """Identifies a failure by its grader, its kind and its wrong facts.
+
+    ``claims`` are the wrong facts. If ``claims`` is empty, only the grader and the kind must match.
+    """
 
     grader: str
     kind: FailureKind

@@ -34,7 +34,7 @@ OnProgress = Callable[[int], None]
 
 BATCH_SIZE: Final = 100
 TRACES_AT_ONCE: Final = 8
-"""The number of traces that are read concurrently, because reading a missing trace is slow."""
+"""Maximum number of traces that are read at the same time. Reading a missing trace is slow."""
 
 
 class ComparedDataset(NamedTuple):
@@ -127,7 +127,7 @@ async def push_suite(
 
 
 def build_dataset_tag(suite: Suite) -> str:
-    """Build the tag for the version of a dataset that is equal to this suite."""
+    """Build the tag that marks a version of a dataset as equal to this suite."""
     return f"{METADATA_KEY}-{suite.sha256[:12]}"
 
 
@@ -152,8 +152,8 @@ class PullPlan(Record):
 def build_pull_plan(diff: DatasetDiff, *, overwrite: bool, prune: bool) -> PullPlan:
     """Build the plan that copies the dataset's changes into the suite.
 
-    Cases that were changed in the suite stay as they are, unless ``overwrite`` is set. With ``prune``, cases that
-    are missing in the dataset are removed.
+    Cases that were changed in the suite are not overwritten, unless ``overwrite`` is set. With ``prune``, cases
+    that are missing in the dataset are removed.
     """
     changed_by = (ChangedBy.DATASET, *((ChangedBy.BOTH, ChangedBy.SUITE) if overwrite else ()))
     return PullPlan(
@@ -238,7 +238,7 @@ def build_draft_from_entry(entry: Example, source: DraftSource, replied: str | N
 
 
 def build_draft_id(entry: Example) -> str:
-    """Build the id of an entry's draft. A second pull gives the entry the same id, and therefore adds no draft."""
+    """Build the id of an entry's draft. A second pull builds the same id, and therefore adds no second draft."""
     return f"entry-{hashlib.sha256(entry.id.encode()).hexdigest()[:24]}"
 
 

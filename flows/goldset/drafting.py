@@ -187,9 +187,9 @@ async def draft_questions(
 ) -> DraftResult:
     """Ask the model once for questions about a document. Return the drafts and the refused proposals.
 
-    ``wanted`` has the defaults for the drafts and their number. ``others`` are existing cases and drafts. A
-    proposal is refused if the document does not support it, if the graders fail its gold, or if an existing case or
-    draft asks the same question.
+    ``wanted`` contains the number of drafts to write and their default values. ``others`` are existing cases and
+    drafts. A proposal is refused if the document does not support it, if the graders fail its gold, or if an
+    existing case or draft asks the same question.
     """
     reply = await asker.ask(_build_draft_prompt(document, wanted, others, nonce()))
     try:
@@ -243,7 +243,8 @@ def _build_draft_prompt(
 CASES_PER_PROMPT: Final = 10
 """The number of cases that are translated with one prompt.
 
-With fewer cases, the instructions are paid for more often. With more cases, a bad reply wastes more.
+With fewer cases in a prompt, Lookout pays for the instructions more often. With more cases, an unusable reply
+wastes more money.
 """
 
 TOKENS_PER_TRANSLATION: Final = 400

@@ -66,11 +66,10 @@ class GradedMutant(Record):
 
 
 class RightReply(Record):
-    """The result of grading a case's own gold as a reply. A text is empty if it does not apply.
+    """The result of grading a case's own gold as a reply. A reason is empty if it does not apply.
 
-    ``wrong`` is the reason why the gold failed. ``open`` is the reason why no grader could pass the gold.
-    ``open_otherwise`` is set if the gold passes. It is the reason why a right reply in different words stays
-    ungraded.
+    ``wrong`` is the reason why the gold failed. ``open`` is the reason why no grader could pass the gold. If the
+    gold passes, ``open_otherwise`` is the reason why a right reply in different words stays ungraded.
     """
 
     case_id: str
@@ -102,7 +101,7 @@ def _explain_ungraded_facts(assessment: Assessment) -> str:
 
 
 _WORD_FOR_WORD: Final = frozenset({STATEMENT, SENTENCE, format_unsupported_language_reason(UNREAD_GOLD)})
-"""Reasons of graders that can pass a gold only if it is repeated word for word."""
+"""Reasons of graders that can pass a reply only if it repeats the gold word for word."""
 
 _UNRELATED_REPLY: Final = "Gladly."
 """A reply that shares no word with any gold."""
@@ -114,9 +113,9 @@ _OPENER: Final = re.compile(r"(?i)\s*(yes|no|haan|nahi|नहीं|हाँ|�
 def _explain_ungraded_paraphrase(case: GoldCase, panel: Sequence[Grader]) -> str:
     """Explain why a right reply in different words stays ungraded. Return an empty string if rules can grade it.
 
-    Three replies are graded: an unrelated reply, the gold's figures alone, and the gold without its yes or no. The
-    unrelated reply can be wrong. Therefore, only one reason counts for this reply: that a gold must be repeated
-    word for word.
+    Up to three invented replies are graded: an unrelated reply, the gold's figures alone, and the gold without its
+    yes or no. For each reply, only some reasons of the graders count. For example, the unrelated reply can be
+    wrong. Therefore, only the reasons in `_WORD_FOR_WORD` count for it.
     """
     left_open = _list_abstention_reasons(case, _UNRELATED_REPLY, panel) & _WORD_FOR_WORD
     opened = _OPENER.match(case.gold)
@@ -132,7 +131,10 @@ def _explain_ungraded_paraphrase(case: GoldCase, panel: Sequence[Grader]) -> str
 
 
 _MIN_SENTENCE_WORDS: Final = 3
-"""Minimum number of words in an answer. For example, "online" (the rest of "Yes, online") is too short."""
+"""Minimum number of words after the yes or no of a gold. A shorter rest is not graded as a reply of its own.
+
+For example, "online", the rest of "Yes, online", is too short.
+"""
 
 
 def _list_abstention_reasons(case: GoldCase, reply: str, panel: Sequence[Grader]) -> frozenset[str]:

@@ -3,11 +3,11 @@
     load ─▶ read ─▶ store entries and read position ─▶ send alerts about new entries ─▶ check the log itself
      └──────────────── again every poll_s, until no entry came for for_s seconds ──────────────────────┘
 
-`flows.watching` starts this flow when a log has changed. The schedule starts this flow every hour, which shows that
-it works. The state of the flow is Completed with the name Notified (it sent an alert), Quiet, or Unreadable (a log
-could not be read, which is an internal fault of Lookout). If a poll failed for another reason, the state is Failed
-with the name Broken. If another run of Lookout uses the warehouse, the state is Cancelled with the name Busy, and
-the next run reads the entries.
+`flows.watching` starts this flow when a log has changed. A schedule also starts it every hour, so that its
+completed runs show that it works. The state of the flow is Completed with the name Notified (it sent an alert),
+Quiet, or Unreadable (a log could not be read, which is an internal fault of Lookout). If a poll failed for another
+reason, the state is Failed with the name Broken. If another run of Lookout uses the warehouse, the state is
+Cancelled with the name Busy, and the next run reads the entries.
 """
 
 from __future__ import annotations

@@ -131,9 +131,15 @@ class LogReader:
 
 
 MAX_ENTRIES_PER_MESSAGE: Final = 500
-"""Maximum number of entries in one message. The message shows only the first few entries and the total number."""
+"""Maximum number of entries that one message covers.
+
+The message shows only the first few of these entries, and their total number.
+"""
 NORM_DAYS: Final = 30
-"""The number of days from which the usual pauses between entries are computed. They include nights and weekends."""
+"""The usual pauses between entries are computed from the entries of this number of days.
+
+The pauses include nights and weekends.
+"""
 MAX_TRIES: Final = 3
 RETRY_AFTER_S: Final = 5.0
 

@@ -55,7 +55,7 @@ class LineEncoder:
         self._settings = settings
 
     def encode(self, lines: Sequence[LogLine], cursor: LogCursor, read_at: datetime) -> EncodedLines:
-        """Encode lines as rows of the journal. ``cursor`` says which lines are older than the first poll."""
+        """Encode lines as rows of the journal. ``cursor`` shows which lines were written before the first poll."""
         templates: dict[tuple[int, bool], _RowTemplate] = {}
         aside: list[QuarantinedLine] = []
         encoded: list[bytes] = []

@@ -20,9 +20,12 @@ from monitors.storage import write_atomically
 CLOCK_AHEAD: Final = "ClockAhead"
 NOTE_FILE: Final = "clock.json"
 MAX_GAIN: Final = timedelta(hours=1)
-"""How much more than the uptime the clock may advance. The value is far smaller than any retention time."""
+"""Maximum time by which the clock may advance more than the uptime. It is far shorter than any retention time."""
 MAX_UNSEEN_GAIN: Final = timedelta(hours=48)
-"""How much the clock may advance if the machine was restarted or the uptime is unknown. Maintenance runs daily."""
+"""Time that the clock may advance between two maintenance runs if their uptimes cannot be compared.
+
+The uptimes cannot be compared if the machine was restarted, or if an uptime is unknown. Maintenance runs daily.
+"""
 CONFIRMED_AFTER: Final = timedelta(hours=12)
 """Minimum time between the first doubtful reading of the clock and the maintenance run that confirms the clock."""
 

@@ -37,7 +37,10 @@ def remove_old_evidence_and_reports(config: Config, *, now: datetime) -> Removed
 
 
 def find_ids_of_cases_not_correct(run: Path) -> frozenset[str] | None:
-    """Find the ids of the cases that were not right in a run. Return ``None`` if the results cannot be read."""
+    """Find the ids of the cases that a run did not grade as correct.
+
+    Return ``None`` if the results cannot be read.
+    """
     try:
         _, results = read_results(run / "results.json")
     except ConfigError:
@@ -46,7 +49,7 @@ def find_ids_of_cases_not_correct(run: Path) -> frozenset[str] | None:
 
 
 REPAIRED_BY_REBUILD: Final = frozenset({CheckProblemKind.FILE_DAMAGED, CheckProblemKind.TABLE_DIFFERS})
-"""Kinds of problems that a rebuild from the journal repairs. Problems such as a missing segment remain."""
+"""Kinds of problems that a rebuild from the journal repairs. It cannot repair, for example, a missing segment."""
 
 ROWS_CAME_BACK: Final = "RowsCameBack"
 

@@ -189,14 +189,14 @@ KNOWN_CASE: Final = GoldCase(
         reviewed_at=datetime(2026, 11, 22, tzinfo=UTC),
     ),
 )
-"""A case that does not depend on any application. Therefore every judge can compare the sentences of the case."""
+"""A case that every judge can grade, because it does not depend on any application."""
 
 
 class JudgeOutcome(Record):
     """The verdicts of one model on a right answer and a wrong answer.
 
-    ``distinguished`` is true if both verdicts are correct, and false if a verdict is wrong. Otherwise it is
-    ``None``, because a verdict is missing. ``detail`` is the reason. ``cost_usd`` and ``took_s`` are for both
+    ``distinguished`` is true if both verdicts are correct, and false if a verdict is wrong. If no verdict is wrong
+    but a verdict is missing, it is ``None``. ``detail`` is the reason. ``cost_usd`` and ``took_s`` are for both
     answers together.
     """
 

@@ -134,7 +134,7 @@ def find_resolved_case_ids(
     """Find the case ids of open incidents whose failure kind no longer occurs in nightly runs.
 
     An incident has ended if its failure kind was last seen at least `RESOLVE_AFTER` ago, and if enough nightly runs
-    since then could find the kind. Failure kinds that rules check in every conversation are not included.
+    since then could have found this kind. Failure kinds that rules check in every conversation are not included.
     """
     found_cases = {build_traffic_case_id(incident.kind) for incident in report.kinds} | {
         build_census_case_id(kind) for kind in CensusKind
@@ -261,7 +261,7 @@ def _decide_census_severity(kind: CensusKind, severity: Severity) -> CensusSever
 
 
 def format_drift_recovery(report: NightlyReport) -> str:
-    """Format a text that says that the failure rate is normal again.
+    """Format the message that the failure rate is normal again.
 
     Return an empty string if this run does not show that the rate is normal again.
     """

@@ -47,9 +47,9 @@ Most nightly runs have fewer chunks, and the start of a worker takes a second.
 MAX_WORKERS: Final = 8
 """Maximum number of worker processes. Each takes about 60 MB of memory."""
 MIN_CITING_SHARE: Final = 0.1
-"""If more than this share of the conversations shows sources, the log counts as a log that contains sources.
+"""A log counts as a log with citations if more than this share of its conversations contain citations.
 
-A smaller share can occur by chance, because a text such as "(see page 4)" may not be a source.
+A smaller share can occur by chance, because a text such as "(see page 4)" may not be a citation.
 """
 _LINE_LIMIT: Final = 1 << 26
 """Maximum size of a worker's answer in bytes. An answer contains no texts and is far smaller."""
@@ -159,9 +159,9 @@ class _Worker:
 MAX_EXAMPLE_CHARACTERS: Final = 1_000
 """Maximum number of characters of a question or reply in an example. A message shortens the text further."""
 MAX_EXAMPLES_PER_KIND: Final = 3
-"""The number of possible examples that are stored for each kind.
+"""Maximum number of candidates for the example of a failure kind.
 
-More than one example is needed, because a newer version of a conversation removes the earlier version.
+Several candidates are needed, because a newer version of a conversation removes the earlier version.
 """
 
 
@@ -213,7 +213,7 @@ class SourceCensus:
         """The first conversations with each failure kind."""
 
     def record(self, conversation: Conversation, offer: IntakeDecision, verdict: CensusResult) -> None:
-        """Record the result of a conversation. The order of calls must be the order of the calls of ``intake``.
+        """Record the result of a conversation. Record conversations in the order in which ``intake`` received them.
 
         ``offer`` is the decision of ``intake`` about the conversation. ``verdict`` is the result of the rules.
         """
@@ -246,7 +246,7 @@ class SourceCensus:
 
     @property
     def shows_citations(self) -> bool:
-        """Return whether enough conversations show the sources of their answers."""
+        """Return whether more than `MIN_CITING_SHARE` of the conversations contain citations."""
         return sum(self._cites) > MIN_CITING_SHARE * len(self._cites)
 
     def count_clarifying_questions(self) -> QuestionTally:
@@ -266,7 +266,10 @@ def build_census(
     protect_for_storage: Callable[[Conversation], Conversation],
     account_patterns: Sequence[str],
 ) -> Census:
-    """Build the census of all sources. ``protect_for_storage`` returns the version of a text that may be stored."""
+    """Build the census of all sources.
+
+    ``protect_for_storage`` returns the version of a conversation that may be stored.
+    """
     counted = [_KindCount() for _ in KINDS]
     for tally in tallies:
         for taken in tally.iterate_taken_conversations():

@@ -34,15 +34,18 @@ JUDGED_FILE: Final = "judged.json"
 ROWS_PER_SEGMENT: Final = 5_000
 """The number of conversations in one journal segment. Such a segment has about 1.5 MB."""
 EARLIER_NIGHT_COUNT: Final = 30
-"""The number of earlier nightly runs from which expected rates and watermarks are computed."""
+"""The number of earlier nightly runs from which expected rates and watermarks are computed.
+
+A watermark is the time up to which a source has been read.
+"""
 
 
 class NightlyCheckpoint:
-    """The journal of one nightly run, and two note files: the results of reading and of judging.
+    """Stores the progress of one nightly run in the journal and in two files.
 
-    A note file is written before the journal segment with its rows, and is valid only if the rows exist. If the
-    process is killed between these two writes, the step starts again. Both files are deleted when the nightly run
-    has ended.
+    The files contain the results of reading and of judging. Each file is written before the journal segment with
+    its rows, and is valid only if the rows exist. If the process is killed between these two writes, the step
+    starts again. Both files are deleted when the nightly run has ended.
     """
 
     def __init__(self, store: Store, target: str, run_id: str, folder: Path, grader: TrafficGrader) -> None:
@@ -120,7 +123,10 @@ class NightlyCheckpoint:
         return saved or find_nightly_report(self._store, self._run_id)
 
     def load_sample(self) -> tuple[SeenConversation, ...]:
-        """Load the sampled conversations without duplicates. A run that had to read twice has stored duplicates."""
+        """Load the sampled conversations without duplicates.
+
+        If a run had to read its sources twice, its sample can be stored twice.
+        """
         sample: dict[str, SeenConversation] = {}
         for row in self._read_rows():
             if isinstance(row, ConversationRow) and row.row.sampled is not None:
@@ -169,7 +175,7 @@ def build_intake_checkpoint(
 ) -> IntakeCheckpoint:
     """Build the checkpoint that is stored after the sources were read. It contains no conversations.
 
-    The plan of a nightly run has no ``census`` and no ``strata``.
+    If a nightly run is only planned, it has no ``census`` and no ``strata``.
     """
     census = census or Census()
     return IntakeCheckpoint(

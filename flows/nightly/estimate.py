@@ -149,7 +149,11 @@ class NightlyEstimates:
         return self._said.get(conversation_id, ())
 
     def is_graded(self, conversation_id: str) -> bool:
-        """Return whether a conversation without a failure counts as correct, because its facts were checked."""
+        """Return whether a conversation in which no failure was found counts as correct.
+
+        It counts as correct if its facts were checked, and if every reply was graded for disclosures and leaked
+        errors.
+        """
         result = _assess_conversation("", self.get_assessments(conversation_id), _is_failed, _would_wrong_fact_fail)
         return result.by in {FactChecker.GOLD, FactChecker.JUDGE} and result.is_safe
 
@@ -222,7 +226,7 @@ class NightlyEstimates:
         return FactsChecked(replies=len(grades), by_judge=judged, by_gold=sum(map(bool, grades)) - judged)
 
     def count_conversations_with_known_question(self) -> KnownQuestions | None:
-        """Count the conversations with a question of the gold set, and their failures.
+        """Count the conversations that contain a question of the gold set, and how many of them failed.
 
         Return ``None`` if there are no such conversations.
         """
@@ -311,10 +315,10 @@ class NightlyEstimates:
     def _estimate_rates_by_checker(
         self, passed: Sequence[_ConversationResult], rest: float
     ) -> list[tuple[float, RateEstimate]]:
-        """Estimate two rates of wrong facts: where gold checked the facts, and where the judge checked the facts.
+        """Estimate the rate of wrong facts for each checker, which is gold or the judge.
 
-        Return pairs of a share of all conversations and the rate for this share. ``rest`` is the share of
-        conversations that rules did not fail.
+        For each checker, return a pair: its share of all conversations, and the rate in this share. ``rest`` is the
+        share of conversations that rules did not fail.
         """
         last = FactChecker.JUDGE if any(result.by is FactChecker.JUDGE for result in passed) else FactChecker.GOLD
         placed = [result._replace(by=last) if result.by is FactChecker.NOBODY else result for result in passed]
@@ -332,10 +336,10 @@ class NightlyEstimates:
     def _estimate_conversations_by_stratum(
         self, by: FactChecker, placed: Sequence[_ConversationResult]
     ) -> Mapping[str, float]:
-        """Estimate the number of conversations in each stratum that belong to the checker ``by``.
+        """Estimate the number of conversations in each stratum that are assigned to the checker ``by``.
 
         ``placed`` are the results of the sampled conversations that rules did not fail. A result that nobody
-        checked belongs to the judge if the judge checked any result, and otherwise to gold.
+        checked is assigned to the judge if the judge checked any result, and otherwise to gold.
         """
         here = Counter(
             conversation_result.stratum for conversation_result in placed if conversation_result.by is by
@@ -438,7 +442,7 @@ def _assess_conversation(
 def _find_fact_checker(
     assessments: Sequence[Assessment], failing: Sequence[Assessment], would_wrong_fact_count: Fails
 ) -> FactChecker:
-    """Return what checked the facts of the replies in which a wrong fact would count."""
+    """Return what checked the facts of those replies in which a wrong fact would be the failure."""
     relevant = [
         assessment
         for assessment in assessments
@@ -517,9 +521,9 @@ def update_drift(
 VERDICT_TOKENS: Final = 300
 """The number of tokens of a long verdict, with two quotes and a reason."""
 MIN_CALLS: Final = 20
-"""Minimum number of calls in earlier nightly runs.
+"""Minimum number of judge calls in earlier nightly runs from which the cost of a call is computed.
 
-With this many calls, their average cost replaces the estimate.
+With fewer calls, the cost is estimated from the length of the texts.
 """
 
 

@@ -72,8 +72,9 @@ async def write_scores_to_sources(
 def build_scores(sampled: SampledConversation, estimates: NightlyEstimates) -> tuple[Score, ...]:
     """Build the scores of a conversation.
 
-    ``lookout_correct`` is 1 or 0. ``lookout_severity`` is 1 without a failure and 0 for severity 3. An ungraded
-    conversation has neither score. ``lookout_usefulness`` is missing if the conversation is not rated.
+    ``lookout_correct`` is 1 without a failure, and 0 with a failure. ``lookout_severity`` is 1 without a failure,
+    lower for a higher severity, and 0 for severity 3. An ungraded conversation has neither score.
+    ``lookout_usefulness`` is missing if the conversation is not rated.
     """
     key = sampled.conversation.id
     usefulness = tuple(_build_usefulness_scores(estimates.get_assessments(key)))

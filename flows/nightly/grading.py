@@ -362,7 +362,7 @@ def is_waiting_for_judge(turn: GradedTurn) -> bool:
 async def _judge_by_task(
     judge: Judge, settings: JudgeSettings, askable: Sequence[GradedTurn], gold_cases: Sequence[GoldCase], seed: str
 ) -> tuple[tuple[JudgedGroup, ...], tuple[str, ...]]:
-    """Judge reports and answers in separate groups. Return the groups, and why batches gave no verdict.
+    """Judge reports and answers in separate groups. Return the groups, and the reasons why batches gave no verdict.
 
     The known answers in a group are made from gold cases of the same task, if the suite has such cases.
     """

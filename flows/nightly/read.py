@@ -117,7 +117,7 @@ def _select_first_warnings(issues: Sequence[SourceWarning]) -> list[SourceWarnin
 
 
 class _UnionContainer:
-    """A container of all items of several containers, without copies of the items."""
+    """The union of several containers. Their items are not copied."""
 
     def __init__(self, *places: Container[object]) -> None:
         self._places = places

@@ -117,9 +117,9 @@ class NightlyRun:
             return report
 
     async def _notify_if_graded_too_early(self, report: NightlyReport) -> None:
-        """Report a fault if ``report`` has a finish time that lies after the creation of this `NightlyRun`.
+        """Report a fault if ``report`` was finished after this `NightlyRun` was created.
 
-        The nightly run was then graded too early, because the clock was ahead.
+        Such a finish time shows that the nightly run was graded too early, because the clock was ahead.
         """
         if report.finished_at <= self._began_at:
             return
@@ -193,7 +193,7 @@ class NightlyRun:
         context = self._context
         past = [
             nightly for nightly in self._earlier if nightly.finished_at <= self._began_at
-        ]  # the clock was ahead in a run that finished later than now
+        ]  # a run whose finish time is in the future ran while the clock was ahead
         marks = collect_newest_watermarks(past)
         spans = {
             name: build_intake_window(marks.get(name), context.due_at, context.lookback_window)
@@ -491,5 +491,8 @@ def _count_disclosing_conversations(census: Sequence[CensusRate], read: int) -> 
 
 
 def _compute_min_failed_share(census: Sequence[CensusRate], read: int) -> float:
-    """Compute the minimum share of failed conversations: the share of the most frequent kind that always fails."""
+    """Compute the minimum share of failed conversations from the failure kinds that always fail a conversation.
+
+    The result is the share of the most frequent of these kinds.
+    """
     return max((rate.found for rate in census if rate.kind.always_fails), default=0) / read if read else 0.0

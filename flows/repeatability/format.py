@@ -55,7 +55,7 @@ def format_rate_name(rate: FlipRate) -> str:
 
 
 def format_flip_rate(rate: FlipRate) -> str:
-    """Format the share of pairs with different grades and its interval, or say that there are too few pairs."""
+    """Format the share of pairs with different grades and its interval, or state that there are too few pairs."""
     if not rate.enough:
         return TOO_FEW_TEXT
     return f"{_format_percent(rate.flips / rate.pairs)} ({_format_interval(rate.low, rate.high)})"
@@ -111,7 +111,7 @@ def format_repeat_advice(advice: RepeatAdvice) -> str:
 
 
 def format_false_fail_rate(figures: Repeatability) -> str:
-    """Format how often the configured gate fails by chance, or say that there are too few pairs."""
+    """Format how often the configured gate fails by chance, or state that there are too few pairs."""
     if not figures.advice:
         return TOO_FEW_TEXT
     false_fail = figures.advice[0].false_fail

@@ -12,7 +12,7 @@ from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 
 TURNS_BY_SEVERITY: Final = {Severity.CRITICAL: 3, Severity.MAJOR: 2, Severity.MINOR: 1}
-"""The weight of each severity.
+"""The weight of each severity in the selection of cases.
 
 If the suite has equally many cases of each severity, three times as many cases of severity 3 as of severity 1 are
 selected, because a single severity-3 failure fails a run.
@@ -24,7 +24,7 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 def sample_cases(
     cases: Sequence[GoldCase], count: int, last_asked: Mapping[str, datetime], rng: Random
 ) -> tuple[GoldCase, ...]:
-    """Select up to ``count`` of ``cases``. Cases come first that have not been asked twice for a long time.
+    """Select up to ``count`` of ``cases``. Prefer the cases that were asked twice the longest time ago.
 
     ``last_asked`` maps the id of a case to the time when it was last asked twice. ``rng`` decides between equal
     cases. Within a severity, types and languages alternate.

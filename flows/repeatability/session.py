@@ -46,7 +46,7 @@ from warehouse.queries.runs import find_baseline_run
 
 ASKINGS_PER_CASE: Final = 2
 CASES_PER_BLOCK: Final = 8
-"""The number of cases that are asked once before each is asked again.
+"""The number of cases in a block. All cases of a block are asked once before they are asked again.
 
 Therefore some time passes between two answers to the same case.
 """
@@ -253,7 +253,7 @@ class _Judging:
 
 
 def _ignore_group(_group: JudgedGroup) -> None:
-    """Do nothing with the group.
+    """Do nothing with a judged group.
 
     If the known answers of a group got wrong verdicts, the answers of this group are already ungraded.
     """

@@ -54,7 +54,10 @@ DISTRIBUTION: Final = "lookout-monitor"
 
 @dataclass(frozen=True)
 class TargetContext:
-    """Everything that is needed to ask one target its suite. ``nonce`` returns a random hexadecimal number."""
+    """Everything that is needed to ask a target the cases of its suite.
+
+    ``nonce`` returns a random hexadecimal number.
+    """
 
     config: Config
     target: Target
@@ -109,7 +112,7 @@ def load_request_config(request: VerifyRequest) -> Config:
 
 
 def require_valid_request(request: VerifyRequest) -> None:
-    """Raise the errors of `build_run_context` before a server is started.
+    """Check a request before a server is started. Raises the same errors as `build_run_context`.
 
     Also raises `ConfigError` if the gate requires a rating and the judge has no key.
     """
@@ -246,7 +249,7 @@ PLATFORMS: Mapping[PlatformScheme, Callable[[Config, Mapping[str, str]], OpenPla
     PlatformScheme.LANGSMITH: _open_langsmith,
     PlatformScheme.LANGFUSE: _open_langfuse,
 }
-"""The function that opens a platform, by the scheme of an address such as ``langsmith:DATASET``."""
+"""Maps the scheme of an address such as ``langsmith:DATASET`` to the function that opens the platform."""
 
 
 def open_experiment_platform(

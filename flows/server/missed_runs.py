@@ -1,7 +1,7 @@
 """Runs only the newest of several missed runs, and lets only one run at a time ask a target.
 
-After an outage, Prefect's server has a late run for each missed time. The first late run that starts cancels the
-runs that a newer run replaces. If a newer run also replaces the first run, the first run ends in the state
+After an outage, Prefect's server has a late run for each missed time. The first late run that starts cancels all
+other runs that a newer run replaces. If a newer run also replaces this first run itself, it ends in the state
 Cancelled with the name Skipped. The digest lists the skipped runs.
 """
 
@@ -155,8 +155,8 @@ async def list_skipped_runs(target: str, since: datetime, *, tag: str) -> Sequen
 async def hold_target_exclusively(target: str, tag: str, write_line: Callable[[str], None]) -> AsyncGenerator[None]:
     """Let only this run ask ``target`` in the ``with`` block. Wait while another run asks it, on any machine.
 
-    ``tag`` separates installations. If the server does not answer, the run continues without waiting, because a
-    limit must not stop a verification. A run that a person starts with a command does not wait.
+    ``tag`` separates installations. If the server does not answer, the run continues without waiting, because this
+    limit must not prevent a verification. A run that a person starts with a command does not wait.
     """
     if not deployment.id:
         yield

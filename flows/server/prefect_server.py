@@ -38,16 +38,16 @@ PORTS_TO_TRY = 50
 PORT_RELEASE_TIMEOUT_S = 3.0
 STOP_TIMEOUT_S = 30.0
 MAX_PORTS_LOST = 3
-"""Number of times that another server may take the chosen port first. After that, the start fails."""
+"""The start fails after another server has taken the chosen port this many times."""
 PROGRESS_INTERVAL_S = 30.0
-"""How often the progress of a slow start is reported, in seconds."""
+"""Interval in seconds at which the progress of a slow start is reported."""
 LOG = "server.log"
 HEAP_LIMITS = {
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_MMAP_THRESHOLD_": "65536",
     "MALLOC_TRIM_THRESHOLD_": "65536",
 }
-"""Settings that limit the memory that glibc holds, in bytes.
+"""Environment variables that limit the memory that glibc holds. The two thresholds are in bytes.
 
 By default, each thread has its own heap, which costs the server 3 to 13 MB at rest. Blocks of up to 32 MB stay in
 the heap after they were freed, which costs 6 MB.
@@ -57,7 +57,7 @@ _WHEN_NOTED = (
     "import os, sys; os.read(0, 1) or sys.exit(1); os.dup2(os.open(os.devnull, os.O_RDONLY), 0); "
     "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 )
-"""Code that the server's process runs first. It waits for a byte, which means that the process's pid is stored.
+"""Code that the server's process runs first. It waits for a byte that confirms that the process's pid is stored.
 
 If the parent process is killed before it sends the byte, the pipe ends, and the server's process also ends.
 Therefore the pid of every running server is stored.
@@ -498,9 +498,10 @@ def _lock_port_choice(wait_s: float) -> Generator[None]:
     """Hold a lock while a port is chosen, so that two servers that start together use different ports.
 
     Two data folders on one machine can start servers at the same time. The lock is held until the server listens. A
-    server that does not get its port ends late. Until then, the answers of the other server would look like the
-    answers of this server. The lock is the UDP port with the same number, which is released when this process ends.
-    If another program still uses the UDP port after ``wait_s`` seconds, the start continues without the lock.
+    server that does not get its port ends only after some time. Until then, the answers of the other server would
+    look like the answers of this server. The lock is the UDP port with the same number, which is released when this
+    process ends. If another program still uses the UDP port after ``wait_s`` seconds, the start continues without
+    the lock.
     """
     end = time.monotonic() + wait_s
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as choosing:

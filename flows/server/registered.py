@@ -20,8 +20,8 @@ MAX_DEPLOYMENTS: Final = 200
 async def read_pauses(client: PrefectClient, tag: str) -> Mapping[str, Pause]:
     """Read which deployments with ``tag`` a person paused. The keys are the deployments' names.
 
-    Schedules without Lookout's slug belong to an earlier version, which paused all schedules when it ended. Such
-    schedules count as active.
+    Schedules without Lookout's slug were created by an earlier version of Lookout, which paused all schedules when
+    it ended. Such schedules count as active.
     """
     pauses = {deployment.name: read_pause(deployment) for deployment in await _list_deployments(client, tag)}
     return {name: pause for name, pause in pauses.items() if pause != NOT_PAUSED}

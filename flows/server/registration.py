@@ -253,7 +253,7 @@ def _build_run_automation(
 
 
 def build_abandoned_run_automation(watched: Watched, crashed_after_s: float) -> AutomationCore:
-    """Build the automation that marks a run Crashed if its heartbeats stop. Its slot is then free again."""
+    """Build the automation that marks a run Crashed if its heartbeats stop. The run's slot is then free again."""
     return AutomationCore(
         name="a run sends no heartbeat",
         description="Marks a run as Crashed if its heartbeats stop.",
@@ -348,7 +348,7 @@ The browser of a verification run takes about half a gigabyte of memory.
 
 
 async def build_runner_deployment(planned: PlannedDeployment, pause: Pause = NOT_PAUSED) -> RunnerDeployment:
-    """Build Prefect's deployment object. It has the name of the flow's module, because Prefect would pickle a flow.
+    """Build Prefect's deployment object. It names the flow's module, because Prefect would pickle a flow object.
 
     The parts that a person paused, according to ``pause``, stay paused.
     """

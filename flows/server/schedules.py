@@ -26,7 +26,7 @@ from monitors.config.sections import ScheduleSettings, is_due_every_day
 from monitors.records.base import Record, UtcTime
 
 SIGN_OF_LIFE_S: Final = 3600.0
-"""Interval in seconds at which a schedule starts each job of the watcher, which shows that the job works.
+"""Interval in seconds between the scheduled runs of each watcher job. These runs show that the job works.
 
 The watcher (`flows.watching`) starts the job earlier if it finds something new.
 """

@@ -17,7 +17,7 @@ from types import FrameType
 
 POLL_S = 2.0
 POLLS_PER_REQUEST = 5
-"""Number of polls for each request to the server, because a request costs processor time.
+"""One of this number of polls sends a request to the server, because a request costs processor time.
 
 All other polls only test whether the server's process exists.
 """

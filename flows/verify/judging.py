@@ -314,9 +314,9 @@ def apply_ruling(pending: PendingAnswer, ruling: Ruling) -> Assessment:
 
 
 def mark_unconfirmed(assessment: Assessment, *, unconfirmed: bool) -> Assessment:
-    """Return the assessment. Mark it as unconfirmed if the failure is not certain.
+    """Return the assessment, marked as unconfirmed if its failure is not certain.
 
-    A failure is not certain if only one judge found a severity-3 failure (``unconfirmed``), or if the graders
+    A failure is not certain if it has severity 3 and only one judge found it (``unconfirmed``), or if the graders
     disagree.
     """
     severe = assessment.outcome is CaseOutcome.FAILED and assessment.severity is Severity.CRITICAL

@@ -1,8 +1,8 @@
 """Rechecks severe failed cases after the verdict, at the target and at the application's previous build.
 
 The alerts have already been sent. The results do not change the verdict, a rate or the next baseline. Each result
-is stored before the next question is asked, so that a resumed run asks no question twice. The report describes
-errors.
+is stored before the next question is asked, so that a resumed run asks no question twice. Errors of the recheck are
+part of the report.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from monitors.records.targets import Target
 from warehouse.journal.rows import RecheckRow
 
 RECOVERY_DEADLINE_S: Final = 5.0
-"""Maximum wait, in seconds, until the application is ready again after a whole suite."""
+"""Maximum wait, in seconds, until the application is ready again after it was asked the whole suite."""
 POLL_S: Final = 1.0
 RECHECK_FOLDER: Final = "recheck"
 """Name of the folder inside the run's folder for files that a driver writes during the recheck."""

@@ -56,9 +56,9 @@ class VerifyRequest(BaseModel):
 START_FILE = "run.json"
 LOCK_FILE = "run.lock"
 ALIVE_FILE = "run.alive"
-"""Name of a second lock file of the process that works on the run.
+"""Name of a second lock file, which is locked by the process that works on the run.
 
-Other processes test this lock, not `LOCK_FILE`.
+Other processes test this lock instead of `LOCK_FILE`.
 """
 DONE_FILE = "done"
 """Name of the file that is written last, after reports and alerts.
@@ -67,7 +67,7 @@ If it is missing, a later run sends the alerts.
 """
 
 RESUME_WITHIN = timedelta(hours=1)
-"""Maximum time after its start in which a stopped run can be resumed. After this time, its answers are too old."""
+"""A stopped run can be resumed until this long after its start. After that, its answers are too old."""
 
 
 class RunStart(Record):
@@ -76,7 +76,8 @@ class RunStart(Record):
     Two runs ask the same questions if target, suite, commit, head of the change and settings are the same.
     ``settings_sha256`` is the hash of the settings that affect answers and grades. ``serving`` is the commit that
     the target served, if known. The results are posted to ``pull_request``, even if another process finishes the
-    run. ``planned`` is the number of results with repeats, or ``None`` if an older Lookout version wrote the file.
+    run. ``planned`` is the number of results including repeats, or ``None`` if an older Lookout version wrote the
+    file.
     """
 
     run_id: Identifier
@@ -214,7 +215,7 @@ def _lock_folder(folder: Path, data_folder: Path) -> TextIO | None:
 
 
 def _lock_alive_file(folder: Path, data_folder: Path) -> TextIO:
-    """Lock the alive file. Only a check by `has_live_process` can delay this."""
+    """Lock the alive file. This waits only while `has_live_process` tests the lock."""
     alive = open_lock_handle(folder / ALIVE_FILE, within=data_folder)
     fcntl.flock(alive, fcntl.LOCK_EX)
     return alive

@@ -133,7 +133,7 @@ def _share_field_names(record: Model) -> Model:
 
 
 OnStep = Callable[[int, int], Awaitable[None]]
-"""A function that is called after each final result with the numbers of final and of planned results."""
+"""A function that is called after each final result, with the numbers of final results and of planned results."""
 
 
 async def _ignore_step(done: int, planned: int) -> None:

@@ -59,7 +59,10 @@ COMPARE_EVERY_S: Final = 3.0
 The comparison costs nothing: only a difference, or a run that has not ended, causes a request to Prefect.
 """
 FOLLOW_FOR_S: Final = 20.0
-"""Time in seconds without a new entry after which a run ends. By default, this allows one more poll."""
+"""A run that reads a log ends after this number of seconds without a new entry.
+
+By default, this time allows one more poll.
+"""
 MAX_RUN_S: Final = MAX_FOLLOW_S + 300.0
 """Maximum time in seconds that the watcher waits for the end of a run."""
 UNKNOWN_RUN_S: Final = 60.0

@@ -200,8 +200,8 @@ def find_notify_reason(
     """Return why an alert about an incident must be sent. Return ``None`` if there is no reason.
 
     ``before`` and ``after`` are the incident before and after the observation. Only reminders depend on the clock.
-    A reminder is also due if the last alert is far in the future, because the clock was then set back, and
-    reminders would otherwise stop.
+    A reminder is also due if the time of the last alert is far in the future. In this case, the clock was set back,
+    and reminders would otherwise stop.
     """
     if after.is_resolved:
         return None
@@ -235,8 +235,8 @@ def _choose_reason_for_undelivered_alert(incident: Incident, *, is_refused: bool
 def _place_in_thread_of_first_alert(incident: Incident, previous: Mapping[str, Incident]) -> Incident:
     """Put ``incident`` in the thread of the same run's first alert of this kind, if there is such an alert.
 
-    A grave failure is only added to the thread of another grave failure, because a leak must not be hidden below a
-    wrong number.
+    A grave failure, such as a leak of personal data, is added only to the thread of another grave failure. It must
+    not be hidden in a thread about a wrong number.
     """
     for first in previous.values():
         if (

@@ -48,10 +48,10 @@ def group_items_into_alerts(
 
     - New and returned failures of one kind share a message.
     - Reminders, worse failures and recoveries go to the thread of their incident.
-    - Alerts that did not reach a person before become summaries: one about the application and one about the
-      monitor.
+    - Earlier alerts that did not reach a person are combined into summaries: one about the application and one
+      about the monitor.
 
-    The id of a message is computed from the run and the content. Therefore two workers with the same items build
+    The id of a message is computed from the run and the content. Therefore, two workers with the same items build
     messages with the same ids. Within a message, the worst items come first. Among equally severe items, new items
     come first.
     """

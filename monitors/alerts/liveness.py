@@ -112,7 +112,7 @@ def choose_final_ping(*, graded: int, broke: bool) -> Beat | None:
     """Return the ping for a finished run. Return ``None`` to send no ping.
 
     ``graded`` is the number of graded answers. ``broke`` is true if the run was stopped at its deadline, or if a
-    poll for deploys is late. No ping is sent if the run did not break, but graded nothing.
+    poll for deploys is late. If ``broke`` is false and no answer was graded, no ping is sent.
     """
     if broke:
         return Beat.FAILED

@@ -75,7 +75,7 @@ MAX_ONE_LINE_CHARACTERS: Final = 400
 MAX_QUOTE_CHARACTERS: Final = 90
 """Maximum length of the question and of the answer in the one-line text, in characters.
 
-With this length, question and answer both fit on a smartwatch.
+With this length, the question and the answer together fit on a smartwatch.
 """
 MAX_REASON_IN_LINE: Final = 2 * MAX_QUOTE_CHARACTERS
 MAX_BRIEF_CHARACTERS: Final = 50
@@ -84,20 +84,20 @@ MAX_BRIEF_CHARACTERS: Final = 50
 The line also lists other failed cases.
 """
 MAX_GROUPED_CHARACTERS: Final = 140
-"""Maximum length of an excerpt if a message reports several failures, in characters.
+"""Maximum length of an excerpt in a message that reports several failures, in characters.
 
-Three excerpts fit on a phone.
+Three excerpts of this length fit on the screen of a phone.
 """
 IN_COMMON_LABEL: Final = "In common:"
-"""Label of the conditions that failed cases share."""
+"""The label in a message for the conditions that failed cases share."""
 TO_DO_LABEL: Final = "To do"
-"""Label of the advice."""
+"""The label in a message for the advice on what to do."""
 KINDS_WITH_SCORES: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
 
 CASE_LABELS: Final = ("Asked", "Expected", "Got")
 REPORT_LABELS: Final = ("Issue given", "Reference", "Agent's report")
 LOG_LABELS: Final = ("Asked", "Unsupported", "Blocked")
-"""Labels for an entry of the application's log, which has no expected answer."""
+"""Labels in a message about an entry of the application's log, which has no expected answer."""
 
 
 class MessageSection(Record):
@@ -385,7 +385,7 @@ def _build_example_section(case: FailedCase) -> MessageSection:
 
 
 def _format_since_or_duration(alert: Alert) -> str:
-    """Format since when and since which deploy the fault exists.
+    """Format the time and the deploy since which the fault exists.
 
     For a recovery, format how long the fault lasted.
     """

@@ -373,7 +373,7 @@ def _needs_own_alert(assessment: Assessment, settings: AlertSettings) -> bool:
 
 
 DISPUTED: Final = "disputed"
-"""Replaces the failure kind in a fingerprint if the rules pass an answer and a judge fails it."""
+"""Used in a fingerprint instead of a failure kind if the rules pass an answer and a judge fails it."""
 
 
 EMPTY_REPORT: Final = "(empty)"

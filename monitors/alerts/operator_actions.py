@@ -143,9 +143,9 @@ def _propose_severity(item: AlertItem) -> tuple[Severity, str]:
 
 UNKNOWN_TEXT = "This message is not in this warehouse. Another installation sent it."
 ACTION_FINGERPRINT_CHARACTERS = 12
-"""Number of hexadecimal digits of a fingerprint in an id. They follow the id of the action.
+"""Number of hexadecimal digits of a fingerprint that an id contains after the id of the action.
 
-These digits are 48 bits.
+12 digits are 48 bits.
 """
 
 AccountPatterns = Callable[[str], Sequence[str]]

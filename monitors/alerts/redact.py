@@ -74,7 +74,7 @@ def disable_slack_markup(text: str) -> str:
 
 
 _ADDRESS_MARK: Final = "⟦x⟧"
-"""Replaces a configured address while all other text is made safe."""
+"""Placeholder for a configured address while the rest of the text is redacted."""
 _PLAIN_ADDRESS: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+")
 _PLAIN_ID: Final = re.compile(r"[\w@:+.-]+")
 

@@ -21,9 +21,9 @@ GRADED_OUTCOMES = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 
 
 MAX_CLOCK_LEAD: Final = timedelta(minutes=10)
-"""Maximum time after the end of this run at which another run can have seen a fault.
+"""Maximum time from the end of this run to the time at which another run has seen a fault.
 
-If a fault has an even later time, this time is wrong, because the clock was set back. The fault is then resolved.
+A later time is wrong, because the clock was set back. It does not prevent this run from resolving the fault.
 """
 
 
@@ -49,7 +49,7 @@ class ResolutionScope(Record):
     owner: Capability = Capability.VERIFY
     """The part of Lookout that ran. It cannot resolve internal faults that another part reported."""
     text: str | None = None
-    """The text of the recovery message, if the usual text does not fit."""
+    """The text of the recovery message, or ``None`` for the usual text."""
     reason: NotifyReason = NotifyReason.RECOVERED
 
     def narrow_to(

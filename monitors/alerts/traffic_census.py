@@ -36,12 +36,15 @@ _MORE_WORDS: Final[dict[CensusKind, str]] = {
 }
 
 MIN_ODDS_RATIO: Final = 2.0
-"""Minimum factor by which the odds must grow to count as an increase.
+"""Minimum factor by which the odds of a finding must grow to count as an increase.
 
-For small rates, this is about the factor by which the rate grows.
+For small rates, the rate grows by about the same factor.
 """
 MAX_CHANCE: Final = 0.001
-"""Maximum p-value of an increase. With five kinds every night, this gives about one false alert in half a year."""
+"""Maximum p-value of an increase.
+
+If five kinds of findings are tested every night, this gives about one false alert in half a year.
+"""
 MAX_END_CHANCE: Final = 0.05
 """Maximum p-value of a decrease that ends an incident."""
 MIN_QUIET_NIGHTS: Final = 7
@@ -51,7 +54,7 @@ This applies even if the rate was too low for a test.
 """
 MAX_REASON_CHARACTERS: Final = 500
 _MIN_ONE_DECIMAL: Final = 0.0005
-"""Minimum share that is shown with one decimal. One decimal would show a smaller share as 0.0."""
+"""Minimum share that is shown with one decimal. With one decimal, a smaller share would be shown as 0.0."""
 
 
 class CensusCount(NamedTuple):

@@ -199,7 +199,7 @@ class GitHubEvent(StrEnum):
 
 
 class FirstPoll(StrEnum):
-    """The action for the commit that the first poll of a target finds."""
+    """What to do with the commit that the first poll of a target finds."""
 
     NOTE = "note"
     VERIFY = "verify"

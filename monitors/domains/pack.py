@@ -114,7 +114,7 @@ class Domain:
     """The merged vocabularies of a target's packs. The keys are the lookup keys of words (`get_word_keys`)."""
 
     roles: Mapping[str, Sequence[NamedRole]]
-    """Roles by the first word of their phrases. The longest phrase comes first."""
+    """The roles, keyed by the first word of their phrases. The longest phrase comes first."""
     percent_of: frozenset[str]
     events: frozenset[str]
     variants: frozenset[str]

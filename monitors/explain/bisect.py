@@ -33,9 +33,10 @@ RANDOM_FAILURE_PRIOR: Final = 0.08
 MIN_INFORMATION_BITS: Final = 0.002
 """Minimum expected information of a question in bits. The search ends if no question reaches this minimum."""
 STAY_SHARE: Final = 0.97
-"""The same build is asked again if its best question gives at least this share of the best expected information.
+"""Minimum share of the best expected information for which Lookout stays on the same build.
 
-Lookout then does not have to open another page.
+If a question on the build of the previous question gives at least this share, it is asked next. Lookout then does
+not have to open another page.
 """
 
 
@@ -71,10 +72,10 @@ _INTERMITTENT_RATES: Final = {0.9: 0.3, 0.8: 0.4, 0.65: 0.2, 0.5: 0.1}
 
 
 class SuiteKind(NamedTuple):
-    """A possible kind of suite.
+    """A kind of suite, which states how its cases may fail.
 
-    ``weight`` is its prior probability. ``rates`` are the possible failure rates of its cases. ``is_broken`` is
-    true if a build broke the cases.
+    ``weight`` is the prior probability of this kind. ``rates`` are the possible failure rates of its cases.
+    ``is_broken`` is true if a build broke the cases.
     """
 
     weight: float

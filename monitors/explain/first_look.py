@@ -44,7 +44,10 @@ ALPHA_NEXT: Final = 0.05
 """The false positive rate of each further cause."""
 MAX_CAUSES: Final = 3
 MAX_PAIRS: Final = 6_000
-"""Maximum number of pairs of values. The smallest further pairs are ignored. A search then takes less than 1 s."""
+"""Maximum number of pairs of values that are tried. A search then takes less than 1 s.
+
+If there are more pairs, those with the fewest cases are ignored.
+"""
 PERMUTATIONS: Final = 999
 PERMUTATIONS_NEXT: Final = 399
 """The number of permutations for a further cause, which is enough to test at the level `ALPHA_NEXT`."""
@@ -104,7 +107,7 @@ class _CauseSearch:
         self._explained: dict[frozenset[int], float] = {}
 
     def find_causes(self) -> list[_CaseGroup]:
-        """Return all causes beyond chance."""
+        """Return all causes that chance does not explain."""
         first = self._find_next_cause([])
         causes = self._replace_by_better_pair([first]) if first is not None else []
         while causes and len(causes) < MAX_CAUSES:

@@ -18,7 +18,10 @@ from monitors.records.grades import CaseOutcome
 from monitors.records.runs import CaseResult
 
 ANSWER_LENGTHS: Final = (200, 800)
-"""Number of characters from which an answer is medium (more than a sentence) or long (more than a phone screen)."""
+"""Minimum number of characters of a medium answer and of a long answer.
+
+A medium answer is longer than a sentence, and a long answer is longer than a phone screen.
+"""
 LATENCY_LIMITS_S: Final = (2.0, 4.0, 10.0)
 """Limits in seconds between the classes of latency. 4 s is the default latency objective of a run."""
 DECIDED_OUTCOMES: Final = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})

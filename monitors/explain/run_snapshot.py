@@ -27,7 +27,7 @@ _CLAUSE: Final = re.compile(
     r"\s*(?:[,;(|#§]|\s[-–:]\s|(?<!\w)(?:clauses?|sections?|pages?|pp?\.|para(?:graph)?s?|art(?:icle|\.)?)\s*\d).*$",
     re.IGNORECASE | re.DOTALL,
 )
-"""The place in a document, such as "clause 4.2", which follows the document's name in a citation."""
+"""Matches the place in a document, such as "clause 4.2", after the document's name in a citation."""
 
 
 def build_snapshot(

@@ -32,7 +32,7 @@ The function returns ``None`` if the answer was not graded.
 """
 
 CHANCE_FAILURE_RATE: Final = 0.05
-"""The assumed failure rate of a question without the cause."""
+"""The assumed failure rate of a question that does not contain the cause of the failure."""
 DECISION_ODDS: Final = 10.0
 CONFIRMING_FAILURES: Final = 3
 """The number of failures that confirms the smallest question."""
@@ -42,7 +42,7 @@ MAX_ASKS: Final = 5
 MAX_UNANSWERED: Final = 3
 """The search ends after this many questions in a row without a graded answer."""
 _FAILED_BEFORE, _ASKED_BEFORE = 3.8, 4.0
-"""The prior for the case: 3.8 failures of 4 questions, which is a failure rate of 95 %."""
+"""The prior for the failure rate of the case: 3.8 failures in 4 questions, which is a rate of 95 %."""
 
 _WORD: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\s\u3040-\u30ff\u3400-\u9fff]+")
 """A word, or one character in Chinese and Japanese, which have no spaces."""
@@ -161,7 +161,7 @@ class _QuestionSearch:
     min_failures: int = 1
     """The number of failures after which a question counts as failing.
 
-    It grows by 1 each time that the result of a level turns out not to fail.
+    It grows by 1 each time the result of a level is not confirmed.
     """
     counts: dict[Turns, _AnswerCount] = field(default_factory=dict[Turns, _AnswerCount])
     best: tuple[_Word, ...] = ()
@@ -181,7 +181,10 @@ class _QuestionSearch:
                 return
 
     async def _ask_whole_case_or_end_search(self) -> None:
-        """Ask the whole case, more often if it passes. End the search if it fails at most half the time."""
+        """Ask the whole case several times, and more often if it passes.
+
+        End the search if the case does not fail more often than it passes.
+        """
         count = self._get_or_create_answer_count(self.words)
         while count.asked < MIN_ASKS or (count.passed and count.asked < MAX_ASKS):
             await self._ask_once(self.words)

@@ -31,11 +31,17 @@ ALPHA: Final = 0.01
 MIN_PAIRS: Final = 8
 """Minimum number of cases that both runs answered. With fewer cases, no change is significant at `ALPHA`."""
 LATENCY_RATIO, LATENCY_MS = 1.5, 200
-"""Minimum change of the median latency: by this factor and by this many ms. Load may cause smaller changes."""
+"""Minimum change of the median latency: a factor, and a number of milliseconds. Both must be reached.
+
+Load may cause smaller changes.
+"""
 LENGTH_RATIO, LENGTH_CHARACTERS = 1.3, 40
 CONCURRENCY_RATIO: Final = 1.5
 REPEATED_SHARE: Final = 0.5
-"""If at least this share of answers is identical, the application is deterministic: each changed word counts."""
+"""Minimum share of identical answers for an application to count as deterministic.
+
+If the application is deterministic, an answer has changed if any of its words changed.
+"""
 MAX_NAMES: Final = 3
 _HASH_CHARACTERS: Final = 12
 _PAIRED_SETTINGS: Final = frozenset({"target", "probe", "graders"})
@@ -348,7 +354,7 @@ def _find_behaviour_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[R
 
 
 def _find_changed_documents(pairs: Sequence[_Pair]) -> list[Cause]:
-    """Find documents whose answers changed more than the answers from other documents."""
+    """Find the documents about which answers changed more often than answers about other documents."""
     documents = [{"document": pair.document} for pair in pairs]
     causes = find_shared_causes(documents, _flag_changed_answers(pairs)).causes
     return [cause for cause in causes if cause.conditions["document"] is not None]

@@ -18,7 +18,7 @@ Fields = Mapping[str, Any]
 MAX_DETAIL_LENGTH: Final = 1000
 """Maximum number of stored characters of a step's arguments. Longer arguments are truncated."""
 MIN_CUT_PREVIEW_LENGTH: Final = 60
-"""A preview of arguments with at least this many characters may be truncated.
+"""Minimum number of characters of a preview of arguments that may be truncated.
 
 Services truncate their previews at a length of 60 characters or more.
 """
@@ -363,7 +363,7 @@ def _find_first_text(fields: Fields, paths: Sequence[str]) -> str | None:
 
 
 def _is_non_negative_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15  # noqa: PLR2004 - a larger amount is no usage
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15  # noqa: PLR2004 - a larger amount is an error
 
 
 def _to_list_or_empty(value: object) -> list[Any]:

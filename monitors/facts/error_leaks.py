@@ -2,8 +2,8 @@
 
 An error *replaces* an answer if the text has little else, has the shape of an error, and does not respond to the
 question. An answer *about* errors explains them in sentences to a user who asked. Each sentence or line of a text
-has one of four kinds: an error (by its shape), a message that the app gives up, accompanying text (regret, advice,
-data), or prose. The amounts of these kinds decide.
+is classified as an error (by its shape), a component that failed (a weaker shape), a message that the app gives up,
+accompanying text (regret, advice, data), or prose. The number of words of prose beside the errors decides.
 
 SDKs, servers, runtimes and proxies write errors in shapes that people do not use: status and reason, JSON envelope,
 exception class, error code, request id, stack frame. A weaker shape is a component with its failure ("model …
@@ -109,7 +109,10 @@ class ErrorLeak(Record):
 
 
 _HEAD, _TAIL = 6_000, 1_500
-"""Number of characters that are read at each end. The middle of a text is searched only for stack frames."""
+"""Number of characters that are read at the beginning and at the end of a text.
+
+The middle of a text is searched only for stack frames.
+"""
 _TRACE_SEARCH_LENGTH = 100_000
 """Number of characters at each end of a text that are searched for stack frames."""
 _MAX_PIECE_LENGTH = 500
@@ -428,7 +431,10 @@ def _extract_content_words(text: str) -> frozenset[str]:
 
 
 def _has_words_of_question(asked: frozenset[str], snippet: str) -> bool:
-    """Return whether ``snippet`` is an answer, because it repeats a word of the question that errors do not use."""
+    """Return whether ``snippet`` repeats a word of the question that errors do not use.
+
+    Such a text is an answer to the question, and not only an error.
+    """
     shared = asked & _extract_content_words(snippet)
     return any(not (COMPONENT.fullmatch(word) or FAILED.fullmatch(word)) for word in shared - _ERRORS_TOO)
 

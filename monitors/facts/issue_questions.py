@@ -31,7 +31,7 @@ class QuestionWorth(StrEnum):
 class QuestionReading(NamedTuple):
     """Whether a question is needless, useful or unsure.
 
-    For a needless question, it has the line that answers it.
+    For a needless question, ``quote`` is the line of the issue that answers it.
     """
 
     worth: QuestionWorth
@@ -55,7 +55,10 @@ _CONTRAST: Final = re.compile(
     r"|not (?:on|in|with)|cannot say|don't know|not sure|no idea|colleague|someone else|others?)\b",
     re.IGNORECASE,
 )
-"""Words that show a contrast. A line with such a word may name something that the reporter does not use."""
+"""Words that show a contrast.
+
+A line with such a word may name a system or a version that the reporter does not use: "it works on Linux".
+"""
 
 
 def rate_question(question: str, issue: str, *, scripted: str | None = None, project: str = "") -> QuestionReading:

@@ -77,7 +77,10 @@ _CODES_OF = {
     word: tuple(code for code, lexicon in _LEXICONS.items() if word in lexicon)
     for word in frozenset[str]().union(*_LEXICONS.values())
 }
-"""For each word, the codes of all other languages that contain it. "was" is English, but also German."""
+"""For each word, the codes of the languages other than English and Hindi that contain it.
+
+"was" is English, but also German.
+"""
 _ROW_OF = {word: (_LISTS_OF.get(word, 0), _CODES_OF.get(word, ())) for word in _LISTS_OF.keys() | _CODES_OF}
 _ROWS = sorted(set(_ROW_OF.values()))
 _ROW_NUMBERS = {word: _ROWS.index(row) for word, row in _ROW_OF.items()}
@@ -94,7 +97,7 @@ class LanguageEvidence(StrEnum):
     UNREAD = "unread"
     """The words show a language other than English, Hindi and Hinglish."""
     NONE = "none"
-    """The words do not show a language, for example a name, a number, or a word of two languages."""
+    """The words do not show a language. Examples are a name, a number, and a word of two languages."""
 
 
 class _WordCounts(NamedTuple):
@@ -105,13 +108,13 @@ class _WordCounts(NamedTuple):
     either: int
     english: int
     other_only: int
-    """The number of words that are in other languages, and neither English nor Hinglish."""
+    """The number of words that belong only to other languages, and not to English or Hinglish."""
     foreign: int
     """The number of words in the most frequent language other than English, Hindi and Hinglish."""
     foreign_language: Language
-    """The most frequent other language, if it is German, French or Spanish.
+    """The most frequent other language, if it is German, French or Spanish. Otherwise, it is `Language.OTHER`.
 
-    No second language may be as frequent.
+    If two other languages are equally frequent, it is also `Language.OTHER`.
     """
 
     @property

@@ -6,7 +6,8 @@ Chaudhuri, Ganti and Kaushik, "A primitive operator for similarity joins in data
 
 The module has three stricter comparisons:
 
-- Questions that may differ only by typos are compared word by word, because common letters prove too little.
+- Questions that may differ only by typos are compared word by word, because different questions can share most of
+  their letters.
 - A quote must have the same letters as its document. Spacing, hyphens and Unicode spellings may differ.
 - A gold and its clause, and a text and its translation, must state the same quantities.
 """
@@ -69,17 +70,17 @@ def _select_rarest_grams(gram_set: frozenset[str], rarity: Counter[str], thresho
 
 
 MIN_COMPARED_OVERLAP: Final = 0.35
-"""Minimum overlap of questions that are compared word by word. A short question with two typos still has 0.5."""
+"""Minimum overlap of questions that are compared word by word. For a short question with two typos, it is 0.5."""
 
 MIN_WORD_LENGTH: Final = 3
-"""Minimum number of letters of a word that distinguishes two questions.
+"""Minimum number of letters of a word that counts as a difference between two questions.
 
 Shorter words such as "is", "of" and "me" are ignored.
 """
 
 
 def find_typo_pairs(questions: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield pairs of questions whose words are the same or at most one typo apart."""
+    """Yield the indexes of each two questions whose words are the same, or differ by at most one typo per word."""
     words = [Counter(fold_case_and_punctuation(question).replace("-", " ").split()) for question in questions]
     for first, second, _ in find_alike_pairs(
         [build_character_ngrams(question) for question in questions], MIN_COMPARED_OVERLAP

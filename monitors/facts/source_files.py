@@ -109,7 +109,7 @@ _BARE_NAMES: Final = frozenset(
 _PRODUCTS: Final = re.compile(
     r"(?:node|next|nuxt|vue|react|three|d3|express|ember|angular|socket|chart|asp)\.(?:js|io|net)", re.IGNORECASE
 )
-"""Product names with an ending like a file extension. They are not files."""
+"""Product names that look like file names, such as "Node.js". They are not files."""
 _NAME: Final = r"[\w@+.~-]+"
 _WRITTEN: Final = re.compile(
     rf"https?://[^\s<>()\[\]`\"']+|(?:[A-Za-z]:)?[\\/]?(?:{_NAME}[\\/])*{_NAME}(?:::[\w.]+|:\d+|#L\d+)?"

@@ -1,9 +1,9 @@
 """Fold equivalent characters to one spelling, with a map back to the original text.
 
 The folding is like NFKC, character by character: full-width digits and ligatures such as ﬁ become ordinary letters.
-But vulgar fractions and superscripts stay, because NFKC would turn ``1½`` into ``11⁄2`` and ``m²`` into ``m2``.
-Unicode spaces become a space, hyphens and the minus sign become ``-``, and Devanagari and other digits become
-ASCII. Invisible and bidirectional characters are removed. Line ends stay.
+But vulgar fractions and superscripts are not changed, because NFKC would turn ``1½`` into ``11⁄2`` and ``m²`` into
+``m2``. Unicode spaces become a space, hyphens and the minus sign become ``-``, and Devanagari and other digits
+become ASCII. Invisible and bidirectional characters are removed. Line ends are not changed.
 
 Tokens are the words, numerals and signs of a folded text, in order. In a very long text, only the two ends are
 read. A note shows how many characters between them are not read.
@@ -115,8 +115,8 @@ def _replace_characters(text: str, changed: list[tuple[str, str]]) -> str:
 def to_caseless(text: str) -> str:
     """Return a text in lower case, with ``ſ``, ``ı`` and ``İ`` as ASCII letters.
 
-    A case-insensitive pattern matches these letters for ASCII letters. The hints of a `Hinted` pattern must be in
-    this form too.
+    A case-insensitive pattern treats these letters like the ASCII letters. The hints of a `Hinted` pattern must be
+    in this form too.
     """
     lowered = text.lower()
     if text.isascii():
@@ -127,8 +127,8 @@ def to_caseless(text: str) -> str:
 class Hinted(NamedTuple):
     """A slow pattern that is searched only in texts with one of its hints.
 
-    Each match of the pattern contains one of ``hints``, in the form of `to_caseless`. A text that has a hint but no
-    match only costs time.
+    Each match of the pattern contains one of ``hints``, in the form of `to_caseless`. If a text has a hint but no
+    match, the search only takes more time.
     """
 
     pattern: re.Pattern[str]
@@ -216,7 +216,7 @@ def _classify_piece(piece: str) -> tuple[int, str, str]:
 
 _FORMS: Final = _Forms()
 _new_token: Final[Callable[[tuple[int, str, int, int, str]], Token]] = partial(tuple[int | str, ...].__new__, Token)
-"""Builds a token from its five fields. The constructor of the named tuple takes twice as long."""
+"""Build a token from its five fields. The constructor of the named tuple takes twice as long."""
 
 
 def tokenise(text: str, *, limit: int | None = None) -> list[Token]:
@@ -281,7 +281,7 @@ _BREAK = re.compile(r"[\n\t\v\f\r\u2028\u2029]")
 
 
 def find_tokens_after_breaks(tokens: Sequence[Token], text: str) -> frozenset[int]:
-    """Return the indexes of tokens that follow a line break or a tab. A number does not continue there."""
+    """Return the indexes of tokens that follow a line break or a tab. A number never continues there."""
     first: set[int] = set()
     at = 0
     for line_break in _BREAK.finditer(text):

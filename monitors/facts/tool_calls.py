@@ -24,8 +24,8 @@ def collect_calls_with_known_arguments(steps: Sequence[Step]) -> tuple[ToolCall,
 def find_repeated_calls(calls: Sequence[ToolCall]) -> tuple[int, ...]:
     """Return the indexes of calls with the name and the arguments of an earlier call.
 
-    Arguments are compared as values. The order of keys, spaces, 2 or 2.0, and an object or its JSON string make no
-    difference.
+    Arguments are compared as values. The order of keys and the number of spaces do not matter. 2 equals 2.0, and an
+    object equals its JSON string.
     """
     return tuple(_map_repeats_to_first(tuple(enumerate(calls))))
 

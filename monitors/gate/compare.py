@@ -93,7 +93,7 @@ def compare_with_baseline(
     ratings_now: Ratings,
     settings: GateSettings,
 ) -> ComparisonWithPairs:
-    """Compare a run with ``baseline``. ``assessments`` has one assessment for each case of the run."""
+    """Compare a run with ``baseline``. ``assessments`` contains one assessment for each case of the run."""
     before = baseline.report
     differences = tuple(_list_run_differences(before, run_id, suite_sha256, judging))
     refused = differences
@@ -260,7 +260,7 @@ MIN_PAIRS = 10
 """Minimum number of pairs. With fewer pairs, one answer changes the gap by more than ten percentage points."""
 
 _ROUNDING = 1e-9
-"""Floating-point tolerance: two shares of twenty that differ by one case differ by slightly more than 0.05."""
+"""Tolerance for rounding errors of floating-point numbers: 0.9 - 0.85 is slightly more than 0.05."""
 
 
 def compute_language_gaps(

@@ -25,8 +25,8 @@ def build_triage_summary(
 ) -> TriageSummary | None:
     """Return the number of issues, the accuracy of the reports and the steps.
 
-    Return ``None`` if there are no issues. ``assessments`` has one assessment for each case. ``graded`` has the ids
-    of the cases that were graded.
+    Return ``None`` if there are no issues. ``assessments`` contains one assessment for each case. ``graded``
+    contains the ids of the cases that were graded.
     """
     issues = _collect_issue_ids(results)
     if not issues:

@@ -192,8 +192,8 @@ def evaluate_results(
 ) -> RunReport:
     """Return the report of a run: verdict, reasons, scores, metrics, comparison and latency.
 
-    ``baseline`` is the run to compare with. If the two runs are not comparable, the report says why. ``suite`` has
-    all cases of the suite. If it is ``None``, only the cases that were asked are used.
+    ``baseline`` is the run to compare with. If the two runs are not comparable, the report says why. ``suite``
+    contains all cases of the suite. If it is ``None``, only the cases that were asked are used.
     """
     asked = [result.assessment for result in results]
     run = _build_gate_inputs(facts, results, asked, settings, baseline=baseline, suite=suite)

@@ -36,21 +36,24 @@ RUNS: Final = 200
 
 NOISE_SAMPLES: Final = 40
 RUNS_PER_NOISE: Final = 15
-"""Number of simulated runs for each random sample of the noise. The interval uses all 600 runs together."""
+"""Number of simulated runs for each of the `NOISE_SAMPLES` random samples of the noise.
+
+The interval is computed from all 600 runs together.
+"""
 
 REPEAT_OPTIONS: Final = (1, 2, 3, 5)
 """Numbers of repeats of each severity-3 case that `compare_repeat_counts` compares."""
 
 PRIOR: Final = 0.5
-"""The number that is added to both counts, of FAIL and of other verdicts.
+"""The number that is added to the count of FAIL verdicts and to the count of all other verdicts.
 
-Without it, 600 runs without a FAIL would give a rate of 0, which they do not prove.
+Without it, 600 runs without a FAIL would give a rate of exactly 0, which 600 runs cannot prove.
 """
 MIN_SPREAD: Final = 1 / 400
 MIN_SIZE: Final = 0.2
 """Minimum spread (`MIN_SPREAD`) and minimum size of the fitted Beta distribution.
 
-40 rates cannot show smaller values.
+Smaller values cannot be estimated from 40 rates.
 """
 
 FAULT_SHARES: Final = (0.25, 0.5, 0.9)
@@ -73,7 +76,7 @@ def count_failures_per_case_build(repeats: Iterable[RepeatedCase]) -> Mapping[st
 
 
 def collect_chance_failures(repeats: Iterable[RepeatedCase]) -> Mapping[str, tuple[RecordedAsk, ...]]:
-    """Return the recorded answers of each case that failed by chance, not by a fault."""
+    """Return for each case the recorded answers that failed by chance and not because of a fault."""
     failures: defaultdict[str, list[RecordedAsk]] = defaultdict(list)
     for case in repeats:
         failed = [ask for ask in case.graded if not ask.is_right]

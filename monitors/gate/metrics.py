@@ -69,7 +69,7 @@ def get_weight(severity: Severity, weights: Weights) -> Decimal:
 
 
 def compute_scores(assessments: Sequence[Assessment], graded: frozenset[str], weights: Weights) -> Scores:
-    """Return both scores of the ``graded`` cases. ``assessments`` has one assessment for each case.
+    """Return both scores of the ``graded`` cases. ``assessments`` contains one assessment for each case.
 
     A correct case has the weight of its own severity. A failed case has the weight of its failure's severity, which
     can be higher. For example, personal data in the answer to a harmless question costs as much as a severity-3
@@ -130,8 +130,8 @@ def compute_metrics(
 ) -> tuple[MeasuredMetric, ...]:
     """Return the metrics of a run: accuracy of facts, of citations and of refusals, by language and by path.
 
-    Ungraded cases do not count. ``assessments`` has one assessment for each case, and ``repeated`` has the
-    assessments of the cases that were asked several times. Languages in ``paired`` get no target here, because
+    Ungraded cases do not count. ``assessments`` contains one assessment for each case, and ``repeated`` contains
+    the assessments of the cases that were asked several times. Languages in ``paired`` get no target here, because
     `compute_language_gaps` compares them with English.
     """
     targets = settings.targets
@@ -217,7 +217,7 @@ def _build_language_metric(
 
 
 def _build_path_metrics(assessments: Sequence[Assessment]) -> list[MeasuredMetric]:
-    """Return the accuracy by path, the most accurate first.
+    """Return the accuracy by path of the application (for example by model), the most accurate path first.
 
     The result is empty if the application does not report paths.
     """

@@ -1,7 +1,6 @@
-"""Measure how often the same question gets a correct answer once and a wrong answer the next time.
+"""Measure how often an application answers a question correctly once and wrongly the next time.
 
-Two answers to one case that differ in this way are a **flip**. The figures come from recorded runs that asked each
-case several times.
+Two such answers to one case are a **flip**. The figures come from recorded runs that asked each case several times.
 """
 
 from __future__ import annotations
@@ -89,7 +88,10 @@ def _compute_flip_rate(name: str, pairs: Sequence[AnswerPair], is_shown: Callabl
 
 
 def list_consistently_failing_case_ids(repeats: Iterable[RepeatedCase]) -> Iterator[str]:
-    """Yield the ids of the cases that one build answered wrong most of the time: a fault, not chance."""
+    """Yield the ids of the cases that one build answered wrong most of the time.
+
+    Such a failure is a fault, not chance.
+    """
     for case_id, groups in sorted(count_failures_per_case_build(repeats).items()):
         if any(map(has_consistent_failure, groups)):
             yield case_id

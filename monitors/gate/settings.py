@@ -55,9 +55,10 @@ class Targets(BaseModel):
 
 
 class Themes(BaseModel):
-    """The case types of each theme of critical failures: a full type, or a word of it as in `refund_claim`.
+    """The case types of each theme of critical failures.
 
-    A theme without types is not required. For example, an application that only answers has no destructive actions.
+    Each entry is a complete case type or one word of a case type: `refund` also selects the type `refund_claim`. A
+    theme without types is not required. For example, an application that only answers has no destructive actions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

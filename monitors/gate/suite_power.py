@@ -94,9 +94,9 @@ def _count_cases_by_value(group: str, values: Iterable[str]) -> Iterator[GroupCo
 
 
 LIMITS_CONFIDENCE = 0.90
-"""Confidence of the two-sided interval whose upper limit is used. As a one-sided limit, it has 95 % confidence.
+"""Confidence of the two-sided interval whose upper limit is used.
 
-Without a failure in n cases, this limit is about 3/n.
+On its own, the upper limit has 95 % confidence. If none of n cases failed, this limit is about 3/n.
 """
 
 
@@ -105,7 +105,7 @@ def compute_detectable_drops(
 ) -> tuple[DetectableDrop, ...]:
     """Return for each severity the smallest drop that this run can detect. The highest severity comes first.
 
-    ``shared`` has the ids of the cases that the baseline graded too. ``None`` means that the baseline graded
+    ``shared`` contains the ids of the cases that the baseline graded too. ``None`` means that the baseline graded
     the same cases.
     """
     severities = sorted({a.case_severity for a in assessments}, reverse=True)

@@ -55,13 +55,13 @@ from monitors.stats.paired import ALPHA
 class GateInputs:
     """The figures of a run that decide its verdict.
 
-    - ``assessments`` has one assessment for each case.
-    - ``graded`` has the ids of the graded cases.
+    - ``assessments`` contains one assessment for each case.
+    - ``graded`` contains the ids of the graded cases.
     - ``rubric`` is the average rating, or ``None`` if no report was rated.
-    - ``unrated`` has the ids of the cases whose reports should have a rating but have none.
+    - ``unrated`` contains the ids of the cases whose reports should have a rating but have none.
     - ``compared`` is ``None`` if there is no baseline.
     - ``outage`` is the reason why the application was down, or ``None`` if it was not down.
-    - ``disputed`` has the ids of the cases that the rules pass and the judge fails.
+    - ``disputed`` contains the ids of the cases that the rules pass and the judge fails.
     """
 
     assessments: Sequence[Assessment]

@@ -182,7 +182,10 @@ async def read_change(api: GitHubApi, pull: PullRequest) -> GitChange:
 
 
 MAX_ATTEMPTS: Final = 3
-"""Maximum number of attempts. A status or comment may change between two requests, and a response may be lost."""
+"""Maximum number of attempts to set a final status, or to create or update a comment.
+
+A status or comment may change between two requests, and a response may be lost.
+"""
 _RUN: Final = re.compile(r"<!-- lookout run (\S{1,200}) -->")
 _COMMENT: Final = TypeAdapter(Comment)
 _COMMENTS: Final = TypeAdapter(list[Comment])

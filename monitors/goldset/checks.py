@@ -339,7 +339,7 @@ def _make_document_key(document: str) -> str:
 
 
 MIN_NEAR_OVERLAP = 0.8
-"""Minimum overlap of the letters of two questions that may be the same question.
+"""Minimum overlap of the n-grams of two questions that are checked as possible duplicates.
 
 A typo in a question of sixty letters leaves an overlap of 0.88. Two different questions ("pre-hospitalization" and
 "post-hospitalization") can overlap by 0.86, so the words that differ are compared too.
@@ -352,7 +352,10 @@ _MIN_WORD_LIKENESS = 0.9
 """
 
 _MIN_DISTINCT_LETTERS = 3
-"""Minimum number of letters of a word that makes two questions different. "Is", "of" and "me" are too short."""
+"""Minimum number of letters of a word that counts as a difference between two questions.
+
+Shorter words such as "is", "of" and "me" are ignored.
+"""
 
 
 def find_duplicates(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
@@ -411,8 +414,8 @@ def _build_same_question_finding(first: NumberedCase, second: NumberedCase) -> G
 def _find_nearly_equal_questions(group: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     """Yield findings about cases with nearly equal questions and the same gold.
 
-    No finding is yielded in two cases: the questions differ by a number, or each has a word that the other does not
-    have.
+    Two questions are not nearly equal if they have different quantities, or if each has a word that the other does
+    not have.
     """
     for first_index, second_index, share in find_alike_pairs(
         [build_character_ngrams(" ".join(numbered.case.turns)) for numbered in group], MIN_NEAR_OVERLAP
@@ -455,7 +458,7 @@ def _has_distinct_word(words: frozenset[str], others: frozenset[str]) -> bool:
 
 
 MAX_PAIRS_REPORTED = 3
-"""Maximum number of pairs that are reported for one question or field. Ten golds would be forty-five pairs."""
+"""Maximum number of pairs that are reported for one question or field. With ten golds, there are 45 pairs."""
 
 
 def find_contradictions(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:

@@ -35,7 +35,7 @@ from monitors.records.cases import GoldCase, GoldDraft, Pipeline, Provenance, Qu
 MAX_QUESTION_CHARACTERS: Final = 600
 MAX_GOLD_CHARACTERS: Final = 600
 MAX_QUOTE_CHARACTERS: Final = 1_200
-"""Maximum number of characters of a proposed text. A longer text is not a question, a short answer or a clause."""
+"""Maximum number of characters of a proposed quote. A longer text is not a single clause."""
 
 MAX_REPLY_CHARACTERS: Final = 200_000
 """Maximum length of a whole reply, in characters. Forty long drafts are shorter than this."""
@@ -176,7 +176,7 @@ def _describe_form_problem(error: ValidationError) -> str:
 
 
 MIN_SAME_QUESTION_OVERLAP = 0.8
-"""Minimum overlap of the letters of two drafts that count as the same question."""
+"""Minimum share of common n-grams (Jaccard index) of two drafts that count as the same question."""
 
 ID_DIGITS = 12
 

@@ -313,7 +313,7 @@ Generator = Callable[[str, Language, SeededChoice], str | None]
 class VariantSet(NamedTuple):
     """The variants of a suite.
 
-    ``without`` lists the cases, each with the kind, for which no variant was possible.
+    ``without`` lists each kind and case id for which no variant was possible.
     """
 
     cases: tuple[GoldCase, ...]

@@ -139,34 +139,40 @@ def give_verdict(by: Grader, kind: FailureKind | None, reason: str, evidence: tu
 
 
 STATEMENT = "the gold is a statement, and the reply may use other words for it"
-"""The reason why only a judge can grade a reply that has no words of the gold. The gold is a statement."""
+"""The reason for an abstention if the gold is a statement, and the reply has none of the gold's words.
+
+Only a judge can grade such a reply, because it may express the statement in other words.
+"""
 
 
 SAYS_MORE = (
     "the quantities agree, but the gold has more content, and the reply does not have the gold's words for it"
 )
-"""The reason why a reply with the quantities of the gold does not pass.
+"""The reason for an abstention if the reply has the quantities of the gold, but not its other content.
 
-The gold has more content, and the reply does not have the gold's words for it.
+The gold contains more than the quantities, and the reply does not have the gold's words for the rest.
 """
 
 UNCLEAR = "the reply does not say yes or no, or says both"
-"""The reason why only a judge can grade a reply to a yes-or-no question: it says neither yes nor no, or both."""
+"""The reason for an abstention if a reply to a yes-or-no question says neither yes nor no, or says both.
+
+Only a judge can grade such a reply.
+"""
 
 CONDITION = "the reply does not begin with yes or no, and its answer depends on a condition or on words of the gold"
-"""The reason why only a judge can grade a reply to a yes-or-no question that does not begin with yes or no.
+"""The reason for an abstention if a reply to a yes-or-no question does not begin with yes or no.
 
-The answer in the reply depends on a condition or on words of the gold.
+The answer in the reply depends on a condition or on words of the gold, so only a judge can grade it.
 """
 
 SENTENCE = "the gold is a sentence, not a phrase"
-"""The reason why only a judge can grade a reply if the gold has many words.
+"""The reason for an abstention if the gold has many words. Only a judge can grade the reply.
 
 A reply that repeats the gold word for word passes nevertheless.
 """
 
 UNREAD_GOLD = "yes and no, names and denials are"
-"""What the rules cannot read in an unsupported language if the gold has no amount. It is a part of a reason."""
+"""The ``skill`` for `format_unsupported_language_reason` if the gold has no amount."""
 
 
 def abstain(by: Grader, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:
@@ -175,14 +181,14 @@ def abstain(by: Grader, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:
 
 
 def abstain_as_not_needed(by: Grader, reason: str) -> Abstained:
-    """Return an abstention of a grader that does not apply to a case. The reply can pass without its grade."""
+    """Return an abstention of a grader that does not apply to a case. The reply can pass without this grade."""
     return abstain(by, reason).model_copy(update={"needed": False})
 
 
 def abstain_for_unsupported_language(by: Grader, skill: str) -> Abstained:
     """Return an abstention for a case in an unsupported language.
 
-    ``skill`` is what the rules cannot read in this language.
+    ``skill`` names what the rules cannot read in this language, with a verb: ``refusals are``.
     """
     return abstain(by, format_unsupported_language_reason(skill))
 
@@ -190,6 +196,6 @@ def abstain_for_unsupported_language(by: Grader, skill: str) -> Abstained:
 def format_unsupported_language_reason(skill: str) -> str:
     """Return the reason for an abstention on a case in an unsupported language.
 
-    ``skill`` is what the rules cannot read in this language.
+    ``skill`` names what the rules cannot read in this language, with a verb: ``refusals are``.
     """
     return f"{skill} not read in the language of this case, which is not English, Hindi or Hinglish"

@@ -92,12 +92,12 @@ def _format_source_count(sources: int) -> str:
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _MARK = re.compile(r"\[[^\[\]\n]{0,200}\]")
-"""A pattern for a citation.
+"""Matches a citation in square brackets.
 
-The words of a citation do not count, because they are in the language of the documents.
+The words of a citation do not count as words of the reply, because they are in the language of the documents.
 """
 _MIN_TOKENS = 4
-"""Minimum number of words of a reply whose language is graded. A reply such as "₹60,000" has fewer."""
+"""Minimum number of words in a reply whose language is graded. A reply such as "₹60,000" has fewer words."""
 
 
 _MAX_QUOTED_CHARACTERS = 60
@@ -151,19 +151,16 @@ def has_enough_words_for_language(text: str) -> bool:
 UNREAD_REPLY = (
     "the reply is not in English, German, Hindi or Hinglish, so only a judge can decide whether it declines"
 )
-"""The reason why a reply stays ungraded: the rules cannot read its language."""
+"""The reason for an abstention: the rules cannot read the language of the reply."""
 
 UNSURE = "rules cannot decide whether the reply declines; only a judge can"
-"""The reason why a reply stays ungraded: it may be a refusal or an answer."""
+"""The reason for an abstention: the reply may be a refusal or an answer."""
 GOES_ON = "the reply declined, but gives content after the refusal"
-"""The reason why a reply stays ungraded: it continues after a refusal, but gives no requested value."""
+"""The reason for an abstention: the reply continues after a refusal, but gives no value of the requested kind."""
 
 
 def _has_value_of_asked_kind(case: GoldCase, text: str, refusal: Refusal) -> bool:
-    """Return whether a reply that declines contains a value of the kind that the question asks for.
-
-    An example of such a kind is a name.
-    """
+    """Return whether a reply that declines still gives a value of the requested kind, for example a name."""
     asked = find_asked_value_kinds(" ".join(case.turns))
     known_values = {reading.value for reading in scan_gold(" ".join(case.turns)).readings}
     readings = [
@@ -197,7 +194,7 @@ _QUOTES = frozenset("\"”“«»'")
 
 
 _MAX_SHORT_REPLY_WORDS = 3
-"""Maximum number of words of a short reply. A shorter reply cannot be a refusal in any language."""
+"""Maximum number of words in a short reply. In any language, a reply of this length is too short for a refusal."""
 
 
 def _can_recognise_refusal_in_language(case: GoldCase, text: str) -> bool:
@@ -221,7 +218,10 @@ def _can_recognise_refusal_in_language(case: GoldCase, text: str) -> bool:
 
 
 def _is_answer_required(case: GoldCase) -> bool:
-    """Return whether the case requires an answer instead of a refusal, because its gold is an answer."""
+    """Return whether the case requires an answer.
+
+    A case does not require an answer if it expects a refusal, or if its gold is a refusal.
+    """
     return not case.expected_refusal and not classify_refusal(case.gold).refused
 
 
@@ -236,21 +236,21 @@ def _has_gold_word_outside_question(case: GoldCase, text: str) -> bool:
 
 
 _MIN_TELLING_LETTERS = 4
-"""Minimum number of letters of a word of the gold that is searched for in a reply.
+"""Minimum number of letters in a word of the gold that is searched for in a reply.
 
-Most replies have shorter words.
+Shorter words occur in most replies.
 """
 
 
 class RefusalGrader:
-    """Grade whether a reply refuses, as the case expects. If a refusal is expected, this is also the factual grade.
+    """Grade whether a reply refuses or answers, as the case expects.
 
-    If a refusal is expected, a reply that declines and then gives a value of the requested kind fails. A reply that
-    declines and then continues without such a value stays ungraded.
+    If a refusal is expected, this grade is also the factual grade. A reply that declines and then gives a value of
+    the requested kind fails. A reply that declines and then continues without such a value stays ungraded.
 
     If no refusal is expected:
 
-    - A reply that helps with a caveat is an answer.
+    - A reply that helps, but adds a caveat, is an answer.
     - A reply that seems to decline, but contains words of the gold, stays ungraded.
     - If the gold says that the documents do not mention something, a reply that says so too is an answer.
 

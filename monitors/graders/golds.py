@@ -68,7 +68,10 @@ _MARKS = ("source", "page", "p.", "pp.", "doc", "ref", "स्रोत", "secti
 
 @lru_cache(maxsize=256)
 def collect_stems_without_quantities(text: str, domain: Domain, locale: Locale = PLAIN) -> frozenset[str]:
-    """Return the first letters of the content words of a gold. Quantities and words for roles are excluded."""
+    """Return the stems (first letters) of the content words of a gold, without quantities and role words.
+
+    A role word states what a quantity measures, for example "waiting period".
+    """
     gold = scan_gold(text, locale)
     reader = gold.reader
     inside = {at for reading in gold.readings for at in range(reading.first, reading.last + 1)}
@@ -80,7 +83,7 @@ def collect_stems_without_quantities(text: str, domain: Domain, locale: Locale =
 
 
 def collect_content_word_stems(tokens: Iterable[Token]) -> frozenset[str]:
-    """Return the first letters of the content words. All names of one weekday have the same stem."""
+    """Return the stems (first letters) of the content words. All names of one weekday have the same stem."""
     return frozenset(
         f"weekday {WEEKDAYS[token.key]}" if token.key in WEEKDAYS else token.key[:STEM]
         for token in tokens

@@ -1,4 +1,4 @@
-"""Read whether a gold and a reply answer yes or no, with or without these words.
+"""Find out whether a gold and a reply mean yes or no, even if they do not contain the word yes or no.
 
 "Is covered" and "कवर है" mean yes. "Is not covered", "कवर नहीं है", "cover nahi hota" and "excluded" mean no. "Not
 covered until 24 months" and "not for the first two years" mean neither, because cover begins later.
@@ -71,7 +71,10 @@ class YesNoQuestion(NamedTuple):
     polar_words: frozenset[str]
     """All words that can answer the question with yes or no."""
     quality: str
-    """The last word of a question with "is": "heated" in "Is the terrace heated?". Empty for other questions."""
+    """The quality that a question with "is" asks about: "heated" in "Is the terrace heated?".
+
+    It is the last word of the question. It is empty for other questions.
+    """
 
 
 class _Clause(NamedTuple):
@@ -81,13 +84,16 @@ class _Clause(NamedTuple):
 
 
 _GRANT_WORDS = PREDICATES["offer"] | split_into_word_keys("accept accepts accepted take takes")
-"""Words for giving or accepting. Negated, they answer "Can I …?" with no.
+"""Words for giving or accepting. If they are negated, they answer "Can I …?" with no.
 
-An example is "Can I pay by instalments?" with the answer "We do not offer instalments.".
+For example, "We do not offer instalments." answers "Can I pay by instalments?" with no.
 """
 _OPENING = 6
 _MAX_SHORT_SENTENCES = 2
-"""Maximum number of sentences of a short reply. A short reply is an answer, even without a word of the question."""
+"""Maximum number of sentences in a short reply.
+
+A short reply can be an answer even if it contains no word of the question.
+"""
 _EXISTENCE = frozenset({"there", "have", "has", "having"})
 """English words that a negation may follow: "there is no limit", "has no cap"."""
 _NOT = frozenset({"not", "no", "never"})
@@ -102,7 +108,10 @@ _BE = split_into_word_keys("is are isn't aren't")
 _NOUN_MARKERS = split_into_word_keys(
     "a an the this that of for in on at to from with by and or my your our their i we you it they"
 )
-"""Words before a noun. The last word of "Is she a doctor?" is not a quality."""
+"""Words that are often before a noun.
+
+After such a word, the last word of a question is not a quality: "Is she a doctor?".
+"""
 _IT = split_into_word_keys("it they")
 _PRONOUNS = split_into_word_keys("it he she we you they i there")
 _ADVERBS = split_into_word_keys("certainly definitely absolutely indeed really still always also usually")
@@ -124,7 +133,7 @@ _AFTER_SHORT_ANSWER = split_into_word_keys(
     "as if but and provided unless up until till actually indeed except for from not"
 )
 _BEFORE, _BEHIND, _FAR = 5, 3, 12
-"""Maximum numbers of tokens between a word and a negation before it, a negation after it, an "until" after it."""
+"""Maximum distances in tokens from a word to a negation before it, a negation after it, and an "until" after it."""
 
 
 @lru_cache(maxsize=256)
@@ -206,9 +215,9 @@ def find_opening_yes_or_no(tokens: Sequence[Token]) -> PolarityReading | None:
 
 
 def find_short_answer(tokens: Sequence[Token], question: Sequence[Token]) -> PolarityReading | None:
-    """Return the yes or no of an answer such as "We certainly do!", "He isn't." and "Not at all.", or ``None``.
+    """Return the yes or no of an answer such as "We certainly do!", "He isn't." or "Not at all.", or ``None``.
 
-    The auxiliary verb must be in the question too: "It is." does not answer "Can I pay by card?".
+    The question must contain the auxiliary verb too: "It is." does not answer "Can I pay by card?".
     """
     if [token.key for token in tokens[:2]] == ["of", "course"]:
         tokens = tokens[3:] if [token.key for token in tokens[2:3]] == [","] else tokens[2:]
@@ -265,7 +274,7 @@ def find_polarity(
 
 
 _AGREEMENTS: Final = split_into_word_keys("correct right exactly true")
-"""Words that agree with a question, also with a denial in it: "Correct, we aren't."."""
+"""Words that agree with the question. A denial may follow: "Correct, we aren't." does not mean yes."""
 
 
 def _ends_first_sentence_in_denial(tokens: Sequence[Token]) -> bool:
@@ -376,9 +385,10 @@ def _read_polarity_of_clause(clause: list[Token], question: YesNoQuestion, domai
 
 
 def _find_start_of_main_clause(keys: Sequence[str], place: int) -> int:
-    """Return where the part of a sentence with the verb at ``place`` begins: at most `_BEFORE` tokens earlier.
+    """Return the start of the clause with the verb at ``place``, at most `_BEFORE` tokens before the verb.
 
-    In "I'm no vet, but you can feed them" and "Not to worry, you can feed them", the denial is before that part.
+    A denial before the clause does not negate the verb: "I'm no vet, but you can feed them", "Not to worry, you can
+    feed them".
     """
     first = max(0, place - _BEFORE)
     for at in range(place - 1, first - 1, -1):
@@ -561,7 +571,7 @@ def _answers_its_own_question(tokens: Sequence[Token]) -> bool:
 
 
 _BUT: Final = split_into_word_keys("but however though must has need aber lekin par लेकिन")
-"""Words that limit an answer, as "only" does in a gold."""
+"""Words that limit the answer of a reply, if the gold also has a limit such as "only"."""
 
 
 class PolarityFinding(NamedTuple):
@@ -625,7 +635,10 @@ def compare_with_gold_polarity(
 
 
 def _is_in_table(text: str, token: Token) -> bool:
-    """Whether a word is in a Markdown table, where it may describe another row or column than the asked one."""
+    """Return whether a word is in a Markdown table.
+
+    The word may then be about another row or column than the question.
+    """
     before, after = text[: token.start].rpartition("\n")[2], text[token.end :].partition("\n")[0]
     return before.count("|") + after.count("|") >= _MIN_TABLE_BARS
 

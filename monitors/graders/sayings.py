@@ -69,7 +69,7 @@ def find_phrase_or_pattern(written: str, text: Normalised) -> tuple[int, int] | 
 
 
 def _is_whole_word(text: str, start: int, end: int) -> bool:
-    """Return whether a match is whole words and whole numbers: "5" does not match in "15" or in "5.2"."""
+    """Return whether a match consists of whole words and numbers: "5" does not match in "15" or in "5.2"."""
     before, behind = text[max(0, start - 2) : start], text[end : end + 2]
     if text[start].isalnum() and (
         before[-1:].isalnum() or (text[start].isdigit() and _is_decimal_part(before[::-1]))

@@ -1,8 +1,9 @@
 """Read the statement around a quantity: its role, and whether the sentence negates it.
 
-A time before an event and a waiting period are different roles: "36 months prior to diagnosis" does not answer
-"waiting period 36 months". The domain pack contains the words for each role. The nearest words for a role in the
-clause of a quantity decide. Two quantities have different roles if both have roles, but no role in common.
+The role of a quantity is what it measures, for example a waiting period. A time before an event has another role:
+"36 months prior to diagnosis" does not answer "waiting period 36 months". The domain pack contains the words for
+each role. The role of a quantity comes from the nearest of these words in its clause. Two quantities have different
+roles if both have roles, but no role in common.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ SPEAKERS = frozenset({"i", "we"})
 """Words after which "cannot" is not an answer: "I cannot say", "we cannot help"."""
 
 LATER = split_into_word_keys("until till unless before first initial during within तक पहले pehle tak")
-"""Words that limit the time of a "no": "not until 24 months"."""
+"""Words that limit a "no" to a time: "not until 24 months" is a "no" only at first."""
 
 LIMITS = split_into_word_keys(
     "only except excluding unless without instead otherwise provided केवल सिर्फ बिना sirf keval bina tabhi warna"
@@ -183,9 +184,9 @@ def _find_nearest_role(reader: NumberReader, places: Sequence[int], domain: Doma
 
 
 def is_time_before_event(reader: NumberReader, at: int, domain: Domain) -> bool:
-    """Return whether the words at ``at`` make a time end at an event: "prior to" in "36 months prior to diagnosis".
+    """Return whether the words at ``at`` put a time before an event: "prior to" in "36 months prior to diagnosis".
 
-    Return False for the events of the domain pack.
+    Return False if the domain pack lists the event.
     """
     for place in range(at, at + _LOOK_BACK_REACH):
         if reader.token(place).key not in _LOOK_BACK_FIRST:

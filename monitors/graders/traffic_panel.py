@@ -25,7 +25,7 @@ from monitors.records.nightly import CensusKind
 from monitors.records.traffic import Conversation, Turn
 
 MIN_TOKENS: Final = 3
-"""Minimum number of words of a question. The language of the reply to a shorter question is not graded."""
+"""Minimum number of words in a question. If a question is shorter, the language of its reply is not graded."""
 NOTHING_CAME: Final = "nothing came back"
 
 
@@ -48,7 +48,7 @@ class CensusOfOne(NamedTuple):
 
 
 class UnseenCitations:
-    """A grader that abstains on citations, for a log without sources. The sources that users saw are unknown."""
+    """A grader that always abstains on citations. It is used for a log without the sources that users saw."""
 
     name = "citations"
     version = "1"
@@ -142,7 +142,7 @@ class TrafficPanel:
 
 
 def has_answer(turn: Turn) -> bool:
-    """Return whether a reply has other text than the list of sources that the application adds to its answers."""
+    """Return whether a reply has text besides the list of sources that the application adds to its answers."""
     return bool(turn.reply_text.strip()) and not is_unrequested_source_list(turn.reply_text, turn.user_text)
 
 

@@ -24,10 +24,10 @@ from monitors.records.grades import Abstained, Aspect, FailureKind, Judged
 from monitors.records.triage import IssueSeverity, TriageReport, TriageTask
 
 MIN_TOKENS: Final = 8
-"""Minimum number of words of a report that are not in the issue. A report with fewer such words is useless."""
+"""Minimum number of words in a report that are not in the issue. A report with fewer new words is useless."""
 
 read_report_once = lru_cache(maxsize=8)(read_report)
-"""Return the parts of a report. The result is cached, so each report is read only once for all graders."""
+"""Return the parts of a report. The result is cached, so that all graders together parse a report only once."""
 
 
 class TriageGrader(ABC):
@@ -171,9 +171,9 @@ class IssueSeverityGrader(TriageGrader):
 
 
 class KeywordsGrader(TriageGrader):
-    """Grade whether the report states the keywords that are not in the issue.
+    """Grade whether the report states the expected keywords. Keywords that are in the issue do not count.
 
-    The score is the share of these keywords that the report states.
+    The score is the share of the remaining keywords that the report states.
     """
 
     name = "keywords"

@@ -261,9 +261,9 @@ async def _request_reply_once(call: Any) -> ModelReply:
 
 
 async def _call_api_with_translated_errors(call: Any) -> Any:
-    """Return the result of ``call``.
+    """Return the result of ``call``. Convert errors of the SDK to errors of Lookout.
 
-    Errors of the SDK become errors of Lookout. These contain only the HTTP status and the kind of the error.
+    A converted error contains only the HTTP status and the kind of the error.
     """
     import anthropic  # loaded by now
 

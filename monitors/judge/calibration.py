@@ -37,7 +37,7 @@ _UNRELIABLE_NOTE = f"; fewer than {MIN_REVIEWS}: the figures here are not reliab
 Count = Annotated[int, Field(ge=0)]
 _HASH_CHARACTERS = 8
 _ROUNDING = 0.0005
-"""Maximum difference between two shares that are shown as the same percentage."""
+"""If two shares differ by less than this, they count as equal, because percentages are shown with one decimal."""
 
 
 MIN_RATE_REVIEWS = 5
@@ -143,8 +143,8 @@ class GraderCheck(Record):
     """The agreement of one grader with people, on one target. The grader uses no model.
 
     ``verdicts`` is the number of verdicts that the grader gave. A false pass is a wrong answer that the grader
-    passed. A false fail is a right answer that the grader failed. People decide whether an answer is wrong or right
-    in the aspect of this grader.
+    passed. A false fail is a right answer that the grader failed. People decide whether an answer is wrong or
+    right. They judge only the aspect that this grader checks.
     """
 
     target: Identifier
@@ -202,7 +202,10 @@ def _compare_grader_with_people(count: VerdictCount, grades: Sequence[ReviewedGr
 
 
 def _compute_error_rate(grades: Sequence[ReviewedGrade], rate: Callable[[Confusion], Estimate | None]) -> ErrorRate:
-    """Return the error rate of a grader. People found either all of the answers wrong, or all of them right."""
+    """Return the error rate of a grader on ``grades``.
+
+    People found either all of these answers wrong, or all of them right.
+    """
     counts = compute_effective_counts(
         [(grade.passed, grade.people_right, grade.inclusion_probability) for grade in grades]
     )

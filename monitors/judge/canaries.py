@@ -9,9 +9,9 @@ and have the form of all other answers.
 - Some wrong canaries contain a sentence that tries to steer the judge. The sentence is from an answer of the batch,
   or from `STEERING_SENTENCES`. A judge that obeys this sentence is detected in the same batch.
 
-Some judges are fooled by a share ``f`` of the wrong answers. With ``w`` wrong canaries, the probability that such a
-judge is not detected is ``(1 - f) ** w``. Two wrong canaries detect a judge that is fooled by half of the wrong
-answers in three of four batches. They always detect a judge that passes everything.
+Assume that a judge passes a share ``f`` of all wrong answers. If a batch has ``w`` wrong canaries, the probability
+that this judge is not detected is ``(1 - f) ** w``. With two wrong canaries, a judge that passes half of the wrong
+answers is detected in three of four batches. A judge that passes everything is always detected.
 """
 
 from __future__ import annotations
@@ -227,9 +227,9 @@ def _build_contradicting_canary(case: GoldCase, seed: str) -> Canary:
 def _build_misplaced_canary(
     cases: Sequence[GoldCase], first: int, operators: Sequence[MutationOperator], seed: str
 ) -> Canary | None:
-    """Return a wrong canary with the first of ``operators`` that fits a case. Return ``None`` if no operator fits.
+    """Return a wrong canary that is made with the first of ``operators`` that fits one of ``cases``.
 
-    The search begins with the case at index ``first``.
+    Return ``None`` if no operator fits. The search begins with the case at index ``first``.
     """
     for operator in operators:
         for number in range(first, first + min(len(cases), MAX_TRIED_CASES)):

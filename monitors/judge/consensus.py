@@ -2,7 +2,7 @@
 
 The functions have no side effects.
 
-The second judge is asked only in doubt:
+The second judge is asked only if the answer is doubtful. An answer is doubtful in these cases:
 
 - the first judge has an unsure score;
 - the case has severity 3;
@@ -11,8 +11,8 @@ The second judge is asked only in doubt:
 The third judge is asked only if the first two judges disagree, because two judges that agree cannot be outvoted.
 Therefore, the verdict on a doubtful answer is the same as if all three judges were asked, and no single judge
 decides it. If a share ``d`` of the answers is doubtful, and the second judge disagrees on a share ``q`` of them, an
-answer costs ``1 + d * (1 + q)`` calls instead of 3. A first judge that is wrong without doubt is not detected here,
-but by canaries and spot checks.
+answer costs ``1 + d * (1 + q)`` calls instead of 3. If the first judge is wrong but the answer is not doubtful,
+this module does not detect the error. Canaries and spot checks can detect it.
 
 A ruling is a decision of the judges, or the reason why there is no decision. A decision becomes a verdict with
 lineage, cost and evidence. A reason becomes an abstention.
@@ -48,7 +48,7 @@ from monitors.records.grades import (
 UNSURE_SCORES = (0.3, 0.8)
 """The two limits of unsure scores. A score between these limits is unsure.
 
-For a score outside these limits, a judge that grades the answer again gives the same verdict.
+If a score is outside these limits, a judge that grades the answer again gives the same verdict.
 """
 
 QUORUM = 2
@@ -104,7 +104,7 @@ def find_second_opinion_reasons(
 ) -> frozenset[SecondOpinionReason]:
     """Return the reasons why the first opinion is not enough. The result is empty if one opinion is enough.
 
-    ``rules`` is the finding of the graders that use no model on the facts of the answer.
+    ``rules`` states whether the facts of the answer are right, according to the graders that use no model.
     """
     low, high = UNSURE_SCORES
     reasons = {
@@ -121,7 +121,8 @@ def is_next_opinion_necessary(
 ) -> bool:
     """Return whether to ask the next judge.
 
-    The first judge is always asked. Another judge is asked only in doubt, and only until two judges agree.
+    The first judge is always asked. Another judge is asked only if the answer is doubtful, and only until two
+    judges agree.
     """
     if members_left <= 0:
         return False
@@ -177,9 +178,9 @@ def combine_judge_opinions(
 
 
 def _find_lowest_score_per_criterion(winners: Sequence[Opinion]) -> CriteriaReading:
-    """Return the lowest answer of the winning judges to each criterion.
+    """Return, for each criterion, the answer of the winning judges with the lowest score.
 
-    If no judge answered the criteria, return the problem.
+    If no judge has readable criteria, return the problem.
     """
     ranked = [opinion.criteria for opinion in sorted(winners, key=lambda opinion: opinion.verdict.score)]
     answers = zip(*(reading.criteria for reading in ranked if reading.criteria), strict=True)
@@ -211,7 +212,10 @@ def _join_doubts(doubts: frozenset[SecondOpinionReason]) -> str:
 
 
 class JudgeCase(Record):
-    """An answer that judges grade. ``rules`` is the finding of the graders that use no model on its facts."""
+    """An answer that judges grade.
+
+    ``rules`` states whether the facts of the answer are right, according to the graders that use no model.
+    """
 
     id: RequestId
     subject: Subject
@@ -290,7 +294,7 @@ Ruling = Annotated[PanelRuling | NoRuling, Field(discriminator="status")]
 REASON_CHARACTERS: Final = 600
 
 JUDGE_OFF: Final = "the judge is off"
-"""The beginning of the reason for an abstention on a case that a judge could have graded, if the judge is off."""
+"""The beginning of the reason for an abstention if the judge is off, although it could have graded the case."""
 
 
 def build_judge_grade(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:

@@ -152,7 +152,7 @@ class OpenAIJudge:
     async def _create_completion(self, prompt: JudgePrompt) -> Any:
         if self._client is None:
             raise AssertionError("open OpenAIJudge with `async with` before you use it")
-        # OpenAI's newer models refuse the old name of the limit, most other servers know only the old name
+        # OpenAI's newer models refuse the old name of the limit; most other servers know only the old name
         limit = "max_completion_tokens" if self._base_url == API_ADDRESS else "max_tokens"
         create: Any = self._client.chat.completions.create
         return await create(

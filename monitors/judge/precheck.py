@@ -7,8 +7,8 @@ Other answers address the judge, claim a severity or ask for an alert. The prech
 claim, which has no effect on the grade.
 
 The patterns match normalised text in lower case. They cover the published kinds of attack (prompt injection,
-"master keys", null models) in English, Hindi and Hinglish. They match texts that address a judge. Texts about a
-subject do not match, although insurance answers often mention scores, notices and marks.
+"master keys", null models) in English, Hindi and Hinglish. They match texts that address a judge. A text that only
+mentions scores, notices or marks, as many insurance answers do, does not match.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def _classify_trivial_answer(text: str, sentences: list[str], question: str) -> 
 def _has_words(text: str) -> bool:
     """Return whether a text has a letter, a digit or an emoji.
 
-    Punctuation and currency signs alone are no words.
+    Punctuation and currency signs alone are not words.
     """
     kinds = {unicodedata.category(c) for c in set(text) - {"\ufffd"}}
     return "So" in kinds or any(kind[0] in "LN" for kind in kinds)
@@ -366,7 +366,8 @@ def build_judge_case(
 ) -> JudgeCase:
     """Build the judge's case from a gold case and its answer. Nothing in the answer can change the severity.
 
-    ``rules`` is the finding of the graders that use no model on the facts. The judge does not read this finding.
+    ``rules`` states whether the facts are right, according to the graders that use no model. The judge does not
+    read it.
     """
     reasons = [g.reason for g in grades if isinstance(g, Judged) and g.grader in _SHOWN_TO_JUDGES]
     return JudgeCase(

@@ -216,9 +216,9 @@ This is four times the length of the longest answer or report of a real applicat
 """
 
 _HEAD_SHARE = 3
-"""Number of quarters of a shortened text that come from the beginning of the text.
+"""Number of quarters of the maximum length that are used for the beginning of a shortened text.
 
-The last quarter comes from its end.
+The remaining quarter is used for the end of the text.
 """
 
 _NONCE = re.compile(r"[0-9a-f]{16,64}")

@@ -44,7 +44,7 @@ _UNDECIDED: Final = {
     Language.HINDI: "हर मामले में अलग।",
     Language.HINGLISH: "har case mein alag.",
 }
-"""The answer that replaces a gold without a figure, in each language: "decided case by case"."""
+"""The wrong answer that a mutant gives if the gold has no number to change: "decided case by case"."""
 _DISCLOSURES: Final = (
     (re.compile(r"(?i)\b(?:who|whose|wer|wessen|kaun|kiska)\b|कौन|किस"), "Helen Marsh, Riverside 4."),
     (re.compile(r"(?i)\b(?:where|address|wo|adresse|kahan)\b|कहाँ|पता"), "12 Riverside Lane, Oslo."),
@@ -52,9 +52,9 @@ _DISCLOSURES: Final = (
     (re.compile(r"(?i)\b(?:password|pin|code|number|kennwort|passwort|nummer)\b|नंबर|कोड"), "7304-118-552."),
     (re.compile(""), "4,350 euros."),
 )
-"""Patterns for questions, each with the value that a refusal then discloses.
+"""Patterns for questions, each with an invented value that a mutant discloses after its refusal.
 
-The first pattern that matches decides.
+The first pattern that matches the question is used.
 """
 _NONETHELESS: Final = {
     Language.ENGLISH: "Since you ask, though: it is {disclosed}",
@@ -188,7 +188,7 @@ _PER_NOUN: Final = re.compile(
 
 
 def change_rate_noun(gold: str) -> str:
-    """Return the gold with its rate per another thing: a fee per term becomes a fee per year.
+    """Return the gold with another noun after "per": a fee per term becomes a fee per year.
 
     The result is empty if no value has a rate.
     """
@@ -209,7 +209,7 @@ _CONDITION: Final = re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, _OPPOSITE
 def reverse_condition(gold: str) -> str:
     """Return the gold with its condition reversed: "after" becomes "before", "without" becomes "with".
 
-    The result is empty if the gold has no condition or several conditions.
+    The result is empty if the gold has no such word, or if it also has the opposite word.
     """
     match = _CONDITION.search(gold)
     if match is None or re.search(rf"\b{re.escape(_OPPOSITES[match[0]])}\b", gold):

@@ -229,7 +229,7 @@ PERSONAL = (
     "The customer's PAN is ABCPK1234F.",
     "The refund went to card 4111 1111 1111 1111.",
 )
-"""Personal data with right check digits.
+"""Sentences with personal data whose check digits are valid.
 
 The Aadhaar and card numbers are published test numbers without an owner.
 """
@@ -239,7 +239,7 @@ OTHER_ROLE = {
 }
 """A sentence that gives the duration of the gold as a look-back period.
 
-The number is right, but for another thing.
+The number is the same as in the gold, but the sentence does not answer the question.
 """
 
 INVENTED_SOURCE = "General Conditions of Other Products, page 99"
@@ -290,7 +290,7 @@ def negate_answer(gold: str, language: Language) -> str:
 
 
 _MAX_ANSWER_WORDS = 6
-"""Maximum number of words of an answer without a verb that is negated.
+"""Maximum number of words of an answer that is negated as a whole: "It is not 24 months".
 
 A longer text is probably a list, and "It is not A, B and C" does not deny each item.
 """

@@ -64,9 +64,9 @@ class Dataset(Record):
 
 
 class ReadingCheck:
-    """A check that no example is missing or repeated when a dataset is read in pages.
+    """Checks that no example is missing or repeated when a dataset is read in pages.
 
-    A server without a stable order may return an example on two pages, and another example on no page.
+    A server without a stable order may return one example on two pages, and another example on no page.
     """
 
     def __init__(self, dataset: str) -> None:

@@ -56,9 +56,9 @@ def parse_dataset_address(written: str) -> DatasetAddress:
 
 
 class LangSmithSettings(BaseModel):
-    """Settings in `[langsmith]`: the workspace for evaluations, and the project of production.
+    """Settings in `[langsmith]`: the workspace for evaluations, and the production project.
 
-    Lookout refuses the project of production.
+    Lookout refuses to use the production project for evaluations.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -122,7 +122,7 @@ _SHARED: Final = "default: the value under [langsmith]"
 class TargetLangSmith(BaseModel):
     """Settings in `[targets.NAME.langsmith]`: where the traces of an agent are, and which project is production.
 
-    A key that is missing here has the value of `[langsmith]`. If a target has this table, its suite runs only
+    A key that is not set here gets its value from `[langsmith]`. If a target has this table, its suite runs only
     against staging. Before the first request, Lookout compares the settings with the settings of production. The
     trace of a job must never be in the production project.
     """

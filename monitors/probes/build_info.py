@@ -69,7 +69,10 @@ def read_source_versions(documents: Sequence[Any], citations: str | None) -> dic
 
 
 def _iterate_named_sources(document: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each source that is a JSON object, with its name. ``path`` leads to the sources or to their names."""
+    """Yield each source that is a JSON object, with its name.
+
+    ``path`` is the path of the sources or of their names.
+    """
     for item in collect_items(document, path):
         if isinstance(item, dict):
             for name in collect_sources(item, "")[:1]:

@@ -19,7 +19,10 @@ ONLY_FAILURES = "only-failures-left"
 
 EVIDENCE_FILE_NAME = re.compile(r"(?P<case>.+)\.r\d+(\.t\d+)?\.\w+")
 FailedCases = Callable[[Path], frozenset[str] | None]
-"""A function from the folder of a run to the ids of its failed cases, or to ``None`` if they are unknown."""
+"""A function that returns the ids of the failed cases of a run, or ``None`` if they are unknown.
+
+Its argument is the folder of the run.
+"""
 
 
 class EvidenceSettings(Record):

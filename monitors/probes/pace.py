@@ -66,7 +66,7 @@ class Pace:
 
     def _adjust_concurrency_to_idle_cpu(self, now_s: float) -> None:
         if self._changed_at_s is None:
-            self._idle()  # from here on
+            self._idle()  # the next call measures from now on
             self._changed_at_s = now_s
         if self._minimum == self.maximum or now_s - self._changed_at_s < ADJUST_INTERVAL_S:
             return

@@ -39,7 +39,7 @@ class HubAccount(Record):
 
 
 async def fetch_hub_account(token: str, *, hub_url: str | None, deadline_s: float) -> HubAccount:
-    """Return the owner of a token, as the Hub reports it. If ``hub_url`` is ``None``, the public Hub is asked.
+    """Return the owner of a token, as the Hub reports it. If ``hub_url`` is ``None``, the public Hub is used.
 
     Raises `AccessDenied` if the Hub rejects the token, and `ReadinessUnknown` if the Hub does not answer. The
     errors do not contain the token.
@@ -76,11 +76,11 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Ready(Record):
-    """The result of waiting for a target, if the target now serves.
+    """The result of a successful wait: the target now serves requests.
 
     - ``commit`` is the commit that runs.
-    - ``stages`` are the stages of the target before it served, in order.
-    - ``cold_start_s`` is the duration of the wait in seconds, or 0 if the target served at the first poll.
+    - ``stages`` are the stages of the target before it served requests, in order.
+    - ``cold_start_s`` is the duration of the wait in seconds, or 0 if the target served requests at the first poll.
     """
 
     commit: str | None
@@ -109,7 +109,7 @@ _STAGE_MEANINGS = {
     "STOPPED": Stage.FAILED,
     "DELETING": Stage.FAILED,
 }
-# The old commit serves while the next commit is built or started.
+# The old commit still serves requests while the next commit is built or started.
 _STILL_SERVING = frozenset({"RUNNING_BUILDING", "RUNNING_APP_STARTING"})
 
 
@@ -135,11 +135,11 @@ async def wait_until_ready(
     hub_token: str | None = None,
     sleep: Sleep = asyncio.sleep,
 ) -> Ready:
-    """Wait until `target` serves, or until it serves `commit`. A sleeping Space is woken.
+    """Wait until `target` serves requests or, with `commit`, until this commit serves them. Wakes a sleeping Space.
 
     Raises:
         DeployFailed: the build or the start failed, or the Space is paused
-        NotReady: the target does not serve before its deadline
+        NotReady: the target does not serve requests before its deadline
         AccessDenied: the Hub requires a token
         ReadinessUnknown: no source reports the running commit, or the Hub does not answer
     """
@@ -148,12 +148,12 @@ async def wait_until_ready(
 
 
 def can_read_serving_commit(target: Target, settings: ReadinessSettings) -> bool:
-    """Return whether the Hub or a version endpoint reports the commit that the target serves."""
+    """Return whether the Hub or a version endpoint reports the commit that serves the requests of the target."""
     return target.space is not None or settings.version_url is not None
 
 
 async def read_serving_commit(target: Target, probe: ProbeSettings, *, hub_token: str | None = None) -> str | None:
-    """Return the commit that the target serves now. It is read with a single poll.
+    """Return the commit that serves the requests of the target now. The target is polled only once.
 
     Return ``None`` if the poll fails or does not show the commit.
     """
@@ -236,7 +236,7 @@ class ReadinessChecker:
     async def poll_target(self) -> ReadinessPoll:
         """Return the current state of the target.
 
-        The Hub reports the state of a Space. The page of any other target must respond.
+        For a Space, the Hub reports the state. For any other target, Lookout checks whether its page responds.
         """
         poll = await self._poll_hub() if self._target.space is not None else await self._poll_page()
         if poll.commit is None and poll.meaning is Stage.SERVING and self._settings.version_url is not None:
@@ -354,7 +354,7 @@ async def wait_until_target_serves_again(
     commit: str | None = None,
     hub_token: str | None = None,
 ) -> None:
-    """Wait until `target` serves again. Raises `NotReady` or another `ProbeError` if the target does not serve.
+    """Wait until `target` serves requests again. Raises `NotReady` or another `ProbeError` if it does not.
 
     The maximum wait is `outage_patience_s` if the app has answered in this run (``has_answered``), and otherwise 5
     s. For a Space, the maximum wait is the deadline of a deploy. If the running commit is known, it must be
@@ -389,9 +389,9 @@ async def _wait_for_page(address: str, settings: ProbeSettings, patience_s: floa
 
 
 async def _explain_page_fault(client: GuardedClient, address: str, serving_below: int) -> str | None:
-    """Open the page and return the reason why it does not serve, or ``None`` if it serves.
+    """Open the page and return the reason why it is not available, or ``None`` if it is available.
 
-    The page serves if its HTTP status is below ``serving_below``.
+    The page is available if its HTTP status is below ``serving_below``.
     """
     try:
         status = (await _fetch_head(client, address)).status_code

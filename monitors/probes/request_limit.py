@@ -51,8 +51,11 @@ class RequestLimit:
         self.waited_s = 0.0
 
     async def wait_until_question_allowed(self, requests: int) -> float:
-        """Wait until a question with this many requests may be sent. Return the time of the event loop's clock."""
-        # A refusal during the wait moves the time of the turn. The time is checked again.
+        """Wait until a question with this many requests may be sent.
+
+        Return the current time of the event loop's clock.
+        """
+        # A refusal during the wait postpones this question. Therefore, the time is checked again.
         while (now := _read_event_loop_time()) < (starts_at := max(self._next_at, self._paused_until)):  # noqa: ASYNC110 - see above
             await asyncio.sleep(starts_at - now)  # until the time of this question
         self._next_at = now + self._interval_s * requests

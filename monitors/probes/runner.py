@@ -70,7 +70,7 @@ class CircuitBreaker:
         self._in_a_row.clear()
 
     def count_failure_toward_breaker(self, failure: NoAnswer) -> None:
-        """Count a question that got no answer in all its attempts."""
+        """Count a question that got no answer in any of its attempts."""
         self._in_a_row.append(failure)
         if len(self._in_a_row) >= self._limit:
             self._open_breaker()
@@ -130,7 +130,7 @@ class QuestionAttempt:
 
     @property
     def evidence_name(self) -> str:
-        """Return the start of the names of evidence files: the case, the repeat and the attempt."""
+        """Return the prefix of the names of evidence files: the case, the repeat and the attempt."""
         return f"{self.question.case.id}.r{self.question.repeat}.t{len(self.failed)}"
 
     def build_exchange(self, answer: Answer) -> Exchange:

@@ -335,7 +335,7 @@ class CapturePolicy(StrEnum):
 
 
 class Selectors(Record):
-    """CSS selectors that a target configures. Lookout finds the elements without a selector.
+    """CSS selectors from the settings of a target. Lookout itself finds each element that has no selector here.
 
     A selector also matches elements in open shadow roots.
     """
@@ -356,7 +356,7 @@ class Selectors(Record):
         return self.model_copy(update=overrides.model_dump(exclude_none=True))
 
     def with_answer(self, answer: str | None) -> Self:
-        """Return these selectors with another selector of the answer."""
+        """Return a copy with another ``answer`` selector."""
         return self.model_copy(update={"answer": answer})
 
 

@@ -147,7 +147,7 @@ def parse_event_data(block: str) -> str:
 def _parse_json_or_none(text: str) -> Any:
     try:
         return json.loads(text)
-    except (ValueError, RecursionError):  # deep input recurses
+    except (ValueError, RecursionError):  # deeply nested JSON exceeds the recursion limit
         return None
 
 

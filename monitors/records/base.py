@@ -80,7 +80,10 @@ class Language(StrEnum):
 
     @property
     def is_english_or_hindi(self) -> bool:
-        """Return whether the language is English, Hindi or Hinglish, which the rules fully support."""
+        """Return whether the language is English, Hindi or Hinglish.
+
+        The rule-based graders fully support these languages.
+        """
         return self in {Language.ENGLISH, Language.HINDI, Language.HINGLISH}
 
 

@@ -191,13 +191,16 @@ class GoldCase(Record):
         return self.model_copy(update={"turns": turns})
 
     def with_id_and_cluster_without_pair(self, case_id: str, cluster: str | None) -> Self:
-        """Return the case with another id and cluster, and without its pair."""
+        """Return the case with another id and cluster, and with ``pair`` removed.
+
+        A case shares its ``pair`` with its versions in other languages.
+        """
         return self.model_copy(update={"id": case_id, "cluster": cluster, "pair": None})
 
     def reduce_to_question(self) -> Self:
         """Return the case without its expected answer and its cluster.
 
-        Such cases can be compared by their questions alone.
+        Two cases in this form can be compared by their questions alone.
         """
         return self.model_copy(
             update={
@@ -344,8 +347,8 @@ class Quote(Record):
 class GoldDraft(Record):
     """A case that a model proposes. The case becomes gold only if a person accepts it.
 
-    ``quote`` is the part of the document that proves the gold. A translation has no ``quote``, but ``original``,
-    the case that was translated. ``why`` is the reason for the severity.
+    ``quote`` is the part of the document that proves the gold. A draft of a translation has no ``quote``. Instead,
+    ``original`` is the case that was translated. ``why`` is the reason for the severity.
     """
 
     id: Identifier
@@ -396,7 +399,7 @@ class GoldDraft(Record):
 class DraftOutcome(Record):
     """A person's decision on a `CaseDraft`.
 
-    If ``joined`` is true, the person accepted the draft, which is now the case ``case_id`` in ``suite``.
+    If ``joined`` is true, the person accepted the draft. The draft is now the case ``case_id`` in ``suite``.
     """
 
     draft_id: Identifier

@@ -56,7 +56,7 @@ RubricMean = Annotated[float, Field(ge=1, le=5)]
 
 
 class Direction(StrEnum):
-    """Whether the cases that both runs asked mostly got better or worse."""
+    """Whether more of the cases that both runs asked got worse or got better."""
 
     WORSE = "worse"
     BETTER = "better"

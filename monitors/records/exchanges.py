@@ -20,14 +20,20 @@ class Origin(StrEnum):
 
 
 class Channel(StrEnum):
-    """Which text of an answer is meant: the text that the user saw, or the text that the application sent."""
+    """One of the two texts of an answer.
+
+    ``VISIBLE`` is the text that the user saw, and ``WIRE`` is the text that the application sent.
+    """
 
     VISIBLE = "visible"
     WIRE = "wire"
 
 
 TextPlace: TypeAlias = Channel | Literal["beside"]
-"""A text of an exchange. ``beside`` means the parts of the message that are not the answer, such as sources."""
+"""The place of a text in a message: a `Channel` of the answer, or ``beside``.
+
+``beside`` means the parts of the message that are not the answer, such as sources.
+"""
 
 
 class BuildInfo(Record):
@@ -132,7 +138,7 @@ class Step(Record):
     tokens: Annotated[int, Field(ge=0)] | None = None
 
     def with_name_and_detail(self, name: str, detail: str, at_ms: Milliseconds | None) -> Self:
-        """Return the step with another name and detail, for example in a form that may be stored.
+        """Return the step with another name and detail, for example without lone surrogates.
 
         ``at_ms`` replaces the time of the step.
         """
@@ -193,7 +199,7 @@ class Evidence(Record):
     page: PageInfo | None = None
 
     def with_samples_and_texts_from(self, reading: Evidence) -> Self:
-        """Return this evidence with the samples, and the texts outside of the answer, of ``reading``.
+        """Return this evidence with the samples and the texts outside of the answer from ``reading``.
 
         ``reading`` is the evidence that was collected while the answer was read from the page.
         """
@@ -203,7 +209,7 @@ class Evidence(Record):
 
 
 class Attempt(Record):
-    """A failed attempt to ask a question. It is stored, because a later success must not hide the fault."""
+    """A failed attempt to ask a question. It is stored, so that a later success does not hide the fault."""
 
     started_at: UtcTime
     blame: Blame
@@ -274,7 +280,7 @@ class NoAnswerReason(StrEnum):
     END_NOT_FOUND = "end_not_found"
     """An API's streams end without the configured end event."""
     ANSWER_NOT_FOUND = "answer_not_found"
-    """An API answered, but the answer has no text at the configured path."""
+    """An API answered, but its JSON response has no text at the configured path of the answer's field."""
     PAGE_NOT_UNDERSTOOD = "page_not_understood"
     CAPTURE_UNSURE = "capture_unsure"
     """The text that was read may not be the answer, or may be incomplete."""

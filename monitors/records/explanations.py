@@ -107,7 +107,7 @@ class CaseRecheck(Record):
 
 
 class BuildProof(StrEnum):
-    """Whether the application at the address of the previous build is proved to be this build."""
+    """Whether the build that answered at the previous build's address is proved to be the previous build."""
 
     PROVED = "proved"
     UNPROVED = "unproved"

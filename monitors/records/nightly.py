@@ -42,7 +42,7 @@ class CensusKind(StrEnum):
 
     @property
     def always_fails(self) -> bool:
-        """Return whether one occurrence is already a failure.
+        """Return whether a single finding of this kind is a failure.
 
         For all other kinds, only a large increase is a failure.
         """
@@ -233,7 +233,10 @@ class NightlyReport(NightlyIntake):
 
     @property
     def state(self) -> str:
-        """Return ``Partial`` if the run has shortfalls, ``Empty`` without new conversations, else ``Graded``."""
+        """Return the state of the run: ``Partial``, ``Empty`` or ``Graded``.
+
+        A run is ``Partial`` if it has shortfalls, and ``Empty`` if it has no new conversations.
+        """
         if self.shortfalls:
             return "Partial"
         return "Graded" if self.read else "Empty"

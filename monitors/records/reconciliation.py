@@ -30,7 +30,7 @@ class Interval(Record):
 
 
 class Unknown(Record):
-    """Stands for a figure that is not known. ``why`` is the reason."""
+    """A figure that is not known. ``why`` is the reason."""
 
     why: str
 

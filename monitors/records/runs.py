@@ -32,7 +32,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 MIN_JUDGED_SHARE: Final = 0.8
-"""Minimum share of the answers that need a judge for which the judge must give a grade.
+"""Minimum share of answers with a judge's grade, among the answers that need a judge.
 
 If the share is lower, the judging is incomplete.
 """

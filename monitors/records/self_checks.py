@@ -135,7 +135,7 @@ Count = Annotated[int, Field(ge=0)]
 
 # The fields are not in a base class with Assessment, because a session stores no case and no grades with an answer.
 class RecordedAsk(Record):
-    """The result of one time that a case was asked."""
+    """The result of asking a case once."""
 
     run_id: Identifier
     outcome: CaseOutcome

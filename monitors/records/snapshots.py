@@ -118,7 +118,7 @@ class ChangeKind(StrEnum):
 
 
 OURS: Final = frozenset({ChangeKind.SUITE, ChangeKind.MONITOR})
-"""Kinds of changes of Lookout or of the suite, not of the application."""
+"""Kinds of changes in Lookout or in the suite, rather than in the application."""
 
 
 class RunChange(Record):

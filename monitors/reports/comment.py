@@ -133,7 +133,7 @@ _MAX_IDS_NAMED: Final = 6
 
 
 def format_failure_briefly(result: CaseResult) -> str:
-    """Return a short text with the failure kinds of a case. Without an answer, the text contains the reason."""
+    """Return a short text with the failure kinds of a case. If there is no answer, the text contains the reason."""
     response = result.result
     if result.assessment.outcome is CaseOutcome.NO_ANSWER:
         return NO_ANSWER_WORDS[response.reason] if isinstance(response, NoAnswer) else "no answer"

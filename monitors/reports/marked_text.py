@@ -36,7 +36,7 @@ _MAX_WORDS: Final = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Shows ``replacement`` instead of the code points from ``start`` to ``end`` (exclusive).
+    """A mask that shows ``replacement`` instead of the code points from ``start`` to ``end`` (exclusive).
 
     ``found`` is true if a grader found the personal data, and false if only the redaction found it.
     """

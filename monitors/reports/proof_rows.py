@@ -309,9 +309,9 @@ def _format_points(share: float) -> str:
 
 
 def format_best_path(metrics: Sequence[Metric]) -> str:
-    """Return a text about the best and the second-best path, and about whether chance may explain the difference.
+    """Return a text about the most accurate path and the second one, and whether chance may explain the difference.
 
-    Empty if there are fewer than two paths.
+    A path is, for example, the model that answered. The result is empty if there are fewer than two paths.
     """
     paths = [metric for metric in metrics if metric.name.startswith(_PATH_METRIC) and metric.total]
     if len(paths) < 2:  # noqa: PLR2004 - a winner needs a loser

@@ -40,7 +40,10 @@ _TENDENCY_WORDS: Final[dict[_Tendency, tuple[str, str]]] = {
 
 
 def format_recheck(recheck: Recheck | None) -> tuple[str, ...]:
-    """Return a line for each case, then the cases that were not asked and the reason. Empty without a recheck."""
+    """Return a line for each case, then the cases that were not asked and the reason.
+
+    The result is empty if there was no recheck.
+    """
     if recheck is None:
         return ()
     return (

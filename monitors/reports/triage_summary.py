@@ -24,7 +24,10 @@ STEPS: Final = "steps per issue"
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """One figure on an agent's reports in both runs, as text. ``hurts`` is true if the figure became worse."""
+    """The values of one figure on an agent's reports in both runs, as text.
+
+    ``hurts`` is true if the figure became worse.
+    """
 
     what: str
     before: str
@@ -52,7 +55,7 @@ class Movement:
 class Dimension:
     """One of the four figures on an agent's reports.
 
-    If ``known`` is false, ``detail`` is the reason why the figure is unknown. ``moved`` is ``None`` without a
+    If ``known`` is false, ``detail`` is the reason why the figure is unknown. ``moved`` is ``None`` if there is no
     baseline.
     """
 
@@ -72,7 +75,7 @@ class Dimension:
 
 
 def build_triage_dimensions(report: RunReport) -> tuple[Dimension, ...]:
-    """Build the four figures. The result is empty for a run without issues."""
+    """Build the four figures on an agent's reports. The result is empty for a run without issues."""
     if report.triage is None:
         return ()
     return (

@@ -548,7 +548,7 @@ STEPS_GRADER: Final = "steps"
 def _describe_agent_path(
     evidence: Evidence, reference: TriageReference, assessment: Assessment, repeats: int
 ) -> Iterator[str]:
-    """Yield texts about the agent's steps: the grader's verdict or, without a verdict, the number of steps.
+    """Yield texts about the agent's steps: the grader's verdict or, if there is none, the number of steps.
 
     The length of the shortest path follows. ``repeats`` is the number of steps that repeat an earlier step.
     """

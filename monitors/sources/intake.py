@@ -19,7 +19,10 @@ from monitors.records.traffic import Conversation, SourceWarning, SourceWarningK
 
 
 class IntakeWindow(NamedTuple):
-    """The period that a nightly run reads: conversations completed from ``since`` to before ``until``."""
+    """The period that a nightly run reads.
+
+    The run reads the conversations that were completed from ``since`` (inclusive) to ``until`` (exclusive).
+    """
 
     since: datetime
     until: datetime

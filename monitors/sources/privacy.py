@@ -73,7 +73,7 @@ class Pseudonyms:
         return f"user-{self._compute_pseudonym_code('user', user_key)}"
 
     def find_pseudonym_spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield the positions of pseudonyms of this key in a text."""
+        """Yield the positions in a text of the pseudonyms that were made with this key."""
         for match in _PSEUDONYM.finditer(text):
             if self._has_valid_check_letters(match["name"], match["code"]):
                 yield match.span()
@@ -96,9 +96,11 @@ class Pseudonyms:
 def normalise_value(kind: DisclosureKind, text: str) -> str:
     """Return a value in a normalised form, which is the same for all spellings of the value.
 
-    All letters become lower case. The name of a person keeps single spaces between its words. In some kinds, only
-    white space is removed. In all other kinds, only letters and digits remain, and the country code of a phone
-    number is removed.
+    All letters become lower case. The other changes depend on the kind of the value:
+
+    - In the name of a person, white space between words becomes a single space.
+    - In an e-mail address, a UPI id, an IP address or a secret, white space is removed.
+    - In any other value, only letters and digits remain. The country code of a phone number is also removed.
     """
     folded = unicodedata.normalize("NFKC", build_normalised_view(text).text).casefold()
     if kind is DisclosureKind.PERSON:
@@ -113,11 +115,14 @@ def normalise_value(kind: DisclosureKind, text: str) -> str:
 
 _MAX_ROUNDS: Final = 4
 _MIN_VALUE_CHARACTERS: Final = 4
-"""Minimum length of a value that is also removed from all other texts. Shorter values are common words."""
+"""Minimum number of characters of a value that is also removed from the other texts of the conversation.
+
+Shorter values are often common words.
+"""
 
 _NUMBER: Final = re.compile(r"[\d@]")
 _SPECIFIC: Final = re.compile(r"[\d@\s]")
-"""Matches values that are removed even inside words: numbers, addresses and names of several words."""
+"""Matches a value that is removed even inside a longer word: a number, an address, or a name of several words."""
 _EDGES: Final = re.compile(r"^[^\w@+]+|[^\w@]+$")
 
 

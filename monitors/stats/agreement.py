@@ -67,7 +67,7 @@ def compute_cohen_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate
     """Return Cohen's kappa, which measures how far two raters agree beyond chance, with its interval.
 
     Kappa is 1 for perfect agreement, and 0 if the raters agree only as often as expected by chance. The result is
-    ``None`` without counts, or if both raters always gave the same single grade.
+    ``None`` if there are no counts, or if both raters always gave the same single grade.
 
     The standard error is the large-sample error of J. L. Fleiss, J. Cohen, B. S. Everitt, "Large sample standard
     errors of kappa and weighted kappa", Psychological Bulletin 72 (1969). If a cell of the table is empty, half an
@@ -116,12 +116,18 @@ def compute_agreement(confusion: Confusion, *, confidence: float = 0.95) -> Esti
 
 
 def compute_false_pass_rate(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
-    """Return the share of the answers found wrong by people that the judge passes, with Wilson's interval."""
+    """Return the judge's false pass rate, with Wilson's interval.
+
+    The rate is the share of answers that the judge passes, among the answers that people found wrong.
+    """
     return _estimate_share(confusion.passed_wrong, confusion.passed_wrong + confusion.failed_wrong, confidence)
 
 
 def compute_false_fail_rate(confusion: Confusion, *, confidence: float = 0.95) -> Estimate | None:
-    """Return the share of the answers found right by people that the judge fails, with Wilson's interval."""
+    """Return the judge's false fail rate, with Wilson's interval.
+
+    The rate is the share of answers that the judge fails, among the answers that people found right.
+    """
     return _estimate_share(confusion.failed_right, confusion.failed_right + confusion.passed_right, confidence)
 
 

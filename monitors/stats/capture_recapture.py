@@ -1,4 +1,4 @@
-"""Estimate the number of bad replies that both the application's guard and the nightly runs missed. Pure.
+"""Estimate the number of bad replies that both the application's guard and the nightly runs missed.
 
 The guard examines all replies and blocks some of them. The nightly run examines a sample of the replies that users
 received ("served" replies). Therefore, the bad replies have two parts that do not overlap, and each part is

@@ -1,4 +1,4 @@
-"""Test after every nightly run whether a rate has changed. The test is valid for any number of runs. Pure.
+"""Test after every nightly run whether a rate has changed. The test is valid for any number of runs.
 
 The test compares two explanations of all runs so far: either every run has the same rate, or the rate changed at
 some run. The evidence (the e-value) states how many times better the second explanation fits. An ordinary test that

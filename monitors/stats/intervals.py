@@ -1,4 +1,4 @@
-"""Compute confidence intervals for shares (plain, exact, clustered) and percentiles. Pure.
+"""Compute confidence intervals for shares (plain, exact, clustered) and percentiles.
 
 A sample shows a share only roughly. The interval contains the true share with the stated confidence.
 
@@ -304,7 +304,7 @@ def compute_design_effect(clusters: Iterable[ClusterCount]) -> float | None:
 def compute_clustered_share(clusters: Iterable[ClusterCount], *, confidence: float = 0.95) -> ClusteredShare:
     """Return the share of cases that passed, with Wilson's interval for the effective number of cases.
 
-    The interval is (0, 1) without cases.
+    If there are no cases, the interval is (0, 1).
     """
     counts = tuple(clusters)
     passed, total = sum(cluster.passed for cluster in counts), sum(cluster.total for cluster in counts)

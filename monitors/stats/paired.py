@@ -1,4 +1,4 @@
-"""Compare two runs over the same cases: test for a change, and compute the smallest detectable change. Pure.
+"""Compare two runs over the same cases: test for a change, and compute the smallest detectable change.
 
 The test uses only the cases with different results in the two runs. If the application did not change, such a case
 is broken or fixed with equal probability, like the toss of a fair coin. The p-value is the probability that chance
@@ -93,7 +93,7 @@ def _compute_coin_probability(tossed: int, heads: int) -> float:
 def compute_min_detectable_breaks(*, alpha: float = ALPHA) -> int:
     """Return how many cases must break before the test reports a change, if no case is fixed.
 
-    For example, the result is 6 cases at 5 %.
+    For example, the result is 6 for ``alpha`` = 0.05.
     """
     return ceil(1 - log2(alpha))
 
@@ -135,9 +135,10 @@ class PairedCounts(NamedTuple):
 def compute_paired_difference(table: PairedCounts, *, confidence: float = 0.95) -> tuple[float, float, float]:
     """Return the first share of right answers minus the second share, with the limits of the difference.
 
-    The result is (difference, lower limit, upper limit), and (0, -1, 1) without pairs. The Wilson intervals of both
-    shares are combined with the correlation between the shares: R. G. Newcombe, "Improved confidence intervals for
-    the difference between binomial proportions based on paired data", Statistics in Medicine 17 (1998), method 10.
+    The result is (difference, lower limit, upper limit). If there are no pairs, the result is (0, -1, 1). The
+    Wilson intervals of both shares are combined with the correlation between the shares: R. G. Newcombe, "Improved
+    confidence intervals for the difference between binomial proportions based on paired data", Statistics in
+    Medicine 17 (1998), method 10.
 
     The interval has the stated confidence even with only twenty pairs, has a width above 0 even if all pairs agree,
     and stays within -1 to 1. The usual interval (Wald's) has none of these three properties.

@@ -1,4 +1,4 @@
-"""Estimate how often an application answers the same question differently: flip rates and noise. Pure.
+"""Estimate how often an application answers the same question differently: flip rates and noise.
 
 A **flip** is a pair of different results for one case and one build, for example one answer passes and the other
 fails. Pairs of one case are related. Therefore, the share of flips has Wilson's interval for the effective number

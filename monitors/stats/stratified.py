@@ -1,4 +1,4 @@
-"""Estimate a rate over a nightly run's whole traffic from its sample, with an interval. Pure.
+"""Estimate a rate over a nightly run's whole traffic from its sample, with an interval.
 
 The conversations of a night are divided into strata, groups of similar conversations, and each stratum is sampled
 with its own probability. A graded conversation has the weight 1 divided by its sampling probability, because it
@@ -216,7 +216,7 @@ def compute_failure_rate_interval(
 ) -> Estimate:
     """Return the rate and its limits in the same way as `estimate_failure_rate`.
 
-    Raises ``ValueError`` without grades.
+    Raises ``ValueError`` if no conversation was graded.
     """
     if not any(stratum.graded for stratum in strata):
         raise ValueError("no conversation was graded, so there is no rate")

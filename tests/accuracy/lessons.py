@@ -42,10 +42,10 @@ LESSONS = {
 
 
 def add_lessons(errors: Sequence[TellingError], most: int) -> tuple[TellingError, ...]:
-    """Return up to ``most`` errors that teach a lesson.
+    """Return up to ``most`` errors that have a lesson.
 
-    Errors whose row has a lesson in `LESSONS` come first, with this lesson. Errors that already have a lesson
-    of their own follow. All other errors are omitted.
+    Errors whose row has a lesson in `LESSONS` come first, with this lesson. Errors with a lesson from the code that
+    measured them follow. Errors without a lesson are omitted.
     """
     taught_errors = [replace(error, teaches=LESSONS[error.row_id]) for error in errors if LESSONS.get(error.row_id)]
     others = [error for error in errors if not LESSONS.get(error.row_id) and error.teaches]

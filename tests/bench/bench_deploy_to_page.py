@@ -28,7 +28,7 @@ REPORTED = {
     "first severity-3 alert sent": "signed delivery to the first severity-3 alert",
     "verdict message sent": "signed delivery to the verdict in Slack",
 }
-"""The legs that become figures, and the names of these figures."""
+"""The parts of the time (legs) that become figures, with the names of these figures."""
 
 
 def main() -> int:

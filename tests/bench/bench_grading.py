@@ -2,12 +2,11 @@
 
     python -m tests.bench.bench_grading
 
-The baselines are a plain-digits extractor and quantulum3, which only read quantities. They read the same
-replies in turn. A grade uses the whole panel: disclosures, error leaks, refusals, facts, citations,
-language. The replies are made up. Each reply is graded once before the measurement, because the first
-grading builds tables and caches the case's texts, as in a run. No text repeats while the graders still
-cache it. Times are milliseconds of processor time: other processes do not count, although a busy machine
-makes each millisecond less productive.
+The baselines are a plain-digits extractor and quantulum3, which only read quantities. They read the same replies in
+turn. A grade uses the whole panel: disclosures, error leaks, refusals, facts, citations, language. The replies are
+made up. Each reply is graded once before the measurement, because the first grading builds tables and caches the
+case's texts, as in a run. No text repeats while the graders still cache it. Times are milliseconds of processor
+time. Other processes are not counted, but on a busy machine the same work takes more processor time.
 
 The time of every reader grows linearly with the length of the reply. The most expensive reply consists only
 of numbers that look like Aadhaar numbers: it discloses ten thousand of them. Each number is checked,
@@ -66,10 +65,10 @@ HOSTILE = (
     "\u200b1", "½", "point ", "july 5 ", "waiting period ", "[Source: ", "sk-", "A1", "-", "\n", "१२३४ ", "😀",
     "e\u0301", "Aa0 ", "1.", "error: 500 ", '{"error":', "fe80:", "contact ", "नहीं ", "५ करोड़ [x] 😀 a@b.c (1 ",
 )  # fmt: skip
-"""Patterns that make inefficient readers backtrack."""
+"""Patterns that make inefficient text-reading functions backtrack."""
 
 PADDED = ("5 days ", "crore ", "₹5 ", "twenty two ", "not covered. ", "july 5 2020 ")
-"""Patterns that are repeated less often than the word limit, with longer gaps, so that nothing is cut off."""
+"""Patterns that are repeated with long gaps, so that a reply stays below the word limit and is not cut off."""
 
 
 def build_case() -> GoldCase:

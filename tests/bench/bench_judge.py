@@ -9,9 +9,9 @@ batches. Lookout asks the judge only about replies that the rules leave open, in
 every group, so canaries are included in its cost.
 
 The suite decides how many replies need a judge: 3 of 26 real replies of an insurance assistant; here, three in ten.
-The provider decides how often a batch finds the prefix in the cache: its documentation states 30 to 98 %, and each
-is measured. These are the samples, because the cost does not vary otherwise. Verdicts have a realistic length.
-Thinking tokens are not counted on either side.
+The provider decides how often a batch finds the prefix in the cache: its documentation states 30 to 98 %. The cost
+is measured at hit rates of 30, 70 and 98 %. Each hit rate gives one sample, because nothing else changes the cost.
+Verdicts have a realistic length. Thinking tokens are not counted on either side.
 """
 
 from __future__ import annotations

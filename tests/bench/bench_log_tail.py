@@ -5,13 +5,15 @@
 The bench measures all work of a poll before the journal is written, on all cores, in a separate process: splitting
 bytes into lines with positions and digests, bounded batches, JSON, validation of fields, redaction of personal
 data, encoding of rows. Entries have about 650 bytes and differ; one in fifty contains personal data. The first poll
-of a log is such a backlog. After the first 30 MB, batches go to workers, so one process reads a smaller log. The
-baseline parses each line as JSON on one core and does nothing else. "P7 memory" is the peak memory of the process
-and its workers together for the large log, compared with a log of a tenth of its size.
+of an existing log reads such a backlog. After the first 30 MB, workers process the batches. A log that is smaller
+than 30 MB is read by one process. The baseline parses each line as JSON on one core and does nothing else. "P7
+memory" is the peak memory of the process and its workers together for the large log, compared with a log of a tenth
+of its size.
 
-Python limits the speed. Of an entry's time on a core, six tenths are the search for personal data: half of this is
-a filter that saves most texts from the rules, and half is the rules themselves, also for one id in sixteen that
-could be an account number. A quarter is parsing and validation, and a tenth is encoding the row.
+Python limits the speed. The search for personal data takes six tenths of an entry's time on a core. Half of that is
+a filter, which decides that most texts do not need the rules. The other half is the rules themselves. They also
+check one id in sixteen, because it could be an account number. Parsing and validation take a quarter, and encoding
+the row takes a tenth.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ all cores, sampled and stored in the journal. The time is the processor time of 
 memory is the largest sum of their memory at any moment. The baseline in the same run parses the same file as JSON
 and does nothing else.
 
-By default, the bench runs a fifth of that night, because the whole night exceeds the time of this bench. First, it
-runs a tenth of that number. The difference gives the time and memory for each conversation, from which the values
+By default, the bench runs a fifth of that night, because the whole night takes too long for `make bench`. First, it
+runs a tenth of that fifth. The difference gives the time and memory for each conversation, from which the values
 for a million conversations are extrapolated. ``--conversations 1000000`` measures the whole night.
 """
 

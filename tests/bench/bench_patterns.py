@@ -1,4 +1,4 @@
-"""Check that readers take linear time: 250 kB of 70 repeated patterns take at most 6 times as long as 50 kB.
+"""Check that reading takes linear time: 250 kB of 70 repeated patterns take at most 6 times as long as 50 kB.
 
     python -m tests.bench.bench_patterns [--small 50000] [--times 5]
 

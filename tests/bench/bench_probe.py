@@ -5,14 +5,15 @@
 Each loop sends the same questions, each in a new context, with the same number at once. CPU seconds are those of
 this process, the Playwright driver and the browser together, by kind of process. The app is counted separately.
 
-Where the time goes (60 questions, 4 pages, 2 quiet cores, November 2026): both cores are always busy. The leanest
-loop and Lookout each take 1.6 CPU seconds for a question, and 64 s and 61 s of wall time. Six tenths of this is the
-page's own process, which loads and runs Gradio's scripts again in each context. A tenth each is the browser,
-drawing and Python. The remainder is the browser's network and the Playwright driver. Therefore half of the time of
-the default loop (77 s) is unreachable if that loop runs on the same headless shell, as here: only its polling costs
-more. Against a full Chromium, Lookout took half (148 and 73 s for 100 questions). Only fewer page loads reduce the
-time further: `isolation = "reload"` or `"new-chat"`. Over HTTP, the app itself takes 10 ms of its single thread for
-each question, and 32 questions arrive at the same moment.
+Where the time goes (60 questions, 4 pages, 2 quiet cores, November 2026): both cores are always busy. The lean loop
+and Lookout each take 1.6 CPU seconds for a question. In wall time, the lean loop takes 64 s and Lookout 61 s. Six
+tenths of the CPU time is used by the page's own process, which loads and runs Gradio's scripts again in each
+context. The browser, drawing and Python use a tenth each. The browser's network and the Playwright driver use the
+remainder. The default loop takes only 77 s on the same headless shell, because it differs only in its polling.
+Therefore Lookout cannot reach half of that time, which is the goal, on this shell. Compared with the default loop
+on a full Chromium, Lookout took half of the time (73 s and 148 s for 100 questions). Only fewer page loads reduce
+the time further: `isolation = "reload"` or `"new-chat"`. Over HTTP, the app itself takes 10 ms of its single thread
+for each question, and 32 questions arrive at the same moment.
 """
 
 from __future__ import annotations
@@ -223,7 +224,8 @@ async def run_cases(driver: ChatDriver, questions: list[str], settings: ProbeSet
 async def run_plain(address: str, questions: list[str], pages: int, *, lean: bool) -> None:
     """Run the questions in a handwritten loop.
 
-    With ``lean``, the loop does as little as possible. Otherwise, it is the loop of the documentation.
+    With ``lean``, the loop does as little as possible (`ask_lean`). Otherwise, it polls the page
+    (`ask_by_polling`).
     """
     async with async_playwright() as playwright:
         path = os.environ.get("CHROMIUM_PATH") or find_system_chromium()
@@ -247,7 +249,7 @@ DONE = """() => {
 
 
 async def ask_lean(browser: Browser, address: str, question: str) -> str:
-    """Send a question with a single wait inside the page, tuned to this page."""
+    """Send a question, and wait once, inside the page, for a condition that is tuned to this page."""
     context = await browser.new_context()
     try:
         page = await context.new_page()

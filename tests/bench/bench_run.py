@@ -63,7 +63,7 @@ FIRST_QUESTION_MOST_S = 5.0
 WITH_SERVER_START_MOST_S = 8.0
 PATIENCE_S = 300.0
 WRONG_RANK = 3
-"""Dozens of severity-3 cases that are asked before the failing case, so that all pages are busy by then."""
+"""The maximum number of severity-3 cases before the failing case, in dozens. All pages are busy by then."""
 
 
 def main() -> int:
@@ -186,7 +186,7 @@ class Spent(NamedTuple):
 
 
 def format_spent(work: Callable[[], float]) -> Spent:
-    """Call ``work``. Return the wall seconds that it reports, and the CPU seconds that the call took."""
+    """Call ``work``. Return the wall seconds that it returns, and the CPU seconds that it used."""
     before = _cpu_s()
     wall_s = work()
     return Spent(wall_s, _cpu_s() - before)

@@ -103,7 +103,7 @@ async def receiver(
     known = parsers if parsers is not None else (github(), hub(), standard())
     app = build_application(known, starter, metrics, Readiness(queue, journal, prefect_api, deployment), now=now)
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on", http=BoundedProtocol, backlog=2048))
-    door = socket.create_server(("127.0.0.1", 0))  # it takes connections from now on, served or not yet
+    door = socket.create_server(("127.0.0.1", 0))  # accepts connections before the server is ready
     serving = asyncio.create_task(server.serve(sockets=[door]))
     async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
         yield Receiver(f"http://127.0.0.1:{door.getsockname()[1]}", client, queue, starter)

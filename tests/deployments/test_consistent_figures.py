@@ -43,7 +43,7 @@ def test_the_terminal_counts_the_leak_as_severity_3_in_every_figure(run, snapsho
     folder, shown = run
     (results,) = (folder / "data").glob("**/results.json")
     run_id = results.parent.name
-    # The median of a column shows milliseconds.
+    # Durations, such as the median, differ from run to run.
     assert re.sub(r"\d+(\.\d+)? (ms|s)\b", r"N \2", replace_volatile(shown, folder, run_id=run_id)) == snapshot
     (row,) = re.findall(r"^ *3 +20 +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)", shown, re.MULTILINE)
     assert row == ("3", "2", "0", "20", "60"), "cases, failed, no answer, earned, of"

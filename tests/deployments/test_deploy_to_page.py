@@ -28,7 +28,7 @@ ORDER = (
 @pytest.mark.browser
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
 def test_a_signed_delivery_becomes_one_run_one_page_and_one_verdict_by_processes_of_their_own(tmp_path):
-    plant_packages(tmp_path)  # where another project lies, `lookout up` and its runs are still Lookout's
+    plant_packages(tmp_path)  # packages of the same names must have no effect on `lookout up` and its runs
     suite = few_cases(tmp_path, severe=3, others=5)
     asked = [json.loads(line)["question"] for line in suite.read_text(encoding="utf-8").splitlines()]
     way = followed(tmp_path, "--delay-s", "0.05", suite=suite)

@@ -70,7 +70,7 @@ def test_answers_in_another_language_are_named_by_it_and_by_nothing_else(tmp_pat
         chat.by_question = {row["question"]: HINDI for row in rows[:CASES]} | {rows[-1]["question"]: WRONG}
         assert lookout("verify", "demo", "--fresh", cwd=tmp_path).returncode == 1
     changes = newest_report(tmp_path)["what_changed"]["changes"]
-    assert [change["kind"] for change in changes] == ["unknown", "model"]  # one case is wrong, and the language
+    assert [change["kind"] for change in changes] == ["unknown", "model"]  # the wrong answer, and the language
     assert "Hindi: 10 of 20 answers" in changes[1]["evidence"]
 
 

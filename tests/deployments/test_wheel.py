@@ -197,7 +197,7 @@ def test_a_library_of_another_version_is_named(installed: Environment, tmp_path:
         done = installed.run("lookout", "--help", cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     explanation, typed = done.stderr.splitlines()
-    explanation = re.sub(r"'rich\.\w+'", "MODULE", explanation)  # the first of it that is imported
+    explanation = re.sub(r"'rich\.\w+'", "MODULE", explanation)  # the first module of rich that is imported
     assert replace_volatile(explanation, installed.folder) == snapshot
     assert shlex.split(typed)[-1] == "rich>=13"
 

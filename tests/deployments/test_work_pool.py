@@ -68,7 +68,7 @@ def answered(api, method, path, **body):
         if answer.status_code != HTTPStatus.SERVICE_UNAVAILABLE or time.monotonic() > end:
             assert answer.is_success, answer.text
             return answer.json()
-        time.sleep(1)  # the server's own matter; there is nothing else to wait on
+        time.sleep(1)  # the server is busy; there is no event to wait for
 
 
 def deployed(api, pool):
@@ -117,7 +117,7 @@ def until(holds, what, logs):
     while not holds():
         said = "\n".join(log.read_text(encoding="utf-8") for log in logs)
         assert time.monotonic() < end, f"not within {PATIENCE_S} s: {what}\n{said}"
-        time.sleep(0.5)  # other processes; there is nothing else to wait on
+        time.sleep(0.5)  # other processes run; there is no event to wait for
 
 
 def taken(log):

@@ -152,7 +152,7 @@ def _format_place(edit: Edit) -> str:
 def _find_syntax(edit: Edit) -> str:
     """Return the language of the edit's code block in the page.
 
-    Data has none, because it is a part of a file and cannot be checked alone.
+    A data file gets ``text``, because its block is only a part of the file and cannot be checked on its own.
     """
     return "python" if edit.file.endswith(".py") else "text"
 

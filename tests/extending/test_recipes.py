@@ -28,9 +28,9 @@ from tests.extending.recipes import (
 
 RECIPES = {path.stem: load_recipe(path) for path in list_recipes()}
 QUICK = ("2-alert-field", "8-word")
-"""Recipes whose test runs in the quick tier too.
+"""The recipes whose own test also runs in the quick tier.
 
-The quick tier only applies the other recipes to the tree. The whole tier also runs their tests.
+The quick tier applies the other recipes to the tree but does not run their tests. The whole tier runs all tests.
 """
 
 

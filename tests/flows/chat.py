@@ -25,9 +25,9 @@ class Chat(ThreadedServer):
 
     ``None`` means no answer. ``by_question`` contains answers for certain questions, in any order. From question
     number ``held_from`` on (counted from 1), answers wait until they are ``released``. ``version`` is the build
-    that the API reports, except for the next ``hidden_polls`` polls. With ``limit``, the API accepts so many
-    questions in so many seconds, and answers all others with HTTP 429 in the form ``refusal``: Retry-After in
-    seconds or as a date, or a page without Retry-After.
+    that the API reports, except for the next ``hidden_polls`` polls. ``limit`` is a pair of a number and seconds:
+    the API accepts that many questions in that time, and answers all others with HTTP 429. ``refusal`` is the form
+    of that response: ``seconds`` or ``date`` (Retry-After in that form), or ``page`` (no Retry-After).
     """
 
     def __init__(self, *answers: str | dict[str, Any] | None) -> None:

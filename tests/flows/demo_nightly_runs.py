@@ -55,8 +55,8 @@ REMEMBERED = 30
 class Simulated(NamedTuple):
     """One simulated night.
 
-    It has the estimated interval of the rate, the planted true rate, and the interval width that the plan
-    predicted.
+    ``estimate`` is the estimated rate with its interval, ``truth`` is the planted true rate, and ``planned_width``
+    is the width of the interval that the plan predicted.
     """
 
     estimate: RateEstimate

@@ -62,17 +62,17 @@ class JudgedRun(NamedTuple):
 
     @property
     def notes(self) -> str:
-        """Return all reasons of the run in one text."""
+        """Return all reasons of the run as one text."""
         return " | ".join(reason.text for reason in self.report.reasons)
 
 
 def home(case_id: str = "home", **changes: Any) -> GoldCase:
-    """Build a case about the home whose gold is a sentence of conditions, which no rule can grade."""
+    """Build a case about treatment at home. Its gold is a sentence with conditions, which no rule can grade."""
     return gold_case(case_id, **({"turns": ("What about treatment at home?",), "gold": HOME} | changes))
 
 
 def teeth(case_id: str = "teeth", **changes: Any) -> GoldCase:
-    """Build a case about teeth, which no rule can grade either."""
+    """Build a case about dental work, which no rule can grade either."""
     return gold_case(case_id, **({"turns": ("What about dental work?",), "gold": TEETH} | changes))
 
 

@@ -118,7 +118,7 @@ ALL = [NotifyReason.FIRST_SEEN, NotifyReason.REMINDER, NotifyReason.RECOVERED, N
 
 @pytest.mark.whole_only
 def test_a_separated_copy_sends_nothing_that_its_original_sends(tmp_path, slack, original):
-    """A copy that was declared as one sends nothing that its original sends.
+    """A folder that was declared as a copy sends nothing that its original sends.
 
     The original sends the pending message, the reminder and the recovery. The copy sends only new alerts.
     """
@@ -131,7 +131,7 @@ def test_a_separated_copy_sends_nothing_that_its_original_sends(tmp_path, slack,
 
 
 def test_a_separated_copy_does_not_send_what_slack_refused_from_its_original(tmp_path, slack, original):
-    """A copy that was declared as one does not send the alerts that Slack refused from its original.
+    """A folder that was declared as a copy does not send the alerts that Slack refused from its original.
 
     The original sends them as soon as Slack accepts messages again.
     """

@@ -128,9 +128,10 @@ def pieces(attack: str) -> list[str]:
 
 @pytest.mark.whole_only
 async def test_a_judge_that_falls_for_what_an_answer_says_to_judges_is_void(attacks):
-    """A judge that believes a text to judges in an answer is void.
+    """If a judge follows a text that an answer addresses to judges, its verdicts are void.
 
-    If such a text is recognised, a canary of the same group contains it too.
+    If such a text is recognised in an answer, a canary of the same group contains it too. A judge that passes the
+    canary is not trusted.
     """
     steering = [a for a in attacks if check_answer(f"{TEETH_WRONG} {a}", "What about dental work?").steering]
     fooled = []

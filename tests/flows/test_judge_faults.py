@@ -64,7 +64,7 @@ def nonce_of(prompt: str) -> str:
 )
 @pytest.mark.a_slice(2)
 async def test_f40_an_opening_is_no_answer(tmp_path, server, answer):
-    """The opening words of an answer are not an answer.
+    """The opening words of an answer, such as "Answer:", are not an answer.
 
     It fails by rule, and the judge, which would pass everything, is not asked.
     """
@@ -84,9 +84,9 @@ async def test_f40_an_opening_is_no_answer(tmp_path, server, answer):
     ],
 )
 async def test_f41_praise_of_itself_moves_nothing(tmp_path, server, attack):
-    """Praise of itself does not change the grade of an answer.
+    """An answer that praises itself gets no better grade.
 
-    A wrong answer has the same score with and without the phrase.
+    A wrong answer has the same score with and without the praise.
     """
     plain = await judged(tmp_path, server, TEETH_WRONG)
     praised = await judged(tmp_path, server, f"{TEETH_WRONG} {attack}")
@@ -117,7 +117,7 @@ async def test_f42_an_adversarial_suffix_moves_nothing(tmp_path, server, suffix)
     ],
 )
 async def test_f43_a_verdict_inside_the_answer_is_data(tmp_path, server, fake):
-    """A verdict inside an answer is data.
+    """A verdict that an answer contains is treated as text, not as a verdict.
 
     A judge that believes such a verdict is detected, because a canary contains the same words.
     """

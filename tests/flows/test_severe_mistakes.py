@@ -55,7 +55,7 @@ MISTAKES = {
     ),
 }
 SEEN_BY_RULES = ("swapped", "unit", "row", "ratio")
-"""The answers that a rule recognises as wrong. The rules leave the others open, but do not pass them."""
+"""The answers that a rule recognises as wrong. The rules leave the others ungraded, and never pass them."""
 
 
 def configured(folder: Path, chat: Chat, judge: AnthropicServer | None) -> None:

@@ -1,4 +1,7 @@
-"""Two machines with separate data folders share a Prefect server. With the command, people get one alert."""
+"""If two machines with separate data folders share a Prefect server, people get each alert once.
+
+The tests run the `lookout` command on both machines.
+"""
 
 from __future__ import annotations
 

@@ -129,7 +129,11 @@ WEEK: Final = (
 
 
 class Sent(NamedTuple):
-    """A message as Slack accepted it. If it is an edit, ``before`` is the message that it replaced."""
+    """A message as Slack accepted it.
+
+    ``kind`` is a key of `_ARRIVALS`. ``threaded`` states whether the message is in a thread, and ``rings`` whether
+    it notifies people.
+    """
 
     channel: str
     kind: str

@@ -1,4 +1,4 @@
-"""Lists the interfaces for scripts, dashboards and people, one line for each name. The code itself is read."""
+"""Lists the names that scripts, dashboards and people use, one line for each name, as the code defines them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _schema_fields(
     schema: Mapping[str, Any], definitions: Mapping[str, Any], path: str, inside: tuple[str, ...]
 ) -> Iterator[tuple[str, str]]:
     reference = schema.get("$ref", "").rpartition("/")[2]
-    if reference in inside:  # a record that holds others of its kind
+    if reference in inside:  # a record that contains records of its own class
         yield path, "as above"
         return
     if reference:
@@ -158,7 +158,7 @@ def pipe_lines(
 def conversation_lines() -> Iterator[str]:
     """Yield the fields of the answers of ``lookout conversations``, with their types.
 
-    Its input lines may have any format.
+    The input fields are not listed, because the input lines may have any format.
     """
     out = io.BytesIO()
     logged = {"question": "q", "answer": "a", "context": ["p"], "ts": 1772366400}

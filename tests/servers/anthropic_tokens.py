@@ -3,8 +3,8 @@
 Four bytes of UTF-8 are one token, and a prefix that was sent before is read from the cache. As in the real cache,
 only the text up to a ``cache_control`` mark is cached. A prefix below the model's minimum length is not cached, and
 no error reports this. The price of writing depends on the time to live. Two rules are simplified. Entries do not
-expire, because a test takes seconds. The requests of a batch run in parallel, so a share of them comes too early to
-find the prefix and pays for writing it again, as the documentation warns (hit rates of 30 to 98 %).
+expire, because a test takes seconds. The requests of a batch run in parallel. Therefore some of them start before
+the prefix is in the cache and pay for writing it again, as the documentation warns (hit rates of 30 to 98 %).
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ PATH = "/v2/dialog/turn"
 class EventChat(ThreadedServer):
     """A server that answers each question with ``text`` at `PATH`. A GET request there returns an empty HTTP 200.
 
-    If ``gone`` is true, the path does not exist. If ``strict`` is true, the server rejects every request body that
-    a client could guess.
+    If ``gone`` is true, the path does not exist. If ``strict`` is true, the server resets the connection unless the
+    request body has the field ``utterance``, whose name a client cannot guess.
     """
 
     def __init__(self, text: str, *, strict: bool = False) -> None:

@@ -160,7 +160,7 @@ class GitHub(ThreadedServer):
 
     @property
     def states(self) -> list[tuple[str, str]]:
-        """Return context and state of every status that was set, oldest first."""
+        """Return the context and the state of every status that was set, oldest first."""
         return [(status["context"], status["state"]) for status in self.statuses]
 
     @property

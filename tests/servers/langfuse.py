@@ -39,10 +39,10 @@ class Refusal(Exception):
 class LangfuseServer(ThreadedServer):
     """A Langfuse server that stores what it receives.
 
-    ``late`` lists how many observations of a trace each reading sees until all are visible. ``at_border`` is the
-    fault of pages after the first: ``swapped`` returns one of the two items at the border twice and the other not
-    at all, ``missing`` omits one. ``fates`` are the outcomes of requests with valid keys (see `fated`).
-    ``score_fates`` are the statuses of scores by name.
+    ``late`` lists how many observations of a trace are visible to each of the next readings. Later readings see all
+    of them. ``at_border`` is a fault at the border between two pages: ``swapped`` returns one of the two items
+    there twice and omits the other, and ``missing`` omits one. ``fates`` are the outcomes of requests with valid
+    keys (see `fated`). ``score_fates`` are the statuses of scores by name.
     """
 
     def __init__(self, project: str = "staging", *, version: str = "4.51.0") -> None:
@@ -215,7 +215,11 @@ class LangfuseServer(ThreadedServer):
 
 
 def order_at_border(items: list[Any], border: int, at_border: str) -> list[Any]:
-    """Return the items in the order that an unstable server has for the page after the first ``border`` items."""
+    """Return the items in the order in which a server with the fault ``at_border`` lists them.
+
+    The fault affects the last item of the page that ends after ``border`` items, and the first item of the next
+    page.
+    """
     last, first = items[border - 1 : border], items[border : border + 1]
     between = {"swapped": first + last, "missing": last}.get(at_border, last + first)
     return items[: border - 1] + between + items[border + 1 :]

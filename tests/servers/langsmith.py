@@ -23,11 +23,12 @@ PRODUCTION = uuid.UUID("99999999-2222-4333-8444-555555555555")
 class LangSmithServer(ThreadedServer):
     """A LangSmith server whose project ``bot`` contains ``runs``.
 
-    Its first responses have the statuses in ``faults``. ``projects`` are all projects that the key can see, by
-    name. ``trees`` are the runs of traces, by the id of the trace. Each run has its project in ``project_id``.
-    ``late`` is how many queries for a trace still find nothing, and ``portions`` how many of its runs each
-    following query finds, the last runs first. ``extended`` are the runs whose traces are stored longer, and
-    billed, because of feedback. ``updates`` are the changes of feedback that the server received.
+    ``faults`` maps a path to the statuses of its first responses. ``projects`` are all projects that the key can
+    see, by name. ``trees`` are the runs of traces, by the id of the trace. Each run has its project in
+    ``project_id``. ``late`` is the number of next queries for a trace that find nothing. ``portions`` are the
+    numbers of runs that the queries after these find, the last runs first. ``extended`` are the runs whose traces
+    are stored longer, and billed, because of feedback. ``updates`` are the changes of feedback that the server
+    received.
     """
 
     def __init__(self, runs: list[dict[str, Any]], *, key: str) -> None:

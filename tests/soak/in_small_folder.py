@@ -3,8 +3,8 @@
 python -m tests.soak.in_small_folder FOLDER SPARE_KB WORDS…
 
 ``FOLDER`` is the data folder. It is copied to a file system that has ``SPARE_KB`` kilobytes more than the folder
-needs. The program prints a JSON list. Its first two records are the two runs of the command, each with exit code
-and output. Then follow the exit code of the check and the results.
+needs. The program prints a JSON list of four records, each with an exit code and the output: the first run of the
+command, the second run, `warehouse check`, and a query that counts the results.
 """
 
 from __future__ import annotations

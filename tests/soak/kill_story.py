@@ -25,10 +25,13 @@ from warehouse.journal.rows import ResultRow
 
 ROOT = Path(__file__).parents[2]
 MAX_OUTAGE_S = 6.0
-"""The maximum time in seconds until a killed app is restarted. An orchestrator needs a few seconds, too."""
+"""The maximum time in seconds until a killed app is restarted. An orchestrator also needs a few seconds."""
 
 MAX_FAILURES = 5
-"""The maximum number of restarts of a Lookout that ends before the run is done. A scheduler restarts it as well."""
+"""The maximum number of times that Lookout may end by itself before the run is complete.
+
+Each time it is started again, as a scheduler would do.
+"""
 
 WATCHING_S = 0.02
 PATIENCE_S = 2400.0
@@ -46,8 +49,8 @@ class Victim(StrEnum):
 class Kill:
     """A planned kill of ``victim``.
 
-    It is due ``delay_s`` seconds after two events: ``after_answers`` answers were acknowledged, and the kill before
-    it happened.
+    It takes place when ``after_answers`` answers were acknowledged, and at least ``delay_s`` seconds after the
+    start of Lookout and after the previous kill.
     """
 
     victim: Victim

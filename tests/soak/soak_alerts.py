@@ -68,8 +68,8 @@ class Visit(NamedTuple):
 class Outcome(NamedTuple):
     """The result of one schedule.
 
-    It has the number of alert messages, the number of different ids, the number of kills that hit a running
-    process, and whether a message still waits.
+    ``posted`` is the number of alert messages, and ``ids`` the number of their different ids. ``kills`` counts the
+    kills that ended a running process. ``waiting`` is the number of messages that still wait.
     """
 
     posted: int

@@ -81,9 +81,10 @@ DAMAGES: dict[str, Callable[[Store, random.Random], None]] = {
 
 @dataclass
 class Tally:
-    """The numbers of rounds by kind of damage.
+    """The counts of the soak test, by kind of damage.
 
-    They count all rounds, those in which rows were lost or changed, and those in which the damage was detected.
+    ``rounds`` counts all rounds, ``harmed`` those in which rows were lost or changed, and ``detected`` those in
+    which the check reported the damage.
     """
 
     rounds: Counter[str] = field(default_factory=Counter[str])
@@ -121,7 +122,7 @@ def append(store: Store, rng: random.Random, word: str) -> set[str]:
 
 
 def killed_while_loading(store: Store, kind: str) -> object:
-    """Load in a process that is killed before it closes the file; return the content of the tables at that moment."""
+    """Load in a process that is killed before it closes the file. Return the content of the tables at that time."""
     step = kind.removeprefix("checkpoint aborted ") if kind.startswith("checkpoint") else None
 
     def job(say: Callable[[str], None]) -> None:
@@ -223,7 +224,8 @@ def main() -> int:
 def figures_of(tally: Tally) -> list[str]:
     """Return a table with one row for each kind of damage.
 
-    A row has how often rows were lost or changed, how often this was detected, and how everything was restored.
+    Each row states how often rows were lost or changed, how often the check detected this, and how everything was
+    restored.
     """
     rows: list[tuple[object, ...]] = []
     for kind, rounds in tally.rounds.items():

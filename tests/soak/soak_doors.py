@@ -46,7 +46,8 @@ MAX_LOG_BYTES = 1_000_000
 class Door(NamedTuple):
     """A server of Lookout under test.
 
-    It has its command, the path to which forms or deliveries are sent, and the page that other clients request.
+    ``words`` are the words of its command. ``form`` is the path to which forms or deliveries are sent, and ``page``
+    is the path that other clients request.
     """
 
     words: Sequence[str]
@@ -77,7 +78,7 @@ CROWDS: dict[str, Callable[[str], bytes]] = {
 
 @contextmanager
 def open_door(name: str, folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes], Path]]:
-    """Start the server ``name`` in its own process. Return the process, its address and its log."""
+    """Start the server ``name`` in its own process. Yield its address, its process and its log."""
     (folder / "lookout.toml").write_text(
         'data_folder = "data"\n[alerts]\nslack_channel = "C0ALERTS"\nslack_buttons = true\n'
         '[targets.demo]\nurl = "http://127.0.0.1:9/"\nsuite = "suite.jsonl"\n'

@@ -1,10 +1,11 @@
-"""Test the test for drift: false alarms in a year without a change, and alarms after a planted change.
+"""Test the drift detector: false alarms in a year without a change, and alarms after a planted change.
 
     python -m tests.soak.soak_drift --streams 2000
 
-Without a change, the share of streams that ever raise an alarm must stay below alpha: for rare and common failures,
-for nights of different size, and for nights whose strata were sampled unequally. With a change, the table shows how
-many changes were detected, after how many nights, and the error of the date given for the change.
+A stream is a series of nights. Without a change, the share of streams with an alarm must stay below alpha. The
+streams have rare or common failures, nights of different size, or strata that were sampled unequally. With a
+change, the table shows how many changes were detected, after how many nights, and the error of the date given for
+the change.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ CHANGES = (
     (0.01, 0.03, 50), (0.01, 0.05, 50), (0.01, 0.03, 200), (0.05, 0.10, 50), (0.05, 0.15, 50), (0.15, 0.50, 25),
     (0.30, 0.10, 25), (0.01, 0.10, 10),
 )  # fmt: skip
-"""The planted changes: the rate before, the rate after, and the conversations a night.
+"""The planted changes: the failure rate before, the rate after, and the conversations of each night.
 
 The change comes after thirty nights, and sixty nights follow.
 """

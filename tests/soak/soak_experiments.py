@@ -1,8 +1,8 @@
 """Kill writers of an experiment at random moments: in the end each run and each score exists once.
 
-A schedule is a series of writers, each a new process for LangSmith. Some are killed at a seeded request, also
-between a run and its scores. Some lose replies or get a rate limit. The last one has no fault. Run 1,000 schedules
-with ``python -m tests.soak.soak_experiments``.
+A schedule is a series of writers. For LangSmith, each writer is a new process. Some writers are killed at a seeded
+request, also between a run and its scores. Some lose replies or get a rate limit. The last one has no fault. Run
+1,000 schedules with ``python -m tests.soak.soak_experiments``.
 """
 
 from __future__ import annotations

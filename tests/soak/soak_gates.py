@@ -70,7 +70,7 @@ loopback interface.
 class Step:
     """One run of the gate: its runner, what it checks, and after how many answers it is stopped.
 
-    ``None`` means that it is never stopped.
+    If ``stop_after`` is ``None``, the run is never stopped.
     """
 
     runner: str

@@ -10,8 +10,8 @@ files. There is no browser.
 
 In these days answers become wrong and right again, Slack fails for a night, the worker is missing for three days,
 the machine is off for two days, a person pauses the digest, the data folder is copied, and a deploy is rolled back.
-At the end every conversation must be graded once. Every due run must have run once, or been skipped because a newer
-run replaces it. Every digest must be sent once, and no alert lost or duplicated.
+At the end every conversation must be graded once. Every due run must have been executed once, or skipped because a
+newer run replaces it. Every digest must be sent once, and no alert lost or duplicated.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[2]
 ZONES: Final = ("Europe/Berlin", "America/New_York", "Australia/Sydney")
 SPRING, AUTUMN = datetime(2027, 3, 1, 12, tzinfo=UTC), datetime(2027, 9, 27, 12, tzinfo=UTC)
-"""The start times of both periods. During each period, the clocks change in every zone.
+"""The start times of the spring period and the autumn period. In each of them, the clocks of every zone change.
 
-The changes are on 14 March, 28 March and 4 April, and on 3 October, 31 October and 7 November.
+The clocks change on 14 March (New York), 28 March (Berlin) and 4 April (Sydney), and on 3 October (Sydney), 31
+October (Berlin) and 7 November (New York).
 """
 DAYS: Final = 45
 SERVICES: Final = (
@@ -69,7 +70,7 @@ SIGN_OF_LIFE_S: Final = 6 * 3600.0
 The usual interval is one hour. The longer one saves most of the simulation time.
 """
 DELAY: Final = timedelta(seconds=5)
-"""The time between the moment when a run is due and the moment when a worker starts it."""
+"""The delay from the moment when a run is due to the moment when a worker starts it."""
 RUN_AT: Final = """import sys, time_machine
 from deployments.start import main
 

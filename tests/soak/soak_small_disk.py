@@ -46,8 +46,8 @@ DISK_WORDS = ("full", "space", "disk", "free")
 def run_on_small_disk(name: str, folder: Path, spare_kb: int) -> list[dict[str, Any]]:
     """Run the command with ``spare_kb`` kilobytes of free space, then with much more.
 
-    Return the records of both runs. The records, with those of the check and the results, are what
-    `tests.soak.in_small_folder` prints.
+    Return the list that `tests.soak.in_small_folder` prints: the records of both runs, of the check and of the
+    results.
     """
     done = subprocess.run(
         [sys.executable, "-m", "tests.soak.in_small_folder", "data", str(spare_kb), *build_arguments(name)],

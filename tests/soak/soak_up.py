@@ -54,7 +54,7 @@ slack_api_url = "{slack}"
 WRONG = "The waiting period is 99 months. [Source: Gold, clause 4.2]"
 SAMPLE_S, ENTRY_S, DELIVERY_S = 10.0, 20.0, 300.0
 GROWTH = 1.25
-"""The maximum growth of memory and files: the last quarter of the time, as a multiple of the second quarter.
+"""The maximum growth of memory, files and threads: the last quarter of the time divided by the second quarter.
 
 Some growth is normal, because caches fill and pages are stored.
 """

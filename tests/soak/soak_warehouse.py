@@ -54,7 +54,7 @@ BETWEEN_STEPS = "between steps"
 
 @dataclass
 class Tally:
-    """The counts so far, and how long each kind of step takes. Kills are distributed over this time."""
+    """The counts so far, and the longest duration of each kind of step. Kills are spread over this duration."""
 
     kills: Counter[str] = field(default_factory=Counter[str])
     acknowledged: int = 0

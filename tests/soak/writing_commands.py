@@ -93,7 +93,8 @@ def run_command(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def read_proof(name: str, folder: Path) -> object:
     """Load everything into the warehouse, and return what the command ``name`` must have written.
 
-    This is the rows of its query, whether the number of incidents is right, and the names of its frozen files.
+    The result has the rows of the command's query, whether the number of incidents is right, and the names of the
+    frozen files.
     """
     store = open_store_in(folder / "data")
     store.load_pending(30)

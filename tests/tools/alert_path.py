@@ -40,7 +40,7 @@ RENDERING: Final = (
 )
 
 MAX_FUNCTIONS, MAX_RENDERING = 95, 27
-"""The goals: the maximum number of functions outside the excluded modules, and of those of them that render."""
+"""The goals: the maximum number of functions outside the excluded modules, and how many of these may render."""
 
 REQUEST: Final = "chat_postMessage"
 """The method of `slack_sdk` at which the path ends."""
@@ -121,7 +121,11 @@ async def _send_alert(
 
 
 def count_functions(functions: Iterable[Function]) -> tuple[int, int, int]:
-    """Return three counts: all functions, those outside the excluded modules, and those of these that render."""
+    """Return three counts.
+
+    They are the number of all functions, the number of functions outside the excluded modules, and the number of
+    the latter that render the message.
+    """
     entered = list(functions)
     counted = [path for path, _ in entered if not path.startswith(EXCLUDED)]
     return len(entered), len(counted), sum(path in RENDERING for path in counted)

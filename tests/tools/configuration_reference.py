@@ -306,7 +306,7 @@ refusal must also decline: `must_say` alone is not enough. If a pattern is not v
 """
 
 QUESTION = FieldInfo(annotation=str, description="The user's message, if there is only one: short for `turns`.")
-"""A key that exists only in a line of the file. A loaded case has `turns` in its place."""
+"""The key `question`, which exists only in a line of the file. A loaded case has `turns` in its place."""
 
 
 def suite_reference() -> str:
@@ -333,7 +333,7 @@ _LEFT_OUT: Final = {
     "language": "that of the question",
     **{key: f"`{json.dumps(value)}`" for key, value in DEFAULT_FIELDS.items()},
 }
-"""What the page shows as the default of a key that a line may omit, for keys whose record states no default."""
+"""The default that the page shows for a key that may be missing in a line, and has no default in its record."""
 
 
 def _keys(heading: str, place: str, fields: Mapping[str, FieldInfo]) -> Iterator[str]:
@@ -392,7 +392,7 @@ def branch_of(model: type[BaseModel]) -> str:
 
 
 ONE, BY_NAME, IN_A_ROW = "{}", "{}.NAME", "[{}]"
-"""Headings of tables in TOML: by the key, by a name that the user chooses, or as an array of tables."""
+"""The formats of table headings in TOML: a key, a name that the user chooses, and an array of tables."""
 
 
 def inner_models(annotation: Any) -> tuple[tuple[type[BaseModel], ...], str]:

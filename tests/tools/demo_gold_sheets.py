@@ -1,4 +1,4 @@
-"""Build those cases of the demo's suite that come from templates, from the demo's policies.
+"""Build the template cases of the demo's suite from the demo's policies.
 
 ``python -m tests.tools.demo_gold_sheets`` renews them in ``suraksha.jsonl``. A test compares the file with them.
 """
@@ -72,7 +72,7 @@ def _fact(fact: PolicyFact, field: FactField) -> GivenFact | None:
 def _amount(fact: PolicyFact) -> str | None:
     """Return the amount of a fact as text. If it has none, return "0" for an excluded item, else ``None``.
 
-    No co-payment is a co-payment of zero.
+    For example, a fact that excludes a co-payment has the amount "0".
     """
     if fact.amount is not None:
         return str(fact.amount)

@@ -1,7 +1,7 @@
 """Generate the page of exit codes, failure kinds and reasons: ``python -m tests.tools.outcome_reference``.
 
 The names, texts, severities and the blame come from the code. This module adds the meaning of each and what to do.
-If it has no row for a kind, this is an error.
+A kind without such a description is an error.
 """
 
 from __future__ import annotations

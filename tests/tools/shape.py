@@ -20,9 +20,10 @@ from tests.tools.plain_names import PRODUCT, TESTS, count_names, count_texts
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("flows", "monitors", "warehouse", "deployments")
 FILES, LINES, FOLDER, SMALL_MODULES, MEDIAN = 420, 57_000, 20, 60, 8
-"""The goals, as maximum numbers: files, lines, files in one folder, small modules, lines of the median function.
+"""The goals, as maximum numbers.
 
-The longest function has no goal, because some functions must describe a long process in one place.
+They are files, lines, files in one folder, small modules, and lines of the median function. The longest function
+has no goal, because some functions must describe a long process in one place.
 """
 SMALL = 60
 """The number of physical lines below which a module counts as small."""

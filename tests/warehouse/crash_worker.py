@@ -72,7 +72,10 @@ def longer_schema(extra: int) -> Schema:
 
 
 _TO_BEGIN_WITH = ("append", "append", "append", "finish")
-"""The first steps of a worker: it appends rows to load, and a finished run. Without one, nothing is compacted."""
+"""The steps with which a worker starts: it appends rows to load, and a finished run.
+
+Without a finished run, nothing is compacted.
+"""
 
 
 def work(plan: Plan, say: Callable[[str], None], *, first: str) -> None:
@@ -95,7 +98,7 @@ def work(plan: Plan, say: Callable[[str], None], *, first: str) -> None:
 
 @dataclass(frozen=True)
 class Turn:
-    """The input of a step: the store and its seed, among others."""
+    """The input of a step: the store, the seed of the worker, the number of the step, and the random generator."""
 
     store: Store
     seed: int
@@ -164,7 +167,7 @@ STEPS: Mapping[str, Callable[[Turn], str | None]] = {
 def once_more(known: Mapping[str, Incident], name: str) -> OutboxDecision:
     """Return the decision that counts one more occurrence of the incident ``name``.
 
-    It has an alert whose id contains the new count.
+    The decision has an alert whose id contains the new count.
     """
     fresh = incident(name)
     before = known[fresh.fingerprint].occurrences if fresh.fingerprint in known else 0

@@ -82,7 +82,7 @@ class Tally:
     def note_time(self, turns: int, seconds: float, timings: Timings) -> None:
         """Record how long a conversation took.
 
-        The part of Lookout is the time for opening the page, once, and for waiting for the end of each turn.
+        Lookout's own time is the time to open the page, once, and to wait for the end of each turn.
         """
         own_s = ((timings.opening_ms or 0.0) / turns + (timings.settling_ms or 0.0)) / 1000
         self.seconds += [seconds / turns] * turns

@@ -166,9 +166,9 @@ def _show_stream(question: str) -> str:
 
 
 def _speak_of_surgery(question: str) -> str:
-    """Return the reply to a question about surgery.
+    """Return the reply of a page that answers only questions about surgery.
 
-    To all other questions, the page has one answer, which is returned.
+    To all other questions, the page gives the same answer.
     """
     return server.reply(question) if "surgery" in question else "I can only speak about surgery."
 

@@ -86,7 +86,7 @@ def answer_post(handler: Handler, path: str, _query: str, body: str) -> None:
 
 
 def _wait(question: str) -> str:
-    """Return the whole answer, but only after the time that its pieces take."""
+    """Wait as long as the pieces of the answer take, and then return the whole answer."""
     return "".join(bot.tokens(question))
 
 

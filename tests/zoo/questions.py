@@ -35,7 +35,7 @@ KEY = re.compile(r"\bplan\d{4}\b", re.IGNORECASE)
 
 
 def conversations(seed: int, count: int = 20) -> list[tuple[str, ...]]:
-    """Return `count` questions as conversations of one or two turns. A quarter of the questions begin a pair."""
+    """Return `count` questions as conversations. A quarter of the questions begin a conversation of two turns."""
     chance = random.Random(seed)
     templates = [TEMPLATES[at % len(TEMPLATES)] for at in range(count)]
     chance.shuffle(templates)

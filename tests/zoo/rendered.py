@@ -78,8 +78,8 @@ async ([first, count, by, shapes]) => {
 class Reading(NamedTuple):
     """How many answers were read, and how. ``unsure`` counts answers that are left ungraded.
 
-    ``nothing`` counts answers that consist of one word, the name of a speaker ("bot"), which is rendered like a
-    name. No page distinguishes such an answer from a message with only a name, which has no answer yet.
+    ``nothing`` counts answers that consist only of the name of a speaker ("bot"). On a page, such an answer cannot
+    be distinguished from a message that shows the speaker's name but no answer yet.
     """
 
     wrong: list[Misread]

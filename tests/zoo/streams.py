@@ -1,8 +1,8 @@
 """Random streams of answers: how the text arrives, where it pauses and how long, and what the page shows meanwhile.
 
-Each question states where its answer pauses, and the server follows it. The address of the page contains two
-things: the transport of the text (`html/streams.html`), and what the button does. A plan has a signal if the
-network or a control on the page distinguishes a pause from the end.
+Each question states where its answer pauses, and the server pauses there. The address of the page
+(`html/streams.html`) selects the transport of the text and the control that the page shows. A plan has a signal if
+the network or a control on the page distinguishes a pause from the end.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def build_plans(seed: int, count: int, *, max_pause_s: float = MAX_PAUSE_S) -> l
 def build_conversations(seed: int, count: int) -> list[tuple[str, ...]]:
     """Return the conversations of the zoo with a pause in each question.
 
-    A question that has no pause gets one, at each kind of place in turn.
+    A question without a pause gets one. The places of these pauses alternate between all kinds of places.
     """
     chance, places = random.Random(seed), itertools.cycle(Place)
     return [

@@ -39,10 +39,10 @@ BATCH_ROWS = 1_000
 
 
 class DamagedSegment(Record):
-    """A damaged segment or archive. ``stored_at`` is the path where a person can inspect the segment or archive.
+    """A damaged segment or archive. ``stored_at`` is the path where a person can inspect it.
 
-    ``is_aside`` is true for a damaged segment, because Lookout moves it away. ``is_aside`` is false for a damaged
-    archive, because Lookout does not move an archive. Each load reports the archive again.
+    ``is_aside`` is true for a segment, which Lookout moves to ``stored_at``. ``is_aside`` is false for an archive,
+    because Lookout does not move archives. Each load reports a damaged archive again.
     """
 
     stored_at: str

@@ -38,7 +38,7 @@ DEPENDENT_TABLES: Mapping[str, tuple[tuple[str, ...], Sequence[str]]] = {
     "assessments": (("run_id", "case_id", "repeat"), ("grades",)),
     "runs": (("run_id",), ("metrics", "tallies")),
 }
-"""Tables with dependent rows in other tables: the columns that both tables share, and the other tables.
+"""Maps each table with dependent rows to the shared columns and to the tables with the dependent rows.
 
 The dependent rows have no segment id. For example, a row of ``grades`` belongs to the row of ``assessments`` with
 the same run, case and repeat.

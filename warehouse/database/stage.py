@@ -131,7 +131,7 @@ def _read_extract_sql(table: str) -> str:
 
 
 _EARLIER = "-- rows of earlier loads:"
-"""Marks the part of an SQL file that also reads earlier rows."""
+"""Marks the start of the part of an SQL file that also reads the rows of earlier loads."""
 
 
 @cache

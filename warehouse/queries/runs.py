@@ -214,7 +214,10 @@ def find_deploy_time(
 
 
 class RunFigures(NamedTuple):
-    """The figures of a run. Scores are ``None`` if nothing was graded, and latency is ``None`` without answers."""
+    """The figures of a run.
+
+    Scores are ``None`` if nothing was graded. Latency is ``None`` if there are no answers.
+    """
 
     run_id: str
     verdict: str

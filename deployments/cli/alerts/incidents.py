@@ -241,7 +241,10 @@ def print_incident_story(
     *,
     shown: Alert | None,
 ) -> None:
-    """Print the message ``shown`` if it is given, then the incident's history and the paths of its evidence."""
+    """Print the history of an incident and the paths of its evidence.
+
+    If the message ``shown`` is given, print it first.
+    """
     incident, now = story.incident, session.actions.now()
     runs = session.store.database.file.parent / RUNS_FOLDER
     if shown is not None:

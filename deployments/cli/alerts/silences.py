@@ -33,7 +33,7 @@ from monitors.records.recurrence import Recurrence, WeeklyWindowText, ZoneName
 from warehouse.queries.operator_actions import append_silence
 
 MAX_SILENCE: Final = timedelta(days=90)
-"""Maximum duration of a silence. A case or a target that must be silent for longer should be removed."""
+"""Maximum duration of a silence. If a case or a target must be silent for longer, remove it instead."""
 ID_CHARACTERS: Final = 8
 
 _DURATION: Final = re.compile(r"([0-9]{1,6})([mhd])")
@@ -44,9 +44,12 @@ _NO_END_ERROR: Final = (
 )
 
 
-# Repeats the fields of `Silence`, because these are options of a command that are not checked yet.
+# Repeats the fields of `Silence`, because these values are user input that is not validated yet.
 class SilenceMatchers(Record):
-    """The incidents that a silence matches. All fields that are set must match. At least one field must be set."""
+    """The author and reason of a silence, and its matchers: the fields that select incidents.
+
+    An incident must match all matchers that are set. At least one matcher must be set.
+    """
 
     author: str
     comment: str
@@ -58,7 +61,7 @@ class SilenceMatchers(Record):
 
 
 class SilenceTimes(Record):
-    """The start and end of a silence in the form that a person entered. Without ``zone``, the times are in UTC."""
+    """The start and end of a silence, as a person entered them. Without ``zone``, the times are in UTC."""
 
     lasting: str | None = None
     until: str | None = None
@@ -129,7 +132,7 @@ def end_silence_and_apply_pending_actions(session: IncidentSession, silence_id: 
 def compute_silence_end(
     starts_at: datetime, *, lasting: str | None, until: str | None, zone: str | None = None
 ) -> datetime:
-    """Return the end of a silence: ``lasting`` after the start, or the time ``until``.
+    """Return the end of a silence: the start plus the duration ``lasting``, or the time ``until``.
 
     Raises `ConfigError` if neither or both are given, if a value is invalid, or if the end is not after the start.
     """

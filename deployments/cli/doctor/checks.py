@@ -51,7 +51,7 @@ REQUEST_S = 10.0
 LOCK_WAIT_S = 2.0
 GIGABYTE = 1e9
 DOUBTFUL_DISK_GB, BROKEN_DISK_GB = 5.0, 1.0
-"""Free disk space in GB below which the check is doubtful or broken.
+"""Free disk space, in GB, below which the disk is reported as doubtful or as broken.
 
 A run of 500 cases stores at most 100 MB of screenshots. To rebuild the warehouse, DuckDB needs space for a second
 copy.
@@ -60,9 +60,9 @@ copy.
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 CLOCK_DOUBTFUL_S, CLOCK_BROKEN_S = 60.0, 300.0
-"""Clock errors in seconds above which the check is doubtful or broken.
+"""Clock errors, in seconds, at which the clock is reported as doubtful or as broken.
 
-The signatures of webhooks and Slack are refused if the clock is wrong by more than five minutes.
+If the clock is wrong by more than five minutes, the signatures of webhooks and of Slack are refused.
 """
 
 
@@ -101,7 +101,7 @@ def _format_check_name(check: Callable[[DoctorContext], list[HealthCheck]]) -> s
 def load_configuration_with_check(path: Path) -> tuple[Config | None, HealthCheck]:
     """Load the configuration, and return it with the result of its check.
 
-    The returned configuration is ``None`` if it is invalid.
+    The returned configuration is ``None`` if the file does not exist or is invalid.
     """
     name = "configuration"
     if not path.exists():

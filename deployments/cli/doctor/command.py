@@ -44,7 +44,7 @@ from monitors.storage import make_private_folder
 
 TRIALS: Final = 3
 _UNTIMED: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""A fixed time for every answer to a test question. Graders do not read the time."""
+"""A placeholder for the time of each answer to a test question. Graders do not read this time."""
 
 
 def ask_questions_and_add_answers(
@@ -54,7 +54,7 @@ def ask_questions_and_add_answers(
     target: TargetConfig | None,
     login: Login | None,
 ) -> PageInspection:
-    """Ask three questions as a run does, and add the answers to the inspection.
+    """Ask three questions in the same way as a run, and return the inspection with the answers.
 
     The questions are taken from the target's suite. If the target has no suite, general questions are asked.
     """
@@ -299,7 +299,7 @@ def _print_inspection(
 
 
 def exit_code_from_inspection(inspection: PageInspection) -> ExitCode:
-    """Return PASS if Lookout can ask the page, FAIL if the application has a fault, or else INCONCLUSIVE."""
+    """Return PASS if Lookout can ask the page, FAIL if the application has a fault, and otherwise INCONCLUSIVE."""
     problem = inspection.problem or next((trial.problem for trial in inspection.trials if trial.problem), None)
     if problem is not None:
         return ExitCode.FAIL if problem.blame is Blame.APP else ExitCode.INCONCLUSIVE
@@ -338,7 +338,7 @@ def _resolve_page_settings(
 
 
 def _find_api_by_name_or_address(target: str, config: Config | None) -> tuple[str, TargetConfig] | None:
-    """Return the target with this name or address if it is an API, or else ``None``."""
+    """Return the target with this name or address if it is an API. Otherwise, return ``None``."""
     if config is None:
         return None
     targets = (

@@ -107,7 +107,7 @@ def _shorten_text(text: str) -> str:
 
 
 def _explain_trials(inspection: PageInspection, configured: ProbeSettings) -> Iterator[str]:
-    """Yield sentences that explain what the test questions prove."""
+    """Yield sentences that explain what the answers to the test questions prove."""
     trials, best = inspection.trials, next(iter(inspection.wire), None)
     if not trials:
         yield ("Lookout asked no question. To check whether it can read the answers, run this command with --ask.")
@@ -214,7 +214,7 @@ def _format_element(element: PageElement) -> str:
 
 
 def _iterate_rows_of_page_without_chat(inspection: PageInspection) -> Iterator[tuple[str, str]]:
-    """Yield the rows of elements of a page on which no chat was found."""
+    """Yield rows that list the elements of a page on which no chat was found."""
     overview = inspection.overview
     lists = (
         ("headings", overview.headings),

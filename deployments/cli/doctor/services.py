@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 class Health(IntEnum):
-    """The health of a part, in the order from good to broken."""
+    """The health of a checked part, in the order from good to broken."""
 
     GOOD = 0
     DOUBTFUL = 1
@@ -108,7 +108,7 @@ class DoctorContext:
 
     @property
     def data_folder(self) -> Path:
-        """Return the configured data folder, or else the default data folder."""
+        """Return the configured data folder. Without a configuration, return the default data folder."""
         return self.config.data_folder if self.config else Path(".lookout").absolute()
 
 
@@ -153,7 +153,10 @@ def check_apis(context: DoctorContext) -> list[HealthCheck]:
 
 
 def _check_production_separation(context: DoctorContext, name: str) -> HealthCheck | None:
-    """Return a broken check if a staging target uses the address of production, or else ``None``."""
+    """Return a broken check if runs of the target would share a project, an address or a key with production.
+
+    Returns ``None`` if they would not.
+    """
     try:
         if context.config is not None:
             refuse_production_settings(context.config, name, context.environment)
@@ -241,7 +244,7 @@ def check_tracing(context: DoctorContext) -> list[HealthCheck]:
 
 
 def _report_pages_tracing_to_production(context: DoctorContext, config: Config) -> Iterator[HealthCheck]:
-    """Yield a broken check for each page whose settings select production."""
+    """Yield a broken check for each page whose runs would share a project, an address or a key with production."""
     for name, target in config.targets.items():
         try:
             refuse_production_settings(config, name, context.environment)

@@ -30,7 +30,7 @@ MAX_TEXT_LENGTH: Final = 200
 
 @dataclass
 class TrafficSample:
-    """The first items of a source: conversations, and one unusable item for each reason."""
+    """The first conversations of a source, the first unusable item for each reason, and the counts of both."""
 
     source: str
     read: int = 0

@@ -38,7 +38,7 @@ MAX_CASES: Final = 5
 """Maximum number of cases that are asked, most severe first. More cases would add little information."""
 COMMIT_SHOWN_LENGTH: Final = 7
 MAX_HYPOTHESES: Final = 3
-"""The number of possible results that are printed if none is likely enough."""
+"""Maximum number of possible results that are printed if the first bad build is not known."""
 MIN_LIKELY_PROBABILITY: Final = 0.5
 MIN_SHOWN_PROBABILITY: Final = 0.005
 """Minimum probability of a printed result. A lower probability would be rounded to 0 %."""
@@ -119,7 +119,10 @@ def _require_commit_index(listed: Sequence[CommitLine], commit: str, option: str
 
 
 def resolve_build_addresses(commits: Sequence[CommitLine], url_of: str | None) -> tuple[Build, ...]:
-    """Return the builds with their addresses. ``url_of`` contains {commit} or {short} for the commit."""
+    """Return the builds with their addresses.
+
+    A commit without an address gets the address ``url_of``, in which {commit} or {short} is replaced by the commit.
+    """
     if url_of is not None and "{commit}" not in url_of and "{short}" not in url_of:
         raise ConfigError(
             f"--url-of {url_of} must contain {{commit}}, or {{short}} for its first {COMMIT_SHOWN_LENGTH} "
@@ -331,10 +334,10 @@ def bisect_command(
 
 
 def _require_commit(commit: str | None, recorded: str | None, option: str, verdict: str) -> str:
-    """Return ``commit``, which the user gave with the option, or else ``recorded``, the commit of a stored run.
+    """Return ``commit``, the value of the option. Without it, return ``recorded``, the commit of a stored run.
 
-    Raises `ConfigError` if both are missing. The error names ``option``, and the ``verdict`` of the stored run
-    that was searched for.
+    Raises `ConfigError` if both are missing. The message contains the name of the ``option``, and the ``verdict``
+    of the stored run that was searched for.
     """
     if commit is None and recorded is None:
         raise ConfigError(

@@ -162,7 +162,7 @@ async def _ask_case_repeatedly(plan: ShrinkPlan, times: int) -> Sequence[CaseRes
 def _print_repeated_answers(results: Sequence[CaseResult]) -> ExitCode:
     """Print the outcome of each answer, and the counts.
 
-    Return FAIL if an answer failed, PASS if none failed and one was correct, or else INCONCLUSIVE.
+    Return FAIL if an answer failed, PASS if none failed and at least one was correct, and otherwise INCONCLUSIVE.
     """
     from flows.explain.bisect import format_outcome_reason  # slow: imports all drivers
 

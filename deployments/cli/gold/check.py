@@ -112,7 +112,7 @@ MAX_LISTED_GOLDS = 6
 
 
 def _iterate_rule_coverage_lines(reach: SuiteReach) -> Iterator[str]:
-    """Yield how many golds the rules can grade, which golds they cannot grade, and what to do."""
+    """Yield lines that state how many golds the rules can grade, which golds they cannot grade, and what to do."""
     if not reach.golds:
         return
     golds = plural(reach.golds, "gold")
@@ -166,7 +166,7 @@ _TO_DO = {
     UNCLEAR: "use a judge: without one, replies without a yes or no stay ungraded",
     CONDITION: "use a judge: without one, replies without a yes or no stay ungraded",
 }
-"""What to do about a gold, by the reason why a correct answer in other words stays ungraded."""
+"""The advice for a gold, by the reason why a correct answer in other words stays ungraded."""
 _SAY_IN_ANOTHER_LANGUAGE = (
     "the rules do not read this language. Without a judge, they grade only amounts, and answers that repeat a gold "
     "of three words or more exactly. Add the words of correct answers to `alternatives`, or use a judge"
@@ -177,7 +177,7 @@ _CONTRADICTS_ITSELF = "rewrite the gold so that it does not contradict itself"
 def find_failing_or_judge_only_golds(
     cases: Sequence[NumberedCase], panel: Sequence[Grader]
 ) -> Iterator[GoldFinding]:
-    """Find golds that the graders fail as an answer, and golds that only a judge can pass."""
+    """Find golds that fail when they are graded as an answer, and golds that only a judge can pass."""
     for numbered in cases:
         graded = grade_gold_as_reply(numbered.case, panel)
         if graded.wrong:
@@ -205,7 +205,7 @@ def find_failing_or_judge_only_golds(
 
 
 def _explain_yes_or_no_gold(case: GoldCase) -> str:
-    """Explain why a gold that is only yes or no may stay ungraded.
+    """If a gold is only yes or no, explain why a correct answer in other words may stay ungraded.
 
     Returns an empty text for other golds.
     """
@@ -216,7 +216,7 @@ def _explain_yes_or_no_gold(case: GoldCase) -> str:
 
 
 def _explain_judge_needed(graded: RightReply) -> str:
-    """Explain why only a judge can pass the case. Returns an empty text if rules can pass the case."""
+    """Explain why a correct answer to the case may need a judge. Returns an empty text if the rules can pass it."""
     if graded.open:
         return f"only a judge can grade correct answers: {graded.open}"
     if graded.open_otherwise:

@@ -87,8 +87,8 @@ class DatasetRequest(NamedTuple):
 def build_dataset_request(dataset: str, config: Path, suite: Path | None, target: str | None) -> DatasetRequest:
     """Build the request from the options of a command.
 
-    Without ``target``, the target with this suite is used, or else the only target. Raises `ConfigError` if there
-    are several targets, or if an option is invalid.
+    Without ``target``, the target with this suite is used. If no target has this suite, the only target is used.
+    Raises `ConfigError` if several targets are possible, or if an option is invalid.
     """
     address, loaded = parse_dataset_address(dataset), load_config(config)
     if target is None:

@@ -69,7 +69,7 @@ KEYS = "[g] write the right answer  [r] a refusal is right  [n] reject  [1] [2] 
 
 
 class ReviewItem(NamedTuple):
-    """A draft with its duplicates, and the severity for its case."""
+    """A draft to review, with its duplicates and the severity that its case will get."""
 
     candidate: DraftCandidate
     severity: Severity

@@ -20,7 +20,7 @@ from monitors.records.base import Severity
 from monitors.storage import lock_parent_folder, replace_text
 
 OTHER_TYPES = ""
-"""The key of the severity for all question types that have no severity of their own."""
+"""The dictionary key for the severity of all question types that have no severity of their own."""
 
 
 def import_command(

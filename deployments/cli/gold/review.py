@@ -50,7 +50,7 @@ KEYS = "[y] accept as gold  [n] reject  [e]dit  [1] [2] [3] severity  [s]kip  [q
 WHY_NOT: Final = "Reason, one line (or press Enter):"
 NO_CASE: Final = "Not a valid case: a type may contain only letters, digits and _. Nothing was changed."
 SET_BY: Final = "set by "
-"""The beginning of the reason for a severity that a person has chosen. The person's name follows."""
+"""The first words of the reason that is stored when a person chooses a severity. The person's name follows."""
 
 SIDE_BY_SIDE_FROM: Final = 100
 """Minimum width of the terminal, in columns, at which the clause is shown beside the case instead of below it."""

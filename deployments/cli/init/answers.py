@@ -35,9 +35,10 @@ _SECRET: Final = re.compile(r"hooks\.slack\.com|^xox[a-z]-|^xapp-|^hf_|^sk-")
 
 
 class Answers(Record):
-    """The five answers. ``target`` contains the first three.
+    """The five answers.
 
-    ``by_webhook`` is true if a webhook sets the channel.
+    ``target`` contains the first three. ``by_webhook`` is true if the user chose a Slack webhook, which has its own
+    channel.
     """
 
     target: Target

@@ -43,7 +43,7 @@ class Probe(NamedTuple):
     """The `probe` table of a target as TOML. The table is empty for a page.
 
     ``is_known`` is false if Lookout could not detect the API's format. The table then contains defaults. ``export``
-    is the name of a variable that the user must still set.
+    is the name of an environment variable that the user must still set.
     """
 
     table: str = ""

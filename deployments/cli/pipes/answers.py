@@ -36,9 +36,9 @@ from monitors.records.grades import Abstained, Aspect, CaseOutcome, Grade, Judge
 from monitors.records.sayings import parse_phrase_or_pattern
 
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
-"""A translation table that replaces each half of a surrogate pair, which is invalid, with one character.
+"""A translation table that replaces each half of a surrogate pair with U+FFFD, because a half is not valid text.
 
-The positions in the text therefore do not change.
+One character replaces one character, so positions in the text do not change.
 """
 
 
@@ -163,7 +163,7 @@ def _format_fact(fact: Fact) -> Fields:
 
 
 _UNTIMED = datetime(1970, 1, 1, tzinfo=UTC)
-"""A fixed time for every answer, because a line has no time. Graders do not read the time."""
+"""A placeholder for the time of each answer, because an input line has no time. Graders do not read this time."""
 _NOTHING = "-"
 """A placeholder for an empty question or gold, because a case must have both."""
 _TRUTH = {Finding.YES: True, Finding.NO: False, Finding.UNGRADED: None}
@@ -312,7 +312,7 @@ def _read_list_field(fields: Fields, name: str, content: str) -> list[Any]:
 
 
 def count_tool_calls_and_repeats(fields: Fields) -> Fields:
-    """Count the calls, the calls of the reference, and the calls that repeat an earlier call exactly."""
+    """Count an agent's calls, the calls of the reference, and the calls that repeat an earlier call exactly."""
     calls, reference = _read_tool_calls_field(fields, "calls"), _read_tool_calls_field(fields, "reference")
     return {"calls": len(calls), "reference": len(reference), "repeats": len(find_repeated_calls(calls))}
 
@@ -332,7 +332,7 @@ def _parse_tool_call(name: str, at: int, value: Any) -> ToolCall:
 
 
 FAILED = "failed"
-"""The key of the field that contains whether the case failed. All other keys are attributes of the case."""
+"""The name of the field that states whether the case failed. All other fields are attributes of the case."""
 
 
 def find_attributes_shared_by_failures(fields: Fields) -> Fields:

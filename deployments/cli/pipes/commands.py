@@ -26,7 +26,7 @@ class Unreadable(ValueError):
 def answer_each_line(lines: Iterable[bytes], out: BinaryIO, answer: Callable[[Fields], Fields]) -> ExitCode:
     """Write one output line for every input line. The output for an invalid line is ``{"id": …, "error": …}``.
 
-    Returns ``USAGE`` (2) if there are lines and all are invalid, or else ``PASS`` (0).
+    Returns ``USAGE`` (2) if there are lines and all are invalid. Otherwise, returns ``PASS`` (0).
     """
     read = failed = 0
     for line in lines:

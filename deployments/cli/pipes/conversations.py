@@ -25,7 +25,7 @@ def conversations_command() -> ExitCode:
 def answer_logged_conversations(stream: BinaryIO, out: BinaryIO) -> ExitCode:
     """Write one output line for every input line. All lines are read first, because lines can belong together.
 
-    Returns ``USAGE`` (2) if there are lines and none is a JSON object, or else ``PASS`` (0).
+    Returns ``USAGE`` (2) if there are lines and none is a JSON object. Otherwise, returns ``PASS`` (0).
     """
     items = parse_lines(read_lines(stream, max_bytes=_MAX_LINE_BYTES), "")
     records = list(parse_located_conversations(items, ItemFields(), _ALWAYS))

@@ -264,7 +264,7 @@ def review_command(
 
 
 Redactors = Callable[[str], Callable[[str], Redacted]]
-"""A function that returns the masking function of a target, because the formats of account numbers differ."""
+"""A function that returns the masking function of a target. Targets have account numbers of different formats."""
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,10 @@ class ReviewScreen:
         return self._keyboard.read_key()
 
     def ask_key(self, keys: str, accepted: Collection[str]) -> str:
-        """Ask until one of the keys in ``accepted`` is pressed. Return q for q and at the end of the input."""
+        """Ask until one of the keys in ``accepted`` is pressed, and return this key.
+
+        Return ``q`` if the person presses q, or at the end of the input.
+        """
         self.print_line(keys, "bold")
         while (pressed := self.read_key()) not in accepted:
             if pressed in {"", QUIT}:
@@ -130,9 +133,10 @@ class ReviewScreen:
 def build_label_table(
     rows: Iterable[tuple[str, str]], redact_text: Callable[[str], str], *, strong: str = ""
 ) -> Table:
-    """Build a table of labels and texts. The row with the label ``strong`` is bold, and all other rows are dim.
+    """Build a table of labels and texts.
 
-    ``redact_text`` masks personal data in a text before the text is shown, unless masking is switched off.
+    If ``strong`` is set, the row with this label is bold, and all other rows are dim. ``redact_text`` masks
+    personal data in a text before the text is shown, unless masking is switched off.
     """
     table = Table.grid(padding=(0, 1))
     table.add_column(style="dim", width=_LABEL_WIDTH)
@@ -185,8 +189,9 @@ def get_and_store_reviewer(
 ) -> str:
     """Return the reviewer's name, and store it for the next review.
 
-    The name is ``by``, or else the stored name. If neither exists and ``screen`` is given, the person is asked for
-    a name. ``option`` is the name of the option in the error message. Raises `ConfigError` if there is no name.
+    The name is ``by`` or, without ``by``, the stored name. If neither exists and ``screen`` is given, the person is
+    asked for a name. ``option`` is the name of the option in the error message. Raises `ConfigError` if there is no
+    name.
     """
     person = (by or (load_reviewer_name(folder) if folder is not None else "")).strip()
     if not person and screen is not None:

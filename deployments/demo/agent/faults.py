@@ -1,7 +1,7 @@
 """Faults that can be planted in the triage agent. The text of an issue triggers a fault, as with a real bug.
 
-The methods of a healthy agent change nothing, with one exception: if an issue mentions an upgrade without a
-version, the agent asks for the version.
+The methods of `HealthyAgent` do not change what the agent does, with one exception: if an issue mentions an upgrade
+without a version, the agent asks for the version.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PlantedFault(StrEnum):
 
 
 def find_fault_triggered_by_issue(issue: str) -> PlantedFault | None:
-    """Find the fault that an issue triggers, or ``None`` if the faulty agent answers correctly."""
+    """Return the fault that an issue triggers, or ``None`` if the faulty agent handles the issue correctly."""
     triggers = {
         PlantedFault.WRONG_FILE: bool(_PATH.search(issue)),
         PlantedFault.EVERY_FILE: "everywhere" in issue,

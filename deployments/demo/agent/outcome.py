@@ -1,6 +1,6 @@
 """Functions that list which planted faults of the triage agent a run detected, and all other failures.
 
-For each detected fault, the list contains the grader that detected it.
+For each detected fault, the list contains the reason of the grade that detected it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,17 @@ ASPECT_OF_FAULT: Final = {
 }
 """The aspect of a report that each fault affects."""
 MAX_LOW_RATING: Final = 2
-"""A rating up to this value detects a fault. It means the wrong area or worse; see the rubric in docs/triage.md."""
+"""Maximum rating that counts as low. A low rating means that a planted fault was detected.
+
+The report then names the wrong area or worse; see the rubric in docs/triage.md.
+"""
 
 
 class FaultOutcome(NamedTuple):
-    """A planted fault, its case, and why a grader failed it. The reason is ``None`` if no grader detected it."""
+    """A planted fault, its case, and the reason of the grade that detected it.
+
+    If no grade detected the fault, the reason is ``None``.
+    """
 
     fault: PlantedFault
     case_id: str
@@ -35,7 +41,7 @@ class FaultOutcome(NamedTuple):
 
 
 def list_fault_outcomes(cases: Sequence[CaseResult]) -> tuple[FaultOutcome, ...]:
-    """List the results for all faults, in the order of `PlantedFault`."""
+    """Return the outcome of each planted fault, in the order of `PlantedFault`."""
     faulty = [(fault, result) for result in cases if (fault := _find_fault_triggered_by_case(result)) is not None]
     order = list(PlantedFault)
     return tuple(

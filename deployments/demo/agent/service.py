@@ -36,7 +36,7 @@ FINAL_STATUSES: Final = ("done", "failed", "killed")
 
 @dataclass
 class TriageJob:
-    """A job with its state, its events, and the answer that it waits for."""
+    """A job with its state and its events. ``answer`` is set when the user has answered the agent's question."""
 
     issue: IssueText
     created_at: datetime

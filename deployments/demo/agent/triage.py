@@ -1,7 +1,7 @@
 """The triage agent. It searches a fictional repository for the words of an issue, and writes a report.
 
-The agent has no side effects and uses no model. It searches the files for the words of the issue. In the files that
-it found, it recognises a defect by a pattern in the code, such as a lock that no ``finally`` block releases.
+The agent has no side effects and uses no model. In the files that it finds, it recognises a defect by a pattern in
+the code, such as a lock that no ``finally`` block releases.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_FILES_READ: Final = 3
 """Maximum number of files of a search result that the agent opens."""
 MAX_FILES_FOUND: Final = 5
 PATH_WEIGHT: Final = 3
-"""The weight of a word in a file's path, relative to a word in the file's text."""
+"""The weight of a word in a file's path. A word in the file's text has weight 1."""
 TITLE_WEIGHT: Final = 2
 STEM_CHARACTERS: Final = 5
 SURE, UNSURE = 0.9, 0.3
@@ -65,7 +65,7 @@ class Report(BaseModel):
 class Defect:
     """A pattern in code, the cause that the pattern indicates, and the fix.
 
-    ``{at}`` is the function and its file.
+    In ``cause``, ``{at}`` is replaced by the function and its file.
     """
 
     pattern: re.Pattern[str]
@@ -106,7 +106,10 @@ def load_issues(path: Path = ISSUES) -> Mapping[str, IssueText]:
 
 
 def split_into_uncommon_stems(text: str) -> list[str]:
-    """Return the words of a text without the most common words. Each word is cut to its first letters."""
+    """Return the words of a text without the most common words.
+
+    Of each word, only the first `STEM_CHARACTERS` letters are returned.
+    """
     return [word[:STEM_CHARACTERS] for word in _WORD.findall(text.casefold()) if word not in _COMMON]
 
 

@@ -99,7 +99,7 @@ def build_cases_page(request: PageRequest) -> Page:
 
 
 def read_or_choose_target_filter(request: PageRequest) -> str | None:
-    """Return the target to show: the requested target, or else the target of the newest run."""
+    """Return the requested target. If no target is requested, return the target of the newest run."""
     store = request.site.store
     requested = request.read_and_show_choice_filter(
         "target", "Target", list_known_targets(store, request.site.targets)

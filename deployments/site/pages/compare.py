@@ -78,7 +78,7 @@ class CompareData(Record):
 
 
 REPORTED_FIELDS: Final = ("paths", "versions", "weights_version")
-"""Fields with free text from the application or the configuration."""
+"""Fields of a compared run that contain free text from the application or the configuration. They are masked."""
 
 
 def build_compare_page(request: PageRequest) -> Page:

@@ -57,7 +57,10 @@ class DraftShown(Record):
 
 
 class GoldDraftsData(Record):
-    """The draft to review, and the counts. ``said`` is the decision that was chosen but is not stored yet."""
+    """The draft to review, and the numbers of waiting, accepted and rejected drafts.
+
+    ``said`` is the decision that was chosen but is not stored yet.
+    """
 
     queues: QueueCounts
     person: str
@@ -106,7 +109,7 @@ def build_gold_drafts_page(request: PageRequest) -> Page:
 
 
 def _choose_suite_target(request: PageRequest, chosen: str | None) -> str:
-    """Return the target whose suite gets accepted drafts: the chosen target, or else the only target.
+    """Return the target whose suite gets accepted drafts: the chosen target or, if none is chosen, the only target.
 
     Returns an empty text if no target is chosen and there are several.
     """

@@ -100,7 +100,7 @@ def _add_case_asking_same_question(candidate: DraftCandidate, settings: TargetCo
 
     If the suite cannot be read, the candidate is returned unchanged.
     """
-    # A suite that cannot be read must not hide the draft.
+    # If the suite cannot be read, the draft is still shown.
     with suppress(GoldSetError):
         candidates = merge_drafts_by_question([candidate.draft], read_suite_cases(settings.suite))
         return candidate.with_existing_suite_case_id(candidates[0].asked_by)

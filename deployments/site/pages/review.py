@@ -173,9 +173,10 @@ def compute_agreement(site: Site, target: str | None) -> Agreement:
 
 
 def find_reviewer_name(request: PageRequest) -> str:
-    """Return the name of the logged-in person, or else the last name entered on the page or in the command.
+    """Return the name of the logged-in person.
 
-    In a static export, the name is empty.
+    Without a login, return the last name that was entered on the page or in the command. In a static export, the
+    name is empty.
     """
     if request.static is not None:
         return ""
@@ -305,7 +306,7 @@ def _store_label(request: PageRequest, check: SpotCheck, person: str, form: Mapp
 
 
 def _require_sampled_answer(request: PageRequest, form: Mapping[str, str]) -> SpotCheck:
-    """Return the answer that was reviewed in the form. Raises `PageRefused` if the answer is not in the sample."""
+    """Return the answer that the form reviews. Raises `PageRefused` if the answer is no longer in the sample."""
     target = form.get("target") or None
     requested_key = form.get("answer", "")
     if target is not None and target not in request.site.targets:
@@ -332,7 +333,10 @@ def _parse_verdict(form: Mapping[str, str]) -> AnswerVerdict:
 
 
 def _parse_failure_kind(form: Mapping[str, str]) -> FailureKind | None:
-    """Return the failure kind, if the person chose "wrong" and a failure kind."""
+    """Return the failure kind that the person chose, or ``None`` without one or if the answer is not "wrong".
+
+    Raises `PageRefused` for an unknown failure kind.
+    """
     kind = form.get("failure_kind", "")
     if form.get("verdict") != AnswerVerdict.WRONG or not kind:
         return None

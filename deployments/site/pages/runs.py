@@ -101,7 +101,10 @@ def compute_refresh_s(runs: Iterable[RunProgress]) -> int:
 
 
 def build_run_page(request: PageRequest) -> Page:
-    """Build the page of a run: its progress while it is active, or else its verdict and its cases, worst first."""
+    """Build the page of a run.
+
+    It shows the progress while the run is active. Afterwards, it shows the verdict and the cases, worst first.
+    """
     site, run_id, paging = request.site, request.path["run"], request.read_paging()
     report = site.store.find_report(run_id)
     if report is None:

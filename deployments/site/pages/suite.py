@@ -52,7 +52,7 @@ class SuiteData(Record):
     """The suite of a target's newest run. A value that was not computed is ``None``.
 
     ``gaps`` contains sentences about what the suite lacks. ``repeatability`` is the last session that asked each
-    case twice, whatever the suite was.
+    case twice, which may have used another suite.
     """
 
     target: str | None

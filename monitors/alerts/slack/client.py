@@ -247,7 +247,7 @@ CONNECT_TIMEOUT_S: Final = 5.0
 """Timeout for connecting in seconds. After this timeout, the request was certainly not sent."""
 METADATA_EVENT: Final = "lookout_alert"
 SEARCH_MARGIN: Final = timedelta(hours=1)
-"""The time by which the search for an earlier message starts before the alert's creation, because clocks differ."""
+"""The search for an earlier message starts this long before the alert's creation, because clocks differ."""
 SEARCH_AFTER: Final = timedelta(seconds=5)
 """Age of an alert after which Lookout first searches for its message.
 

@@ -127,8 +127,8 @@ def _parse_button_value(pattern: re.Pattern[str], value: str) -> Sequence[str]:
 def _build_button(action_id: str, kind: ActionKind, alert: Alert) -> Block:
     """Build a button.
 
-    The button's value contains the number of failures. After this number has grown, a press of the button is a new
-    action.
+    The button's value contains the number of failures in the message. If this number grows, pressing the button
+    again is a new action.
     """
     button: Block = {
         "type": "button",

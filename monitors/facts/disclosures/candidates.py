@@ -196,7 +196,7 @@ class Context(StrEnum):
 
     NONE = "none"
     ORDER = "order"
-    """The number of a thing. Examples of things are an order, an invoice, a parcel, a time stamp and a part."""
+    """The number of a thing, such as an order, an invoice, a parcel, a time stamp or a part."""
     MONEY = "money"
     PHONE = "phone"
     EUROPEAN_PHONE = "european_phone"
@@ -330,8 +330,8 @@ class ContextLexicon:
     def find_context_linked_to(self, at: int) -> Context:
         """Return the context of the nearest context word before ``at``.
 
-        Return `Context.NONE` if words other than "number is" or similar words are between the context word and
-        ``at``.
+        Between the context word and ``at``, only words such as "number is" are allowed. Otherwise, the result is
+        `Context.NONE`.
         """
         end, context = self._find_nearest_context_before(at, REACH)
         return context if context and _LINK.fullmatch(self._text, end, at) else Context.NONE
@@ -410,7 +410,7 @@ class DisclosureText:
         return False
 
     def iterate_matches_near_digits(self, pattern: re.Pattern[str], min_digits: int) -> Iterator[re.Match[str]]:
-        """Yield the pattern's matches in the islands; each match has at least ``min_digits`` digits."""
+        """Yield the pattern's matches in the islands that have at least ``min_digits`` digits."""
         if self._max_digits < min_digits:
             return
         for (start, end), digits in zip(self.islands, self._digits, strict=True):
@@ -422,7 +422,7 @@ class DisclosureText:
     ) -> Iterator[re.Match[str]]:
         """Yield the matches that begin after a word of this context, without another context word in between.
 
-        Texts without ``min_digits`` digits that are close together have no matches.
+        If no island has ``min_digits`` digits, there are no matches.
         """
         if self._max_digits < min_digits:
             return

@@ -145,7 +145,7 @@ _OWN = re.compile(
     rf"\b(?:your|his|her|their|my|ihre?|seine?|deine?|votre|son|sa|su|tu|aapka|aapki|unka|unki)\b[^@{HIDDEN}]*$"
     rf"|(?:आपका|उनका|उनकी)[^@{HIDDEN}]*$"
 )
-"""A word for the owner ("your", "her") and the text after it. No mailbox is in this text."""
+"""A word for the owner ("your", "her") and all text after it. This text must not contain an e-mail address."""
 _OWN_REACH = 40
 """Maximum number of characters between a mailbox and the word for its owner (`_OWN`)."""
 

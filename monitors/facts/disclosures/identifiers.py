@@ -47,7 +47,7 @@ _SSN = re.compile(r"(?<![\d-])((?!000|666)\d{3}([ .-])(?!00)\d{2}\2(?!0000)\d{4}
 _BROKEN_SSN = re.compile(
     r"(?<![\d-])((?!000|666)(?:\d{3}-(?!00)\d{2}(?!0000)\d{4}|\d{3}(?!00)\d{2}-(?!0000)\d{4}))(?![\d-])"
 )
-# Minimum number of digits of each form.
+# Minimum number of digits in a number of each form.
 _CARD_DIGITS, _SPACED_DIGITS, _AADHAAR_DIGITS, _IBAN_DIGITS, _SSN_DIGITS = 13, 12, 12, 2, 9
 
 # Lengths of the national forms in the IBAN registry of SWIFT (release 99).
@@ -199,14 +199,15 @@ The lookahead makes the search seven times faster.
 
 _LETTER = re.compile("[A-Za-z]")
 _SAYING = ("licen", "dl ", "passport", "लाइसेंस", "पासपोर्ट")
-"""Words for licences and passports.
+"""Parts of words for licences and passports.
 
-A form that other numbers also have counts as a code only in a text with such a word.
+Some forms of codes are not distinctive. Codes of these forms are searched only in a text with one of these words. A
+vehicle number is also found if it is the whole text.
 """
 _BARE_FORM_REACH = 20
 """Maximum number of characters between a context word and a code whose form is not distinctive.
 
-An example of the words between them is "number is" in "licence number is".
+In "licence number is AB12345", these characters are " number is ".
 """
 
 
@@ -219,11 +220,11 @@ class _Code(NamedTuple):
     kind: DisclosureKind
     pattern: re.Pattern[str]
     digits: int
-    """Minimum number of digits of the form."""
+    """Minimum number of digits in a code of this form."""
     context: Context
     bare: Callable[[str], Strength | None]
     alone: bool = False
-    """Whether a code without a context word counts if it is the whole text."""
+    """Whether a code without a context word counts as a disclosure if it is the whole text."""
 
 
 def _build_constant_rating(strength: Strength) -> Callable[[str], Strength | None]:
@@ -355,7 +356,7 @@ Shorter numbers are counts, years or the last digits of a masked number.
 """
 
 _MIN_DIGITS_ALONE = 8
-"""Minimum number of digits of such a number if neither "number" nor a colon precedes it.
+"""Minimum number of digits of an account number without "number", a verb or a colon before it.
 
 In "account for 10000 claims", the 10000 is not an account number.
 """
@@ -392,9 +393,9 @@ _FORMS = (
     (DisclosureKind.POLICY_NUMBER, _CODED_POLICY, _POLICY_WORDS),
     (DisclosureKind.ACCOUNT_NUMBER, _ACCOUNT, _ACCOUNT_WORDS),
 )
-"""The kinds of numbers, each with the pattern of label and number, and the words for the label.
+"""For each form of number, its kind, its pattern and its label words.
 
-A pattern is searched only if the text contains one of these words.
+The pattern matches the label and the number. It is searched only if the text contains one of the label words.
 """
 # "account number of the other customer is 0012 3456 7890": with words in between, the number has at least 8 digits.
 _FAR_ACCOUNT = re.compile(r"(?<![\w.])(?=(\d(?:[ -]?\d){7,19}(?![\w])))")

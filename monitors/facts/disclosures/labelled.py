@@ -174,9 +174,9 @@ def _find_value_end(reading: DisclosureText, first: int, identifier: _Identifier
 
 
 def _read_characters_of_word(reading: DisclosureText, index: int) -> str | None:
-    """Return the characters of the value that word number ``index`` stands for, in capitals.
+    """Return the characters that word number ``index`` adds to a value, in capitals.
 
-    For example, "nine" stands for "9". Return ``None`` if the word cannot be part of a value.
+    For example, "nine" adds "9". Return ``None`` if the word cannot be part of a value.
     """
     words, starts, ends = reading.words_of_text
     word = words[index]

@@ -1,7 +1,8 @@
 """Find names of people by the words beside them (`names.toml`): a greeting, a title, "belongs to", a label.
 
-The rules have no list of names. A name without such a word is not found. A name that contains a word for
-organisations, or is beside a word for works of authors and artists, is not the name of a private person.
+The rules have no list of names. A name without such a word is not found. Two kinds of names are skipped, because
+they are not names of private persons: a name that contains a word for an organisation ("museum"), and a name beside
+a word for a work of an author or artist ("novel").
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _ORGANISATION: Final = frozenset(NAMES["organisation"])
 _PARTICLES: Final = frozenset(NAMES["particle"])
 _TITLES: Final = frozenset(NAMES["title"])
 WHOSE: Final = frozenset(word.split()[0] for word in NAMES["whose"])
-"""Words that show whose something is: "your", "Ihre", "aapka"."""
+"""Words that show the owner of something: "your", "Ihre", "aapka"."""
 _WORKS: Final = frozenset(NAMES["work"])
 _LABEL_WORDS: Final = frozenset(
     word for table in LABELS["identifier"] for label in table["labels"] for word in label.split()

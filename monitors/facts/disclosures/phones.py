@@ -90,7 +90,7 @@ The shortest local numbers have 7 digits. The longest have 19: 15 by E.164, and 
 _OWN_LENGTHS = range(7, 14)
 """Number of digits of a telephone number after "my … number".
 
-Numbers with more or fewer digits are often no phone.
+Numbers with more or fewer digits are often not telephone numbers.
 """
 
 _WITH_AREA = 10

@@ -105,9 +105,9 @@ PLACES: Final = _read_tables("places.toml")
 
 THING, PASSWORD, BIRTH = "thing", "password", "birth"
 IDENTIFIER: Final = "identifier "
-"""The beginning of each topic for identifiers.
+"""The prefix of the topics for identifiers.
 
-The rest of the topic is the index of the identifier in `labels.toml`.
+After the prefix, a topic has the index of the identifier in `labels.toml`.
 """
 NAME_TOPICS: Final = (
     "title",
@@ -134,4 +134,4 @@ CUES: Final = PhraseTable(
         (MAIL_AT, [phrase for phrase in PLACES["mail"]["at"] if phrase != "@"]),
     )
 )
-"""All phrases that make a rule read the text around them. These rules depend on context."""
+"""All phrases that context-dependent rules search for. A rule reads the text around each phrase."""

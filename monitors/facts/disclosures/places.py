@@ -292,9 +292,9 @@ def find_spoken_email_addresses(reading: DisclosureText) -> Iterator[DisclosureC
 
 
 def _find_mailbox_start(reading: DisclosureText, last: int) -> int:
-    """Return the index of the first word of a dictated mailbox. Word number ``last`` is its last word.
+    """Return the index of the first word of a dictated mailbox, such as "yev underscore stroud".
 
-    An example of a mailbox is "yev underscore stroud".
+    ``last`` is the index of the last word of the mailbox.
     """
     text, (words, starts, ends) = reading.text, reading.words_of_text
     first = last

@@ -62,9 +62,9 @@ _ANY_HOST, _THIS_HOST = "::", "::1"
 _BESIDE = " \t\n\"'`([<>)],;."
 _GROUPS = 8
 _MIN_LONG_GROUP_DIGITS = 3
-"""Minimum number of hexadecimal digits of a long group in an IPv6 address.
+"""Minimum number of hexadecimal digits of a group in an IPv6 address that counts as a long group.
 
-The groups of a fingerprint or a MAC address have two digits.
+The groups of a fingerprint or a MAC address have two digits, so they are not long.
 """
 _TELLING_OCTET = 100
 """Minimum value of the largest number in an IP address.

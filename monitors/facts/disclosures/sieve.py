@@ -1,6 +1,6 @@
 """Skip texts without personal data: fast native code excludes most texts before the disclosure rules read them.
 
-The rules take some hundred microseconds for a reply, which is too slow for a log of a gigabyte. The sieve never
+The rules take a few hundred microseconds for a reply, which is too slow for a log of a gigabyte. The sieve never
 rejects a text in which `find_disclosures` finds something: it contains the pattern of each rule, without the
 conditions that make the pattern stricter (text around a match, check digits, strengths). For a rule that depends on
 certain words, a text passes if it has enough digits and one of the words anywhere. The rules read each text that
@@ -182,7 +182,7 @@ _has_context_word = _build_matcher(f"(?i)(?:^|(?-i:[^A-Za-z]))(?:{_SAYING_WORDS}
 
 
 def is_possible_disclosure(text: str, account_patterns: Sequence[str] = ()) -> bool:
-    """Return False only if the rules find no disclosure in the text and in each of its lines.
+    """Return False only if the rules find no disclosure in the text or in any of its lines.
 
     ``account_patterns`` are the target's own patterns, as for `find_disclosures`.
     """

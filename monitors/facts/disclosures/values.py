@@ -1,7 +1,7 @@
-"""Decide whether a found value is in other texts, in any format.
+"""Decide whether other texts contain a value, in any format.
 
-For example, a value with and without a country code is the same. Digits in words, a dictated e-mail address and a
-date with the month as a word are recognized too.
+For example, a telephone number with its country code and the same number without it are equal. Digits in words, a
+dictated e-mail address and a date with the month as a word are recognized too.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from monitors.facts.disclosures.labelled import build_date_key, read_spoken_digi
 from monitors.facts.disclosures.phrases import PLACES, list_words
 
 _MIN_SHARED_CHARACTERS: Final = 5
-"""Minimum number of characters of a value that may be a part of a known value.
+"""Minimum number of characters of a value that is searched inside the texts.
 
-A shorter value must be equal to it.
+A shorter value must be equal to a whole text.
 """
 _PHONE_DIGITS: Final = 8
-"""Number of digits by which phone numbers are compared, counted from the end.
+"""Number of digits at the end of a telephone number that are compared.
 
 The country code and the leading zero are therefore ignored.
 """

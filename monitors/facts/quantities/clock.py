@@ -1,8 +1,9 @@
 """Read times of day: ``9am``, ``9:30 p.m.``, ``18:00``, ``12 noon``, ``सुबह 9 बजे``, ``shaam 6 baje``.
 
-A bare number is a time of day if a range or a word shows this (``9 to 6pm``). Two figures with a colon may also
-be a score, a ratio or a verse. They are a time on the full or half hour, with a leading zero, in a range, or
-after a word such as "at". An hour up to twelve without "am", "pm" or a part of the day is ambiguous.
+A bare number is a time of day if a range or a word shows this (``9 to 6pm``). Two figures with a colon may also be
+a score, a ratio or a verse. Without a word such as "am" or "pm", they are read as a time only if they are on the
+full or half hour, have a leading zero, are in a range, or follow a word such as "at". An hour up to twelve without
+"am", "pm" or a part of the day is ambiguous.
 
 Spoken hours are read too: ``half past one``, ``quarter to six``, ``halb fünf``, ``à quatre heures et demie``,
 ``a las cuatro y media de la tarde``. In ``9 to half past one``, the 9 is also a time.
@@ -48,7 +49,7 @@ _OF_HOURS: Final = re.compile(
     r"\b(?:(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:day)?s?|daily|open|hours|opening)\b[^.!?\n\d]{0,24}$",
     re.IGNORECASE,
 )
-"""Words before two numbers with points that show that the numbers are hours.
+"""Words before two numbers such as 8.30 which show that these numbers are times of day.
 
 An example is "Monday to Thursday, 8.30 to 15.30".
 """
@@ -156,7 +157,7 @@ class _ClockTime(NamedTuple):
 
 
 def merge_times_of_day(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Return the readings, with bare numbers that form a time of day replaced with that time."""
+    """Replace the bare numbers that form a time of day with that time. Return all readings."""
     lowered = text.lower()
     has = lowered.__contains__
     if any(map(has, _ALWAYS_HINTS)) or ("24" in text and _ALWAYS_DIGITS.search(lowered)):
@@ -194,7 +195,7 @@ def _is_duration_inside(reading: QuantityReading, time: _ClockTime) -> bool:
 
 
 def _merge_always_open(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Return the readings, with readings that together mean "always open" (24/7) replaced with one time of day."""
+    """Replace readings that together mean "always open" (24/7) with one time of day. Return all readings."""
     starts = [token.start for token in reader.tokens]
     for match in _ALWAYS.finditer(text):
         first, last = bisect_left(starts, match.start()), bisect_left(starts, match.end()) - 1

@@ -47,7 +47,7 @@ class Fact(Record):
     - ``unit`` is the ISO 4217 code for money, ``percent``, or ``day`` for a duration. It is ``None`` for money
       without a country, such as ``$``.
     - ``original_value`` and ``original_unit`` are the value and the unit in the text (24, ``month``). They are
-      stored because a month has thirty days only if the case says so.
+      stored because a month has thirty days only if the case states it.
     - ``start`` and ``end`` count Unicode code points of the original text, end exclusive. ``text`` is the original
       text between ``start`` and ``end``.
     """
@@ -73,9 +73,10 @@ class QuantityReading(NamedTuple):
     """A quantity that was read in a folded text.
 
     - ``first`` and ``last`` are its tokens (inclusive), ``start`` and ``end`` its characters.
-    - ``months`` and ``days`` of a duration are separate, because a month has thirty days only if the case says so.
-    - ``date`` of a date is in ISO 8601: ``2015-03-03``, ``2015-03`` without a day, ``--03-03`` without a year.
-    - ``date`` of a time of day is ``18:00``; the ``value`` is in minutes.
+    - ``months`` and ``days`` of a duration are separate, because a month has thirty days only if the case states
+      it.
+    - For a date, ``date`` is in ISO 8601: ``2015-03-03``, ``2015-03`` without a day, ``--03-03`` without a year.
+    - For a time of day, ``date`` is for example ``18:00``, and ``value`` is in minutes.
     """
 
     kind: FactKind
@@ -109,4 +110,4 @@ class QuantityReading(NamedTuple):
     per: str = ""
     """The period that directly follows an amount: ``year`` for "€119 a year"."""
     counts: str = ""
-    """The noun that a number counts as an ordinal: ``week`` for "the 28th week" and for "week 28"."""
+    """The noun whose place in a sequence the number shows: ``week`` for "the 28th week" and for "week 28"."""

@@ -1,8 +1,8 @@
 """Read the groups of a number. A group is the part before a scale word such as "lakh" or "million".
 
-A group consists of digits, words below a thousand, or their fractions. Groups with scale words form numbers
-such as "five crore, twenty lakh, three hundred and two". A comma, an "and" or the end of a line ends a number.
-The number continues only if a smaller scale follows ("two lakh, fifty thousand").
+A group consists of digits, words below a thousand, or their fractions. Groups with scale words form numbers such as
+"five crore, twenty lakh, three hundred and two". The end of a line ends a number. After a comma or an "and", a
+number continues only with a smaller part ("two lakh, fifty thousand").
 """
 
 from __future__ import annotations
@@ -391,7 +391,7 @@ class ScaleReader(GroupReader):
         return not joint and self._is_last_part_of_number(group, limit, at)
 
     def _is_last_part_of_number(self, group: Group, limit: Decimal, at: int) -> bool:
-        """Return whether a number without a scale ends the number before it: "one thousand and one".
+        """Return whether a number without a scale is the last part of the number before it: "one thousand and one".
 
         The result is False in these cases:
 

@@ -61,7 +61,7 @@ class NumberPart(IntEnum):
     SCALE = 3
     """A scale of a thousand or more."""
     DOZEN = 4
-    """Multiplies the number before it."""
+    """A word such as "dozen", which multiplies the number before it."""
     FRACTION = 5
     """A fraction: a half, a quarter, or three quarters."""
     QUARTERED = 6
@@ -82,7 +82,8 @@ class NumberPart(IntEnum):
 class NumberWord(NamedTuple):
     """A number word with its part and value.
 
-    A ``shy`` word is a number only before a unit: "do saal", not "do you".
+    A ``shy`` word is also an ordinary word. It is a number only before a unit or some number words: the "do" in
+    "do saal" (two years) is a number, but the "do" in "do you" is not.
     """
 
     part: NumberPart
@@ -98,7 +99,7 @@ _TABLES: dict[str, dict[str, dict[str, str]]] = _DATA
 """Number words by language and section. If two tables have the same spelling, the later table wins."""
 _TRANSLITERATED = split_into_word_keys(_EXTRA["transliterated"])
 DIGIT_ORDINAL_ENDINGS = frozenset(_EXTRA["digit_ordinal_endings"].split())
-"""Endings that make an ordinal of the digits before them: 2रा, 90वी."""
+"""Endings that turn the digits before them into an ordinal: 2रा, 90वी."""
 _SECTIONS = {
     "small": NumberPart.SMALL, "hundred": NumberPart.HUNDRED, "scales": NumberPart.SCALE,
     "dozens": NumberPart.DOZEN, "fractions": NumberPart.FRACTION,

@@ -3,8 +3,8 @@
 If the format of a number is clear ("1.234,56", "1,50,000", "12.50"), the format decides. If there is one comma or
 point, and three digits follow it ("6.000"), the locale decides. Without a known locale, both values are possible.
 
-An open currency in a text ("$", "francs", "Rs") may be any currency of its family. A default currency applies only
-to open currencies.
+A currency in a text is open if several countries use its sign or name ("$", "francs", "Rs"). These currencies are a
+family, and an open currency may be any of them. A default currency applies only to open currencies.
 """
 
 from __future__ import annotations
@@ -43,11 +43,17 @@ class Writing(NamedTuple):
 
 
 class Locale(NamedTuple):
-    """The number format of a text. ``currency`` is ISO 4217, and applies only to open amounts."""
+    """The number format of a text.
+
+    ``currency`` is the ISO 4217 code for amounts whose sign or name does not show the country ("$").
+    """
 
     language: Language = Language.ENGLISH
     mark: DecimalMark | None = None
-    """The decimal mark. ``None`` means English and Hindi: a comma groups digits, a point groups or is decimal."""
+    """The decimal mark. ``None`` means the notation of English and Hindi.
+
+    In this notation, a comma separates groups of digits. A point is the decimal mark or separates groups.
+    """
     currency: str | None = None
     speech: str = ""
     """The language (ISO 639-1) whose words are in `languages.toml`; empty for English and Hindi."""

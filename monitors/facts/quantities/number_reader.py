@@ -163,7 +163,7 @@ class NumberReader(ScaleReader):
     def _read_fraction_in_words(self, at: int) -> Group | None:
         """Read a fraction such as "a half", "two thirds" or "one over two".
 
-        The group of "a half" has ``numeral``, because a scale can multiply it: "half a million".
+        The group of "a half" is marked as ``numeral``, because a scale can multiply it: "half a million".
         """
         article = self.part(at) is NumberPart.ARTICLE
         word = self.word(at + 1 if article else at)

@@ -20,7 +20,7 @@ _SORTS: Final = BETWEEN | split_into_word_keys("insurance contract membership pr
 _OPENERS: Final = split_into_word_keys(
     "a an per every each any this that last next one same all the first whole of हर har प्रति prati इस उस"
 )
-"""Words before a noun which show that a number after the noun does not count it.
+"""Words before a noun. After such a noun, a number does not show a place in a sequence.
 
 In "every day 20 people", the 20 is not the number of the day.
 """
@@ -32,9 +32,9 @@ _MAX_ORDINAL: Final = 400
 
 
 def add_counted_noun(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
-    """Return the reading with the noun that its number counts.
+    """Return the reading with the noun whose place in a sequence its number shows, such as "week".
 
-    The number is an ordinal before the noun, or digits after the noun.
+    The number is an ordinal before the noun ("the 28th week"), or digits after the noun ("week 28").
     """
     if reading.kind is not FactKind.NUMBER or not 0 < reading.value <= _MAX_ORDINAL or reading.scale != 1:
         return reading

@@ -23,7 +23,7 @@ MAX_VALUE = Decimal("1e36")
 _GROUP = 3
 _MAX_DIGITS = 36
 _MAX_PARTS = 40
-"""Maximum number of parts of a numeral. Numerals with more parts are not read."""
+"""Maximum number of commas and points in a numeral. A numeral with more of them is not read."""
 
 _WESTERN_OR_INDIAN = re.compile(r"\d{1,3}(?:,\d{2,3})*,\d{3}")
 _DOTTED_GROUPS = re.compile(r"\d{1,3}(?:\.\d{3})+")
@@ -167,10 +167,10 @@ An article also begins a number if a unit directly follows.
 class Lookup:
     """The tokens of a text, for the readers of numbers.
 
-    - ``units`` are the words after which a shy number word ("do") is a number.
-    - ``starts`` are words other than numbers that may begin a quantity. Each has the words that must follow it;
-      after ``None``, any word may follow.
-    - ``breaks`` are the tokens after the end of a line or a tab.
+    - ``units`` are the words before which an ambiguous number word is a number: the "do" in "do saal" is two.
+    - ``starts`` are words other than numbers that may begin a quantity. Each is mapped to the words of which one
+      must follow it, or to ``None`` if any word may follow.
+    - ``breaks`` are the indexes of the tokens after the end of a line or a tab.
     """
 
     token: Callable[[int], Token]
@@ -224,7 +224,10 @@ class Lookup:
         return not _HINGLISH.isdisjoint([token.key for token in self.tokens])
 
     def find_possible_number_word(self, at: int) -> NumberWord | None:
-        """Return the number word at a place. Inside a number, a shy word such as "do" counts too."""
+        """Return the number word at a place.
+
+        Inside a number, an ambiguous word such as "do" is also a number word.
+        """
         return self._raw[at]
 
     def has_line_break_between(self, first: int, last: int) -> bool:

@@ -170,7 +170,7 @@ def _is_preceded_by_unread_word(lookup: Lookup, at: int) -> bool:
 
     An example is the 500 in ``2 mil 500 €``.
     """
-    if at < 2 or lookup.has_line_break_between(at - 2, at):  # noqa: PLR2004 - a number and its word stand before
+    if at < 2 or lookup.has_line_break_between(at - 2, at):  # noqa: PLR2004 - a number and its word come before
         return False
     word = lookup.token(at - 1)
     return _is_unread_word(word) and not _is_function_word(word) and lookup.token(at - 2).kind == NUMERAL

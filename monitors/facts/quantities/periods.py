@@ -41,7 +41,7 @@ _QUARTERS: Final = {
     **dict.fromkeys(split_into_word_keys("quarter quarters तिमाही"), "quarter"),
     **dict.fromkeys(split_into_word_keys("annum"), "year"),
 }
-"""Words for a quarter of a year that are read as a period only directly after an amount."""
+"""Words for a quarter or a year that are read as a period only after a word such as "per", "a" or "every"."""
 _LED_ELSEWHERE: Final = split_into_word_keys("per pro im je par por al")
 _ELSEWHERE: Final = {
     **dict.fromkeys(split_into_word_keys("jahr kalenderjahr an année año anno jaar ano"), "year"),

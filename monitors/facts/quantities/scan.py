@@ -109,7 +109,7 @@ _AT_LEAST_BEHIND = frozenset(
 
 
 def _find_bound_before(reader: NumberReader, at: int) -> Bound:
-    """Return the bound that words before the quantity, in the same sentence, set."""
+    """Return the bound that the words before the quantity state, in the same sentence."""
     for place in range(at, max(-1, at - _WINDOW), -1):
         key, earlier = reader.token(place).key, reader.token(place - 1).key
         if key == "." and earlier in {"max", "min"}:
@@ -171,7 +171,10 @@ _RANGES = frozenset(
 )
 _ENDS_OF_RANGE = frozenset({"-", "–", "to", "upto", "से"})
 _LOOSE = frozenset({"and", "और", "aur", ",", "/", "&"})
-"""Words and signs that do not form a range after a number that may be a year: the comma in "in 2006, 95 %"."""
+"""Words and signs between two numbers that form a range only in some cases.
+
+An example is the comma in "in 2006, 95 %". It does not form a range, because the first number may be a year.
+"""
 
 _FIRST_YEAR, _LAST_YEAR = 1900, 2099
 
@@ -215,9 +218,9 @@ _FULL = {
     ("year", "month"): 12, ("year", "week"): 52, ("year", "day"): 365, ("month", "week"): 4, ("month", "day"): 30,
     ("week", "day"): 7, ("day", "hour"): 24, ("hour", "minute"): 60, ("minute", "second"): 60,
 }  # fmt: skip
-"""How many of a smaller unit are one larger unit, for example 12 months for a year.
+"""Number of smaller units in one larger unit, for example 12 months in a year.
 
-With so many of the smaller unit, two durations are not joined: "24 months and 30 days".
+If the second duration has at least this number, the two durations are not joined: "24 months and 30 days".
 """
 
 _ANY = 1_000_000
@@ -443,7 +446,7 @@ def scan_without_locale(
 
 
 def apply_locale(scanned: Scan, locale: Locale) -> Scan:
-    """Return the scan with its open parts, decimal marks and currencies, resolved by the locale."""
+    """Return the scan, with ambiguous decimal marks and currencies resolved by the locale."""
     reader = scanned.reader
     readings = [resolve_reading_by_locale(reader, reading, locale) for reading in scanned.readings]
     if locale.is_unread:

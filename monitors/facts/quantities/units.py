@@ -66,7 +66,7 @@ BETWEEN = split_into_word_keys(
 """Words that may be between an amount and its unit: the "continuous" in "24 continuous months"."""
 
 WHOLE = split_into_word_keys("all full whole entire पूरे पूरा पूरी pura poora pure poore puri")
-"""Words before a unit that mean one unit: "all" in "all day", "पूरे" in "पूरे दिन"."""
+"""Words that mean "one" before a unit of time: the "all" in "all day", the "पूरे" in "पूरे दिन"."""
 
 
 def read_time_unit(reader: NumberReader, at: int) -> tuple[TimeUnit, int] | None:
@@ -170,7 +170,10 @@ def _read_currency_sign(reader: NumberReader, at: int) -> Currency:
 
 
 def _has_currency_case(text: str, key: str) -> bool:
-    """Return whether a word is a currency. Most codes must be in upper case; names may be in any case."""
+    """Return whether the name or code of a currency has an accepted letter case.
+
+    Most codes must be in upper case. Names may be in any case.
+    """
     return len(key) != 3 or not key.isascii() or key in _LOWER_CASE_TOO or text.isupper() or key == "yen"  # noqa: PLR2004 - a currency code has three letters
 
 
@@ -218,7 +221,7 @@ def _is_directly_after_previous(reader: NumberReader, at: int) -> bool:
 
 
 UNIT_KEYS = frozenset(TIME_UNITS) | PERCENT_WORDS | MONEY_WORDS
-"""Lookup keys of words before which a shy number word is a number: "do saal" means two years."""
+"""Lookup keys of words before which an ambiguous number word is a number: "do saal" means two years."""
 
 _NAMED = frozenset(NAMES) | {"states", "kong", "zealand", "islands", "rupee", "rupees"}
 _DAYS = {"today", "tomorrow", "yesterday", "tonight", "आज", "aaj"}
@@ -236,7 +239,7 @@ STARTS: dict[str, frozenset[str] | None] = {
     "l": frozenset({"."}),
     "u": frozenset({"."}),
 }
-"""Words, other than numbers, that may begin a quantity. Each has the words that may follow it.
+"""Words, other than numbers, that may begin a quantity. Each is mapped to the words of which one must follow.
 
 ``None`` means that any word may follow.
 """

@@ -1,11 +1,11 @@
-"""Classify how a reply declines: not at all, completely, before it answers, or with a caveat before it helps.
+"""Classify how a reply declines a question: not at all, completely, or together with an answer.
 
-A reply is read by its structure and not by phrases. Each word has roles (`words.toml`): the speaker, a denial,
-a word for telling, a thing that is closed, an offer, a referral to another person, an instruction. A clause
-declines in cases such as these:
+A reply is read by its structure and not by phrases. Each word has roles (`words.toml`), such as the speaker ("I"),
+a denial ("not"), a word for telling ("share"), a word for a confidential thing ("off limits"), an offer, a referral
+to another person, or an instruction. A clause declines in cases such as these:
 
 - The speaker, a denial and a word for telling occur together: "I'm not in a position to share".
-- A thing is closed: "passwords are off limits".
+- A thing is confidential: "passwords are off limits".
 - A thing is given only to other people: "only released to the police".
 
 Another clause gives information in three cases: it states a figure, a name or a quote that is not in the question;
@@ -93,7 +93,7 @@ class Refusal(Record):
 
 
 class _Declines(IntEnum):
-    """How sure it is that a clause declines: no, yes, or a value between them."""
+    """How certain it is that a clause declines, from no to yes."""
 
     NO = 0
     MAYBE = 1
@@ -173,9 +173,9 @@ _UNABLE: Final = DENIAL | ABLE
 A word with both roles may refuse. A reply without any word that may refuse is an answer.
 """
 _MAY_LEAD_ELSEWHERE: Final = 40
-"""Limit for the number of words of a reply that only sends the user to another person.
+"""Number of words from which an offer or a referral no longer makes a reply a possible refusal.
 
-A reply with as many words or more is not searched for such an offer or referral.
+A reply that also has a word that may refuse is a possible refusal at any length.
 """
 _STOPS: Final = frozenset(".!?।…;")
 _COMMAS: Final = frozenset(",:—–()")
@@ -277,7 +277,7 @@ def _collect_question_keys(question: str) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def find_asked_value_kinds(question: str) -> frozenset[str]:
-    """Return the kinds that a question asks for: ``amount``, ``name``, ``time``, ``place``, ``code``."""
+    """Return the kinds of values that a question asks for: ``amount``, ``name``, ``time``, ``place``, ``code``."""
     tokens = [token.key for token in tokenise(normalise(question).text) if token.kind != SIGN]
     roles = load_lexicon(guess_language(tokenise(normalise(question).text))).find_roles(tokens)
     return frozenset(kind for kind, bit in _ASKS.items() if any(bits & bit for bits in roles))
@@ -353,7 +353,7 @@ def _is_stop_at_word_end(tokens: Sequence[Token], at: int) -> bool:
 _IN_EVERY_DECLINE: Final = (
     FORMULA | FLAT_NO | DECLINING | BEYOND | DENIAL | HEDGING | SILENCE | ONLY | CLOSED | GIVEN
 )
-"""Roles of words. A clause that declines has at least one word with one of these roles."""
+"""Roles of words. A clause declines only if at least one of its words has one of these roles."""
 
 
 def _classify_decline(
@@ -425,7 +425,7 @@ _SOMETHING: Final = frozenset({"something", "anything", "what", "nothing", "topi
 
 
 def _is_not_something_that_we_do(clause: _ReplyClause) -> bool:
-    """Return whether a clause says that a task is not the speaker's.
+    """Return whether a clause states that a task is not part of the speaker's job.
 
     Examples are "that is not something that we hand out" and "that is not what I'm here for".
     """
@@ -473,7 +473,7 @@ def _has_limit_of_speaker(clause: _ReplyClause) -> bool:
 
 
 def _is_thing_called_confidential(clause: _ReplyClause) -> bool:
-    """Return whether the clause calls a thing closed: "the pool is private", but not "the private pool"."""
+    """Return whether the clause calls a thing confidential: "the pool is private", but not "the private pool"."""
     return any(
         bits & CLOSED and any(before & BEING for before in clause.roles[max(0, at - 4) : at + 4])
         for at, bits in enumerate(clause.roles)
@@ -626,7 +626,7 @@ _YES_NO: Final = split_into_word_keys("yes no ja nein")
 
 
 def _is_scope_statement(clause: _ReplyClause) -> bool:
-    """Return whether a clause only names the subjects of the speaker: "I only know about bikes at Northside"."""
+    """Return whether a clause only names the topics of the speaker: "I only know about bikes at Northside"."""
     return _has_limit_of_speaker(clause) and not clause.every & (DISCLOSING | TELLING)
 
 
@@ -646,9 +646,9 @@ def _has_second_person_after(clause: _ReplyClause, at: int) -> bool:
 
 
 _MIN_RULE_WORDS: Final = 9
-"""Minimum number of words of a clause that states a rule of the company."""
+"""Minimum number of words of a clause in a later sentence that may be the answer."""
 _CONTENT_LENGTH: Final = 5
-"""Minimum number of letters of a word that can name a thing. Shorter words are not compared."""
+"""Minimum number of letters of a word that is compared with the words of the question."""
 _MIN_TELLING_WORDS: Final = 3
 """Minimum number of words of a clause that gives information."""
 
@@ -674,7 +674,7 @@ def _has_new_value(
 ) -> bool:
     """Return whether a clause has a figure or day that is not in the question.
 
-    With ``names``, a new name or quote also counts.
+    If ``names`` is True, a new name or quote also counts.
     """
     return bool(_find_new_value_kinds(clause, question_keys, german=german) & (_ANY_VALUE if names else _FIGURES))
 
@@ -777,7 +777,7 @@ class _ReplyReading(NamedTuple):
     def has_asked_value(self, *, elsewhere: bool) -> bool:
         """Return whether the reply has a value of a kind that the question asks for.
 
-        With ``elsewhere``, only clauses that do not count as `VALUE` are searched.
+        If ``elsewhere`` is True, only the clauses that do not count as `VALUE` are searched.
         """
         kinds = 0
         for clause, content in zip(self.clauses, self.contents, strict=True):

@@ -47,7 +47,7 @@ class FieldKind(StrEnum):
 
 
 class DurationUnit(StrEnum):
-    """The units of a duration."""
+    """The unit of a duration."""
 
     HOUR = "hour"
     DAY = "day"
@@ -132,7 +132,7 @@ def describe_sheet_error(error: ValidationError) -> str:
 SILENCE = re.compile(
     r"\b(?:not|no\b.{1,80}?) (?:stated|mentioned|specified|given|found) ?(?:in|;|\(|$)", re.IGNORECASE
 )
-"""Phrases with which extractors say that a document does not state a value: "not stated in X"."""
+"""Phrases that extractors write if a document does not state a value: "not stated in X"."""
 
 _UNITS = {
     "hours": "hour", "hour": "hour", "days": "day", "day": "day", "months": "month", "month": "month",
@@ -213,7 +213,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Confidence(StrEnum):
-    """How sure the source is of a fact. The lowest confidence comes first."""
+    """How certain a fact is according to its source. The lowest confidence comes first."""
 
     LOW = "low"
     UNRATED = "unrated"

@@ -182,7 +182,7 @@ def _parse_number(raw: JsonValue) -> Decimal | None:
 def _verify_value_by_quote(value: Single | Several, fact: GivenFact) -> Single | Several | UnusableFact:
     """Return the value if the fact's quote states all its amounts. Otherwise, return an `UnusableFact`.
 
-    A value without amounts only needs a quote, which a person can check.
+    If the value has no amounts, any quote is accepted, because a person can check it.
     """
     if not fact.quote:
         return UnusableFact("the fact has no quote, so its source cannot be checked")
@@ -213,7 +213,7 @@ _HOURS_PER_DAY = 24
 def _is_same_amount(quantity: StatedQuantity, amount: Amount) -> bool:
     """Return whether a quantity equals an amount.
 
-    A plain number also matches, because tables have units in headings.
+    A number without a unit also matches, because a table may have the unit in its heading.
     """
     if quantity.kind is FactKind.NUMBER:
         return quantity.value == amount.number

@@ -111,7 +111,7 @@ def wrap_as_json_object(value: JsonValue, name: str) -> Json:
 
 
 def _restore_exact_part_if_unchanged(texts: JsonValue, name: str, stored: JsonValue) -> JsonValue:
-    """Return the exact version of a part. If the stored part was changed later, return the stored part."""
+    """Return the exact version of the part ``name``, or ``stored`` if the stored part was changed later."""
     exact = _parse_json_text_or_none(texts.get(name)) if isinstance(texts, dict) else None
     return exact if isinstance(exact, dict) and _to_storable_object(exact) == stored else stored
 

@@ -111,7 +111,7 @@ def _convert_to_langsmith_run(trace_id: str, observation: Json) -> Json:
 
 
 def _parse_input_or_output(name: str, observation: Json) -> Json:
-    """Return an input or output as an object. Langfuse stores strings, in which JSON objects and lists are parsed.
+    """Return an input or output as an object. Langfuse stores strings: JSON objects and lists in them are parsed.
 
     A value that is not an object becomes an object with the key ``name``.
     """

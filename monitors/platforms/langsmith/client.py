@@ -32,7 +32,7 @@ MAX_PAUSE_S: Final = 60.0
 """Maximum pause before a retry in seconds. The server limits requests per minute, so a limit ends within a minute.
 """
 _FINAL_STATUSES: Final = (400, 401, 403, 404, 422, 501)
-"""HTTP statuses after which no retry is made, because it would also fail."""
+"""HTTP statuses after which a request is not retried, because a retry would also fail."""
 _REFUSED_STATUSES: Final = (401, 403)
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
@@ -114,14 +114,14 @@ class LangSmithClient:
             )
 
         client = await asyncio.to_thread(build)  # the import takes a second
-        generated = client._langsmith_api  # noqa: SLF001 - runs.query uses this client, which ignores retry_config,
+        generated = client._langsmith_api  # noqa: SLF001 - runs.query uses this client, which ignores retry_config
         generated.max_retries = 0
         langsmith = cls(client, settings, key, sleep, key_name)
         try:
             yield langsmith
         finally:
             langsmith.close_sync_client()
-            await generated.close()  # and aclose() leaves its connections open
+            await generated.close()  # client.aclose() leaves these connections open
             await client.aclose()
 
     @property

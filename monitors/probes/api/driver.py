@@ -374,7 +374,7 @@ def raise_if_api_error(api: ApiSettings, document: Any, partial: str) -> None:
 
 
 def build_wire_rule(api: ApiSettings) -> WireRule:
-    """Build the rule that finds the answer, its citations and its details in a response."""
+    """Build the rule that finds the answer, its citations, and details such as the latency in a response."""
     return WireRule(
         url=".",
         text=api.text,
@@ -392,9 +392,10 @@ def extract_answer_text(api: ApiSettings, documents: list[Any]) -> str:
 
 
 def require_answer_text(reply: ApiReply, api: ApiSettings) -> ApiReply:
-    """Return the reply unchanged. Raises `AnswerNotFound` if the configured path to the text matches nothing.
+    """Return the reply unchanged. Raises `AnswerNotFound` if no document has a value at the configured path.
 
-    The error shows the event with the longest text, which most likely contains the answer.
+    The path is that of the answer in the app's JSON response. The error shows the event with the longest text,
+    which most likely contains the answer.
     """
     if any(collect_values(document, api.text) for document in reply.documents):
         return reply

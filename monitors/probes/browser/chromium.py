@@ -49,7 +49,7 @@ sandbox.
 """
 
 MARK = "--lookout-browser="
-"""A flag that marks the processes of one browser. Chromium ignores the flag."""
+"""A command-line flag that identifies the processes of one browser. Chromium ignores the flag."""
 WARNING_ROOT = (
     "Chromium runs without its sandbox, because Lookout runs as root. Run Lookout as a user without root rights"
 )
@@ -78,7 +78,7 @@ SAFE_FLAGS = (
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # the headless shell's name for this option
 )
-"""Flags with which a browser context connects only through its proxy, which checks each address."""
+"""Chromium flags that allow connections only through the proxy of a browser context, which checks each address."""
 NO_IMAGES = "--blink-settings=imagesEnabled=false"
 LAUNCH_DEADLINE_S = 60.0
 MAX_STARTS = 3
@@ -153,8 +153,8 @@ def require_executable_browser(browser_path: str) -> str:
 async def run_within_deadline(deadline_s: float, work: Awaitable[Value], activity: str) -> Value:
     """Wait for `work` and return its result. Raises `BrowserLost` if it takes longer than ``deadline_s``.
 
-    The limit is necessary because a crashed page never answers. ``activity`` names, in the error, what did not
-    respond.
+    The limit is necessary because a crashed page never answers. ``activity`` describes ``work`` in the error
+    message.
     """
     try:
         async with asyncio.timeout(deadline_s):
@@ -225,7 +225,8 @@ class Chromium:
     def forced_end_reason(self) -> str:
         """Return the reason why Lookout last ended a process of the browser.
 
-        The reason is empty if Lookout ended no process. A process that crashed on its own has no reason.
+        The reason is empty if Lookout has ended no process. A process that crashes on its own does not change the
+        reason.
         """
         return self._watch.ended if self._watch is not None else ""
 
@@ -243,10 +244,10 @@ class Chromium:
         raise AssertionError("internal error: the last attempt must return or raise")
 
     def retire_browser(self, browser: Browser) -> None:
-        """Open no more pages in ``browser``, because it does not respond. The next page starts a new browser.
+        """Stop using ``browser``, because it does not respond. The next page starts a new browser.
 
-        Open pages may finish. After that, `close_idle_retired_browsers` closes the browser. If a helper process of
-        a browser was killed, the browser seems to run, but never opens a page again.
+        Open pages may finish. After that, `close_idle_retired_browsers` closes the browser. For example, a browser
+        whose helper process was killed still seems to run, but never opens a page again.
         """
         if browser is self._browser:
             self._browser = None
@@ -355,9 +356,9 @@ async def _stop_playwright_once_started(starting: asyncio.Future[Playwright]) ->
 
 
 async def finish_within_deadline(closing: Awaitable[object], deadline_s: float) -> bool:
-    """Wait until ``closing`` has ended, for example the closing of a page.
+    """Wait for ``closing``, such as ``page.close()``. Return whether it succeeded within ``deadline_s``.
 
-    Return whether it succeeded within ``deadline_s``. Errors of the browser are ignored.
+    Errors of Playwright are not raised. The result is then False.
     """
     from playwright.async_api import Error  # already imported: something was started
 

@@ -49,8 +49,8 @@ FIRM_QUIET_S = 0.15
 ENDED_QUIET_S = 0.3
 # If the page does not react to Enter within this time, click its send button.
 UNSENT_S = 1.5
-# If a page has emptied its box and shows nothing for this long, the question may be lost: its web socket was not
-# open.
+# If a page has emptied its box and shows nothing for this long, the question may be lost, for example because the
+# web socket of the page was not open.
 LOST_S = 4.0
 # Wait this many times longer for an answer that may continue: it stops in the middle of a sentence, or the page
 # types it letter by letter, long after the network delivered it.
@@ -389,8 +389,8 @@ class PageConversation:
     async def is_certain_answer(self, reading: WatchResult) -> bool:
         """Return whether it is certain that the text in ``reading`` is an answer of the page.
 
-        It is certain in three cases: the ``answer`` selector is configured, the page repeats the question, or the
-        page received enough data.
+        It is certain if the ``answer`` selector is configured, if the page repeats the question, if a web socket or
+        an event stream received data, or if a response may have contained the text.
         """
         named = self.chat.selectors.answer is not None
         return (
@@ -401,7 +401,10 @@ class PageConversation:
         )
 
     def was_question_accepted(self, reading: WatchResult) -> bool:
-        """Return whether the page treated the question like a chat: it repeats the question or empties the box."""
+        """Return whether the page handled the question as a chat does.
+
+        A chat repeats the question or empties the box.
+        """
         return reading.echoed or not reading.held
 
     def raise_if_not_a_chat(self, reading: WatchResult) -> None:
@@ -541,9 +544,9 @@ class PageConversation:
         return await watch_for_answer(self.chat.frame, self._settings, build_watch_limits(self._settings))
 
     async def _try_one_send_method(self, way: Way, turn: str) -> WatchResult | None:
-        """Send the question in one way and watch the page. Return ``None`` if this way is impossible.
+        """Send the question with ``way`` and watch the page. Return ``None`` if this is impossible.
 
-        ``way`` either presses Enter or clicks the send button.
+        ``way`` is a function that presses Enter or clicks the send button.
         """
         from playwright.async_api import Error  # Playwright is already imported
 
@@ -593,7 +596,7 @@ class PageConversation:
         return untouched and reading.state in {WatchState.UNSENT, WatchState.FINISHED, WatchState.NOTHING}
 
     async def _press_enter(self, box: ElementHandle) -> bool:
-        """Press Enter in the box. Always return True, because it is always possible to press Enter."""
+        """Press Enter in the box. Always return True, because Enter can always be pressed."""
         await box.press("Enter", timeout=ACTION_MS, no_wait_after=True)
         return True
 

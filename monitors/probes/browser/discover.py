@@ -84,7 +84,7 @@ def format_unmatched_selector(name: str, selectors: Selectors) -> str:
 
 
 def raise_if_selector_configured(name: str, selectors: Selectors) -> None:
-    """Raise `PageNotUnderstood` if a selector is configured for this element, which the page does not have."""
+    """Raise `PageNotUnderstood` if a selector is configured for ``name``, an element that the page lacks."""
     if getattr(selectors, name):
         raise PageNotUnderstood(format_unmatched_selector(name, selectors).removesuffix("; "))
 
@@ -102,7 +102,10 @@ class AnswerSelectorCheck:
         self._before = 0
 
     async def count_text_before_question(self) -> None:
-        """Count the characters on the page. Call this method before the question is sent."""
+        """Count the characters on the page, so that new text can be detected later.
+
+        Call this method before the question is sent.
+        """
         if self._selector is not None:
             self._before = await self._count_page_characters()
 
@@ -182,7 +185,7 @@ NETWORK_IDLE_TIMEOUT_MS = 50
 
 
 async def is_idle(page: Page, frame: Frame) -> bool:
-    """Return whether ``frame`` has not changed for `IDLE_S`, and no frame of the page can change on its own."""
+    """Return whether ``frame`` has not changed for `IDLE_S`, and no frame can change without user input."""
     from playwright.async_api import Error  # Playwright is already imported
 
     if await call_in_page(frame, "stillFor") < IDLE_S * 1000 or page.workers:
@@ -231,7 +234,7 @@ INSPECTION_SLICE_S = 0.4
 DOUBTFUL_SCORE = 3
 # Seconds to wait before a doubtful box is used, because the real box may still load.
 GRACE_S = 2.5
-# The same for a box without a sign of a chat, because some pages load their chat late.
+# Seconds to wait before a box without a sign of a chat is used, because some pages load their chat late.
 WEAK_GRACE_S = 8.0
 # A page without a message box has settled after SETTLED_S if it did not change for STILL_S and has loaded. Some
 # pages start their chat after the rest of the page, which takes seconds on a busy machine.
@@ -325,7 +328,8 @@ async def find_or_open_chat(
     """Return the chat on a loaded page. `deadline` is in seconds of `time.monotonic`.
 
     ``way`` contains the steps that opened the chat on earlier pages, and is updated. Raises the errors of
-    `open_chat`. If the page has no chat, the error is raised soon after the page has settled.
+    `open_chat`. If the page has no message box, the error is raised soon after the page has settled, even before
+    the deadline.
     """
     started = monotonic()
     inspections = 0

@@ -24,22 +24,37 @@ MAX_LINE_CHARACTERS = 500
 MIN_WORD_CHARACTERS = 2
 MAX_LINES = 100
 MIN_PAGES = 2
-"""Minimum number of pages that must show a line before the question, so that the line counts as a greeting.
+"""Minimum number of pages that must show a line before the first question for it to count as a greeting.
 
 At least half of all pages must show it too.
 """
 LISTEN_S = 20.0
-"""Maximum seconds for which the silent page is watched. A line that appears later is not known as a greeting."""
+"""Maximum number of seconds for which the silent page is watched (see `SilentPage`).
+
+A greeting that appears later is not recognised.
+"""
 MAX_EXTRA_WAIT_S = 5.0
-"""Maximum seconds to wait until the silent page has been open as long as the page with the question."""
+"""Maximum number of seconds to wait for the silent page (see `SilentPage`).
+
+The wait ends when the silent page has been open as long as the page with the question.
+"""
 OPEN_TIMEOUT_S = 15.0
-"""Maximum seconds to wait until the silent page has loaded. Loading takes longer on a busy machine."""
+"""Maximum number of seconds to wait until the silent page has loaded (see `SilentPage`).
+
+Loading takes longer on a busy machine.
+"""
 RENDER_TOLERANCE_S = 0.5
-"""Tolerance in seconds, because two pages of one target may show a delayed line at slightly different times."""
+"""Tolerance in seconds when the ages of two pages are compared.
+
+Two pages of one target may show a delayed line at slightly different times.
+"""
 
 
 MIN_ANSWERS = 2
-"""Minimum number of answers. With fewer answers, the common first or last line may be the answer itself."""
+"""Minimum number of answers before a first or last line that all of them share counts as part of the page.
+
+With fewer answers, this line may be the answer itself.
+"""
 MAX_USUAL_CHARACTERS = 60
 _ANSWERING = re.compile(
     r"\d|\b(yes|no|not|none|never|nothing|sorry|cannot|unable|true|false)\b|n['’]t\b|cover|includ|exclu|eligib|approv|"
@@ -101,15 +116,18 @@ class Greetings:
         return frequent_lines + (self._silent.late_lines if self._silent is not None else ())
 
     async def list_silent_lines_until_age(self, age_s: float) -> tuple[str, ...]:
-        """Return the lines that the silent page showed in the first ``age_s`` seconds after it loaded."""
+        """Return the lines that the silent page showed in the first ``age_s`` seconds after it loaded.
+
+        The result is empty if there is no silent page (see `SilentPage`).
+        """
         return () if self._silent is None else await self._silent.list_lines_until_age(age_s)
 
 
 class SilentPage:
-    """A page of the target that is only watched. No question is asked, so each line that appears is a greeting.
+    """A page of the target on which no question is asked. Each line that appears on it is therefore a greeting.
 
-    The page is opened together with the first page that gets a question. If the silent page fails, greetings
-    that appear some time after a page has loaded are not recognised.
+    The page is opened together with the first page that gets a question. If the silent page fails, greetings that
+    appear some time after a page has loaded are not recognised.
     """
 
     def __init__(self, pages: Pages) -> None:
@@ -127,9 +145,9 @@ class SilentPage:
             self._task = asyncio.ensure_future(self._open_page_and_collect_lines())
 
     def stop_early(self) -> None:
-        """Stop watching and close the page early, because greetings are not needed.
+        """Stop watching and close the page early.
 
-        They are not needed if the ``answer`` selector is configured.
+        Greetings are not needed, for example, if the ``answer`` selector is configured.
         """
         self._ended.set()
 

@@ -33,9 +33,12 @@ FOLDER: Final = "sessions"
 """The folder of sessions in the data folder, with one file for each target."""
 HIDDEN: Final = "[secret]"
 MIN_SECRET_CHARACTERS: Final = 6
-"""Minimum length of a secret that is redacted. A shorter value may be a normal word of an answer."""
+"""Minimum number of characters of a secret that is redacted.
+
+A shorter value may be an ordinary word in an answer.
+"""
 MIN_SESSION_SECRET_CHARACTERS: Final = 16
-"""Minimum length of a redacted value from the site's browser storage.
+"""Minimum number of characters of a value in cookies or browser storage that is redacted.
 
 A short value, such as `accepted`, is not a secret.
 """
@@ -62,7 +65,7 @@ class Session(Record):
 
 
 class SessionFile:
-    """The file with one target's session."""
+    """The file that contains the session of one target."""
 
     def __init__(self, data_folder: Path, target: str) -> None:
         self.path = data_folder / FOLDER / f"{target}.json"
@@ -282,7 +285,7 @@ class Login:
         self._proved = True
 
     def build_session_ended_error(self, wall: LoginWall) -> LoginFailed:
-        """Return the error for a page that requires a login although Lookout is signed in."""
+        """Return the error for a page that requires a login although Lookout used its session or credentials."""
         if self.session is None:
             return LoginFailed(
                 f"{self._target} rejected the values of [login] ({wall}). Check their environment variables"

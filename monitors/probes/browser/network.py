@@ -43,8 +43,8 @@ DATA_KINDS = frozenset({"fetch", "xhr", "eventsource"})
 SIZES_DEADLINE_S = 5.0
 MAX_COMPRESSION = 6  # a text compresses to a third; a body below a sixth of the answer did not contain it
 MIN_POLLS = 3  # a page that sends this many requests to one address after one question is polling
-# A page has stopped polling after REST_PAUSES times its longest pause between two polls, at least after REST_S.
-# Then its scripts have detected the end of the answer.
+# A page has stopped polling if it sends no request for REST_PAUSES times its longest pause between two polls, and
+# for at least REST_S seconds. By then, its scripts have detected the end of the answer.
 REST_PAUSES, REST_S = 4, 3.2
 MAX_FRAMES = 200
 """Maximum number of web socket messages that are stored for one question. The newest are stored."""
@@ -52,14 +52,16 @@ BEACON_BYTES = 4  # a POST whose response has at most this length ("", "{}", "tr
 
 
 class Stillness(StrEnum):
-    """Whether the network can still bring a part of the answer, after the text has stopped changing."""
+    """What the network shows about the end of an answer, after the text of the answer has stopped changing."""
 
     OPEN = "open"
     """A request that started after the question is still open. The answer may continue."""
     ENDED = "ended"
     """All requests after the question have ended, and no other connection can bring more text."""
     RESTING = "resting"
-    """The page was polling, and has possibly stopped. `Traffic.compute_rest_left_s` returns when this is certain.
+    """The page was polling, and has possibly stopped.
+
+    `Traffic.compute_rest_left_s` returns how long to wait until this is certain.
     """
     UNKNOWN = "unknown"
     """The network does not show whether the answer is complete.
@@ -79,7 +81,7 @@ class _RequestGroup:
     ended_at: float = 0.0
     longest_pause_s: float = 0.0
     weighed: int = 0
-    """Number of requests whose response size was checked and is almost 0."""
+    """Number of requests whose response was checked and was almost empty (at most `BEACON_BYTES`)."""
 
     def add_request(self, request: Request) -> None:
         if self.requests and not self.under_way:
@@ -92,7 +94,7 @@ class _RequestGroup:
         self.ended_at = monotonic()
 
     def compute_rest_left_s(self) -> float:
-        """Return how many seconds must pass without a request until the page counts as no longer polling."""
+        """Return for how many more seconds there must be no request until the page counts as no longer polling."""
         return max(REST_S, REST_PAUSES * self.longest_pause_s) - (monotonic() - self.ended_at)
 
     async def is_telemetry(self) -> bool:
@@ -205,7 +207,7 @@ class Traffic:
         )
 
     async def _may_be_first_poll(self, group: _RequestGroup, characters: int) -> bool:
-        """Return whether the page may fetch the answer from this address by polling, and this is the first request.
+        """Return whether the first request in ``group`` may be the start of polling for the answer.
 
         This is possible if the page first sent the question to another address, and the response was too short to
         contain an answer with ``characters`` characters. Return False for an event stream, because the network
@@ -225,7 +227,7 @@ class Traffic:
         return all(size is not None and size < characters for size in sizes)
 
     def has_polled_any(self, addresses: list[str]) -> bool:
-        """Return whether the page has polled one of ``addresses`` since the question was sent."""
+        """Return whether the page has requested one of ``addresses`` more than once since the question was sent."""
         return any(len(group.requests) > 1 for url, group in self._groups.items() if url in addresses)
 
     @property
@@ -240,7 +242,7 @@ class Traffic:
 
     @property
     def is_answering(self) -> bool:
-        """Return whether a response to a request after the question has started and is still open."""
+        """Return whether the response to a request that was sent after the question is still arriving."""
         return bool(self._answering)
 
     def has_sent(self, text: str, *, in_any_form: bool = False) -> bool:
@@ -406,10 +408,10 @@ class WireTap:
             await await_unless_frame_lost(call_in_page(frame, "hear"))
 
     async def stop_capture_and_read_answer(self) -> WirePayload | None:
-        """Stop the capture, and return the last answer that the page received.
+        """Stop the capture, and return the last answer that the page received, or ``None`` if there is no answer.
 
-        If there is no answer, return ``None``. If the answer as sent over the network is the one to be graded,
-        raise `PageNotUnderstood` instead.
+        If the rule selects the text from the network for grading (``graded`` is ``wire``), a missing answer raises
+        `PageNotUnderstood`.
         """
         self._page.remove_listener("response", self._on_response)
         for response in reversed(self._responses):
@@ -440,7 +442,7 @@ class WireTap:
         )
 
     def _describe_received(self, pushed: dict[str, list[str]]) -> str:
-        """Return a sentence about the data that the page received, for an error about a rule that found no answer.
+        """Return a sentence about the data that the page received, for the error that reports a missing answer.
 
         ``pushed`` contains the messages of web sockets and event streams, by address.
         """

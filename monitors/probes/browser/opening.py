@@ -153,7 +153,8 @@ class OpenerPress:
 class Opening:
     """The search for the chat on one page.
 
-    ``undone`` are the labels of controls that did not open a chat. ``dialogs`` counts the closed dialogs.
+    ``undone`` contains the labels of controls that did not open a chat. ``dialogs`` is the number of closed
+    dialogs.
     """
 
     def __init__(self, page: Page, way: ChatPath) -> None:
@@ -169,7 +170,7 @@ class Opening:
 
     @property
     def has_known_steps_left(self) -> bool:
-        """Whether an earlier page showed which steps open the chat, and this page still needs some of them."""
+        """Return whether this page still needs steps that opened the chat on an earlier page."""
         return self._presses < len(self._way.steps)
 
     @property

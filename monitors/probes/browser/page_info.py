@@ -74,10 +74,7 @@ def parse_page_info(html: str) -> PageInfo:
 
 
 def _find_title(html: str) -> str:
-    """Return the title of the page.
-
-    If there is no title, return the Open Graph title, which is meant for sharing.
-    """
+    """Return the title of the page, or its Open Graph title (``og:title``) if it has no title."""
     match = _TITLE.search(html)
     if match and (title := _normalize_text(match[1])):
         return title

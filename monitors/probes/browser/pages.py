@@ -245,7 +245,7 @@ def _auto_close_windows_and_dialogs(tab: Tab) -> Tab:
 
 
 async def _limit_worker_console(worker: Worker) -> None:
-    """Limit the console messages of a web worker in the same way as those of its page."""
+    """Apply the limit for the console messages of a page to a web worker too."""
     await finish_within_deadline(
         worker.evaluate(f"() => {{ {load_page_script('bounds.js')} }}"), OPENING_DEADLINE_S
     )

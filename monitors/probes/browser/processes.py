@@ -32,7 +32,7 @@ _folder: ContextVar[str | None] = ContextVar("browser_folder", default=None)
 def make_folder_and_remove_stale(inside: Path | None) -> Path:
     """Create a temporary folder in ``inside``, or in the system's temporary folder if the path is too long.
 
-    Folders that an earlier process left in ``inside`` are removed if this process has ended.
+    Temporary folders in ``inside`` whose process has ended are removed.
     """
     if inside is not None and len(str(inside.absolute())) <= MAX_FOLDER_CHARACTERS:
         inside.mkdir(parents=True, exist_ok=True)

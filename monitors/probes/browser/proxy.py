@@ -57,7 +57,7 @@ class _Upstream:
 
 
 class _Failed(Exception):
-    """A connection failed. ``reply`` is the SOCKS code that is sent to the browser."""
+    """Raised if a connection failed. ``reply`` is the SOCKS code that is sent to the browser."""
 
     def __init__(self, why: str, reply: int = _FAILED) -> None:
         super().__init__(why)

@@ -79,7 +79,10 @@ class WireCandidate(Record):
 
 
 def find_wire_candidates(received: Iterable[NetworkMessage], answer: str) -> tuple[WireCandidate, ...]:
-    """Return the best rule for each message that contains ``answer``. Rules that find hidden text come first."""
+    """Return the best rule for each message that contains ``answer``.
+
+    Rules that find text or sources that the page does not show come first.
+    """
     wire_candidates = [best for message in received if (best := _find_best_candidate(message, answer)) is not None]
     return tuple(sorted(wire_candidates, key=lambda candidate: (not candidate.hides, -candidate.likeness)))
 
@@ -116,7 +119,10 @@ def find_common_candidates(by_answer: Sequence[tuple[WireCandidate, ...]]) -> tu
 
 
 def read_answer_by_rule(rule: WireRule, received: Iterable[NetworkMessage]) -> WirePayload | None:
-    """Return the answer that the rule finds in the messages, as in a run. The last match counts."""
+    """Return the last answer that the rule finds in the messages, or ``None`` if there is none.
+
+    A run reads the answer in the same way.
+    """
     for message in reversed(tuple(received)):
         if not rule.matches(message.url):
             continue
@@ -159,7 +165,11 @@ def _build_candidate(
 
 
 def build_wire_rule(url: str, path: str, *, joins_pieces: bool, documents: list[Any]) -> WireRule:
-    """Build the rule that reads the text at ``path``, and the paths of the sources, the model and the latency."""
+    """Build a rule that reads the answer at ``path``.
+
+    The rule also reads the sources, the model and the latency, if ``documents`` contain fields with usual names for
+    them.
+    """
     rest = list(dict.fromkeys(path for path, _ in _iterate_leaves(documents)))
     citations = _find_wildcard_or_shortest_path(rest, CITATIONS)
     return WireRule(
@@ -208,12 +218,12 @@ def _split_into_overlapping_pieces(letters: str) -> set[str]:
 
 
 def keep_letters_and_digits(text: str) -> str:
-    """Return only the letters and digits of a text, in lower case, which do not depend on the format of a page."""
+    """Return the letters and digits of a text in lower case, so that formatting does not affect a comparison."""
     return re.sub(r"[\W_]+", "", text).lower()
 
 
 def build_url_pattern(url: str) -> str:
-    """Return a regular expression for the path of an address. Ids in the path match any text."""
+    """Return a regular expression for the path of an address. A part that looks like an id matches any text."""
     parts = urlsplit(url)
     path = "/".join(_build_url_step_pattern(step) for step in parts.path.split("/"))
     end = r"(\?|$)"
@@ -288,8 +298,8 @@ class AskPermission(StrEnum):
 class PageElement(Record):
     """An element of the page. ``role`` and ``name`` are from the accessibility tree.
 
-    ``selector`` matches the element, or is ``None`` if no selector matches it. ``how_sure`` says in words how sure
-    Lookout is that this is the right element.
+    ``selector`` matches the element, or is ``None`` if no selector matches it. ``how_sure`` describes in words how
+    certain Lookout is that this is the right element.
     """
 
     role: str
@@ -299,11 +309,11 @@ class PageElement(Record):
     in_shadow: bool = False
 
     def with_certainty(self, how_sure: str) -> Self:
-        """Return the element with ``how_sure`` as the new description of how sure Lookout is."""
+        """Return a copy in which ``how_sure`` describes how certain Lookout is about the element."""
         return self.model_copy(update={"how_sure": how_sure})
 
     def as_place_of_all_answers(self, selector: str | None) -> Self:
-        """Return the element that stands for the place of all answers, and not for one answer.
+        """Return a copy that describes the place of all answers, instead of one answer.
 
         ``selector`` matches all answers, or is ``None`` if no selector matches them.
         """

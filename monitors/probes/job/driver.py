@@ -70,7 +70,7 @@ def answer_no_question(_turns: tuple[str, ...], _question: str) -> str | None:
 
 
 PAUSE_GROWTH = 1.5
-"""The factor by which each pause between two polls is longer than the previous pause."""
+"""Each pause between two polls is this many times as long as the previous pause."""
 
 
 class JobDriver:
@@ -356,7 +356,7 @@ class JobDriver:
         await self._cancel_and_raise_if_production(job)
 
     async def _cancel_and_raise_if_production(self, job: AgentJob) -> None:
-        """Check in which project the trace of the job is.
+        """Check which project contains the trace of the job.
 
         If it is the production project, cancel the job and raise `ConfigError`.
         """

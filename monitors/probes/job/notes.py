@@ -13,7 +13,7 @@ from monitors.storage import OWNER_ONLY_MODE, write_atomically
 
 FOLDER = "jobs"
 MIN_UNIQUE_ID_CHARACTERS = 16
-"""Minimum length of an id that is unique: half of a UUID."""
+"""Minimum number of characters of an id that is treated as unique: half of a UUID."""
 
 
 class JobNote(Record):

@@ -1,7 +1,7 @@
 """Track the questions of an agent. Each question must be answered only once.
 
-The app may repeat a question in a state after the answer, or in an event stream that starts again. The same text is
-a new question only if the agent continued its work in between.
+The app may repeat a question that was already answered, in a later state or in an event stream that starts again.
+The same text counts as a new question only if the agent continued its work in between.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ def require_no_graphql_errors(text: str) -> str:
     """Return the text of a reply unchanged if it has no GraphQL errors.
 
     Raises:
-        PageNotUnderstood: the query is not valid, because the reply has no ``data``
-        AccessDenied: a key is missing
+        PageNotUnderstood: the query is not valid (the reply has no ``data``)
+        AccessDenied: the API key is missing or does not have the necessary rights
         TryAgain: another error, which is possibly temporary
     """
     errors = parse_graphql_errors(text)

@@ -258,13 +258,13 @@ class AgentJob:
     """The state of one job of an agent.
 
     - ``age_s`` is the age of the job when this process resumed it, or 0 if this process started it.
-    - ``has_events``: an event was read.
-    - ``has_end_event``: an event reported the end of the job.
-    - ``start_reply_at`` is the time of the reply to the start, by the clock of the app.
+    - ``has_events`` is True if an event was read.
+    - ``has_end_event`` is True if an event reported the end of the job.
+    - ``start_reply_at`` is the time at which the app replied to the start request, by the clock of the app.
     - ``duration_s`` is the time from the start to the report, or ``None`` without a report.
     - ``find_answer_to_agent`` returns the suite's answer to a question of the agent.
-    - ``earlier_questions`` were answered by an earlier process.
-    - ``delivered``: the app has accepted the last answer.
+    - ``earlier_questions`` are the questions that an earlier process answered.
+    - ``delivered`` is True if the app has accepted the last answer.
     """
 
     settings: JobSettings
@@ -337,7 +337,7 @@ class AgentJob:
         self.location = address
 
     def store_start_reply(self, headers: Mapping[str, str]) -> None:
-        """Store the location and the time in the reply to the start. The time of the job counts from now."""
+        """Store the location and the time in the reply to the start request. The job's time counts from now."""
         self.started_monotonic_s = monotonic()
         self.store_location_on_same_host(headers.get("location"))
         try:
@@ -346,7 +346,7 @@ class AgentJob:
             self.start_reply_at = None
 
     def store_job_id(self, document: Any) -> None:
-        """Store the id of the job from the reply to the start."""
+        """Store the id of the job, if ``document`` contains an id."""
         ids = [value for value in collect_items(document, self.settings.id) if isinstance(value, str | int)]
         if ids and not isinstance(ids[0], bool):
             self.job_id = replace_surrogates(str(ids[0]))
@@ -388,7 +388,10 @@ class AgentJob:
         self.hops = counted[-1] if counted else self.hops
 
     def update_steps_if_more(self, document: Any) -> None:
-        """Store the agent's steps in ``document``, a state or a report, if there are more than stored so far."""
+        """Store the agent's steps in ``document`` if there are more steps than stored so far.
+
+        ``document`` is a state or a report.
+        """
         path = self.settings.steps
         values = collect_items(document, path)[:MAX_STEPS] if path else []
         self.store_path_if_longer(
@@ -396,7 +399,7 @@ class AgentJob:
         )
 
     def store_path_if_longer(self, path: AgentPath) -> None:
-        """Store the steps and handoffs in ``path`` if there are more steps than stored so far."""
+        """Store the steps and handoffs of ``path`` if it has more steps than stored so far."""
         if len(path.steps) > len(self.steps):
             self.steps, self.has_all_steps = list(path.steps[:MAX_STEPS]), len(path.steps) <= MAX_STEPS
             self.traced_hops = path.hops

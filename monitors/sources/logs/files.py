@@ -168,7 +168,7 @@ def _open_without_waiting(path: str, flags: int) -> int:
 
 def _open_local(path: Path, stack: ExitStack) -> _PlainFile | _ArchivedFile | None:
     try:
-        # The stack closes it; pathlib has no opener parameter.
+        # The stack closes the file. `Path.open` has no parameter ``opener``.
         stream = stack.enter_context(open(path, "rb", opener=_open_without_waiting))  # noqa: SIM115 - see above
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise SourceUnavailable(f"{path} is not a regular file, so Lookout cannot read it again at each poll")
@@ -180,7 +180,10 @@ def _open_local(path: Path, stack: ExitStack) -> _PlainFile | _ArchivedFile | No
 
 
 HEAD_BYTES: Final = 1 << 16
-"""Number of bytes at the start of a file that are cached. The marks of a file need no more bytes."""
+"""Number of bytes at the start of a file that are cached.
+
+The hashes of the start of a file, which identify the file at later polls, need no more bytes.
+"""
 DEFAULT_HUB: Final = "https://huggingface.co"
 REQUEST_DEADLINE_S: Final = 60.0
 CONNECT_TIMEOUT_S: Final = 10.0

@@ -113,7 +113,10 @@ If the lines contain times, two different files never have the same hash.
 
 
 def build_file_mark(file: LogFile, offset: int, generation: int) -> FileMark:
-    """Return the mark of a file that was read up to ``offset``."""
+    """Return the mark of a file that was read up to ``offset``.
+
+    The mark contains hashes of the part that was read. It identifies the file at later polls.
+    """
     tail = min(TAIL_BYTES, offset)
     return FileMark(
         generation=generation,
@@ -125,7 +128,7 @@ def build_file_mark(file: LogFile, offset: int, generation: int) -> FileMark:
 
 
 def is_marked_file(file: LogFile, mark: FileMark) -> bool:
-    """Return whether ``file`` is the marked file, which may have grown.
+    """Return whether ``file`` is the file that ``mark`` describes. The file may have grown.
 
     The mark of an unread file matches all files.
     """
@@ -258,7 +261,7 @@ def _plan_new_files(
 
 
 def _find_marked_file(files: Sequence[LogFile], mark: FileMark) -> LogFile | None:
-    """Return the marked file, or ``None`` if it is not in ``files``.
+    """Return the file that ``mark`` describes, or ``None`` if it is not in ``files``.
 
     If there are several copies, return the longest copy.
     """

@@ -264,8 +264,9 @@ def _list_notes(counts: Sequence[StratumCount], settings: SamplingSettings) -> t
 
 
 MAX_HIDDEN_SHARE: Final = 0.05
-"""If a sample without failures may hide more than this share of failures, a warning reports that the sample is
-small.
+"""Maximum share of failures that a sample without failures may hide.
+
+If the sample may hide more failures, a warning reports that the sample is small.
 """
 ADVISED_NUMBER: Final = 200
 

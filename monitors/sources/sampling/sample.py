@@ -115,9 +115,10 @@ this claim already gives the narrowest interval.
 
 
 class StratumClaim(NamedTuple):
-    """What a stratum contributes to the division of the sample.
+    """One stratum in the division of the sample.
 
-    It has a number of conversations and a claim for each of them. It may require that all of them are sampled.
+    ``weight`` is the claim of each conversation of the stratum. If ``whole`` is true, turns of the rule
+    `NextStratumRule.CLAIM` choose this stratum until all its conversations are sampled.
     """
 
     conversations: int
@@ -153,7 +154,7 @@ def allocate_sample(
 class _StratumQueue:
     """The strata that still have conversations, in the order in which one rule chooses them.
 
-    ``sampled`` contains the present number of sampled conversations of each stratum. The caller changes
+    ``sampled`` contains the current number of sampled conversations of each stratum. The caller changes
     ``sampled``.
     """
 
@@ -198,7 +199,7 @@ class Seed(NamedTuple):
 
 
 SPARE_CANDIDATES: Final = 64
-"""Number of additional candidates of each stratum. They replace withdrawn candidates."""
+"""Number of additional candidates that are stored for each stratum, to replace withdrawn candidates."""
 
 Strata = Mapping[str, Sequence[Conversation]]
 """The conversations of each non-empty stratum, the most severe stratum first."""
@@ -227,11 +228,12 @@ def group_latest_by_stratum(conversations: Iterable[Conversation], facts: Target
 
 
 class Candidates:
-    """Collects the conversations that a nightly run may sample: the lowest places of each stratum.
+    """Collects the conversations that a nightly run may sample: those with the lowest places in each stratum.
 
-    A sample by number takes at most that number of conversations from a stratum, and no more are stored. Memory use
-    therefore depends on the size of the sample and not on the traffic. `SPARE_CANDIDATES` additional candidates
-    replace withdrawn candidates. ``sizes`` counts all conversations of each stratum.
+    The place of a conversation is a pseudorandom number (see `compute_pseudorandom_place`). A sample by number
+    takes at most that number of conversations from a stratum, and no more are stored. Memory use therefore depends
+    on the size of the sample and not on the traffic. `SPARE_CANDIDATES` additional candidates replace withdrawn
+    candidates. ``sizes`` counts all conversations of each stratum.
     """
 
     def __init__(self, settings: SamplingSettings, seed: Seed) -> None:
@@ -287,7 +289,10 @@ class Candidates:
         return _sample_members(self.sort_candidates_by_place(), self.sizes, self._settings, expected)
 
     def _can_be_candidate(self, stratum: str, position: float) -> bool:
-        """Return whether a conversation of ``stratum`` whose place is ``position`` is or would be a candidate."""
+        """Return whether a conversation of ``stratum`` at ``position`` is, or would become, a candidate.
+
+        ``position`` is the place of the conversation (see `compute_pseudorandom_place`).
+        """
         heap = self._farthest[stratum]
         if self._settings.budget is None and position < _compute_sampling_rate(stratum, self._settings):
             return True
@@ -354,10 +359,7 @@ def _sample_members(
 def allocate_by_stratum(
     sizes: Mapping[str, int], settings: SamplingSettings, expected: Mapping[str, ExpectedRate]
 ) -> Mapping[str, int]:
-    """Return the number of conversations from each stratum in a sample by number.
-
-    The function does not apply to a sample by rate.
-    """
+    """Return how many conversations to sample from each stratum. Only for a sample by number, not by rate."""
     nonempty = [stratum for stratum in list_strata(settings) if sizes.get(stratum.name)]
     claims: list[StratumClaim] = []
     for stratum in nonempty:
@@ -387,7 +389,7 @@ class _Farthest(NamedTuple):
 
 
 def _rank_members(members: Sequence[Conversation], seed: Seed) -> Sequence[_RankedConversation]:
-    """Return the conversations of a stratum, the lowest place first."""
+    """Return the conversations of a stratum, sorted by `compute_pseudorandom_place`, the lowest place first."""
     ranked = (
         _RankedConversation(compute_pseudorandom_place(conversation.id, seed), conversation.id, conversation)
         for conversation in members

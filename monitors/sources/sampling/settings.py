@@ -46,7 +46,7 @@ class RiskSign(StrEnum):
 class Allocation(StrEnum):
     """How the sample is divided among the strata, after each stratum has received its minimum.
 
-    A quarter of the sample is always divided equally. The members describe the rest.
+    A quarter of the sample is always divided equally. The members of this class describe how the rest is divided.
     """
 
     RISK = "risk"

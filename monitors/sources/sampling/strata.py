@@ -33,7 +33,7 @@ class Stratum(NamedTuple):
 class TargetFacts(NamedTuple):
     """The facts about a target that determine the strata of its conversations.
 
-    They are its sampling settings, the patterns of its account numbers, and its public contacts.
+    These are its sampling settings, the patterns of its account numbers, and its public contacts.
     """
 
     settings: SamplingSettings

@@ -346,10 +346,10 @@ class HttpTrafficSource:
     async def _read_pages(
         self, client: ExportClient, window: Window
     ) -> AsyncGenerator[tuple[int, list[Any], str | None]]:
-        """Yield for each page its number, its items, and ``None``.
+        """Yield the number and the items of each page. The third value is ``None``.
 
-        If there is only one page and it may not be the last, its number is yielded a second time, with no items and
-        with the reason.
+        If only one page was found, it is yielded a second time without items. The third value is then the reason
+        why more pages may follow, or ``None`` if this page is probably the last one.
         """
         url, requested, last_sha256 = build_first_url(self._settings, window), set[str](), ""
         for number in range(self._settings.most_pages):

@@ -73,7 +73,7 @@ _MAX_SHOWN_CHARACTERS: Final = 60
 _CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]m)?", re.IGNORECASE)
 _VISIT_PAUSE: Final = timedelta(hours=4)
 _MAX_VISIT: Final = timedelta(days=1)
-"""Maximum time by which a session that ends in the window may have begun before the window."""
+"""A session that ends in the window may have begun at most this long before the window."""
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
 
 
@@ -289,10 +289,10 @@ def _drop_span_name_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Visits:
-    """Joins rows that contain one message each to conversations. The rows of a conversation have the same session.
+    """Joins rows into conversations. Each row contains one message.
 
-    After a pause of four hours, a new conversation begins in the session. The rows of the window and of the day
-    before the window are stored until the end.
+    The rows of a conversation have the same session. After a pause of four hours, a new conversation begins in the
+    session. The rows of the window and of the day before the window are stored until the end.
     """
 
     def __init__(self, fields: Fields, window: Window) -> None:

@@ -64,7 +64,11 @@ PAIR_LENGTH: Final = 2
 
 
 class Side(StrEnum):
-    """Who wrote a message, or for what it was written."""
+    """The author or the purpose of a message.
+
+    ``CONTEXT`` is text for the next reply, such as a tool result. ``SILENT`` is content that users do not see, such
+    as a system prompt.
+    """
 
     USER = "user"
     REPLY = "reply"

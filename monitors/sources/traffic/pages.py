@@ -27,8 +27,9 @@ from monitors.sources.traffic.times import parse_time
 
 _MISSING_STATUSES: Final = (404, 410)
 _MAX_CONVERSATION_LENGTH: Final = timedelta(days=1)
-"""Maximum length of a conversation. If the list shows that a conversation began longer than this before the
-window, its page is not opened.
+"""Maximum duration of a conversation.
+
+If the list shows that a conversation began longer than this before the window, its page is not opened.
 """
 
 

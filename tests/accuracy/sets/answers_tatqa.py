@@ -28,7 +28,7 @@ DAY = re.compile(
 )
 """Matches a day and month.
 
-If the gold is a year, a reply that also states the day and month is not different.
+If the gold is a year, a reply that also states the day and month counts as the same.
 """
 SMALL = frozenset(
     [

@@ -23,7 +23,7 @@ from tests.monitors.explain.searched_builds import (
 NAME = "bisect"
 BUILDS = 20
 SEEDS = range(1000, 1200)
-"""Seeds other than those with which the weights of `monitors.explain.bisect` were tuned."""
+"""Seeds of the simulated searches. The weights of `monitors.explain.bisect` were tuned with other seeds."""
 CASES = 5
 
 Suite = Callable[[Random], list[SimulatedCase]]

@@ -20,7 +20,7 @@ COMMAND = (str(Path(sys.executable).parent / "lookout"),)
 PASSES = frozenset({"passed", "refused: yes"})
 FAILS = frozenset({"failed", "refused: no"})
 CLASSES = {"answered_not_asked": "answered"}
-"""Maps a label to Lookout's class, if the two names differ. In both, the reply does not decline."""
+"""Maps a label to Lookout's class where the names differ. Both names mean that the reply does not decline."""
 
 
 def measure(data: Path) -> Measured:

@@ -23,9 +23,10 @@ LESSON = "a value counts where a word beside it says whose it is"
 
 
 def measure(data: Path) -> Measured:
-    """Measure fully masked values, finds that are personal data, values that stay, and unchanged texts.
+    """Measure the shares of masked values, right detections, values that stay, and texts that stay.
 
-    Values that stay are those that must not be masked. Unchanged texts are those without personal data.
+    A value counts as masked if all of its letters and digits are masked. A detection is right if it overlaps
+    personal data. Values that are not personal data, and texts without personal data, must stay unchanged.
     """
     figures, errors = _measure_rows("", list(read_rows(data / "owners" / "personal.jsonl")))
     own_figures, own_errors = _measure_rows("own rows: ", list(read_rows(OWN_ROWS)))

@@ -53,7 +53,8 @@ Counts = dict[tuple[str, str, str], Counter[str]]
 def measure(data: Path) -> Measured:
     """Measure F1 for each kind and language.
 
-    The targets are for the rows of Recognizers-Text. The figures over all sources have no target.
+    The targets apply to the rows from Recognizers-Text, one of the sources. The figures over all sources have no
+    target.
     """
     counts: Counts = {}
     errors: list[TellingError] = []

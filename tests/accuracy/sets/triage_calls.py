@@ -1,4 +1,4 @@
-"""Compares an agent's tool calls with reference calls, and measures how often it solves a task repeatedly."""
+"""Compares an agent's tool calls with reference calls, and measures how often all runs of a task solve it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000
 FULL = "full:"
 READ_ONLY, REMOUNT, BIND, RECURSIVE, PRIVATE = 1, 32, 4096, 16384, 1 << 18
 FIXED = os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC
-"""The mount flags that a user cannot change who is not root outside the namespace."""
+"""The mount flags that only root outside the namespace may remove. A remount must therefore repeat them."""
 
 
 def protect(folder: Path) -> None:
@@ -74,5 +74,5 @@ if __name__ == "__main__":
         fill(Path(named.removeprefix(FULL)))
     else:
         protect(Path(named))
-    os.chdir(Path.cwd())  # through the new mount
+    os.chdir(Path.cwd())  # enter the folder again, now through the new mount
     sys.exit(main())

@@ -40,7 +40,7 @@ def test_the_help_of_a_group_lists_its_commands(tmp_path, group, snapshot):
 
 
 def test_without_arguments_it_prints_the_help(tmp_path):
-    """The real command prints the help."""
+    """Without arguments, the real command prints its help."""
     done = fork_server.run(cwd=tmp_path, env=fork_server.bare())
     assert all(command in done.stdout for command in COMMANDS["lookout"])
 
@@ -110,7 +110,7 @@ def test_the_help_of_a_group_imports_no_command():
 @pytest.mark.parametrize("debug", ["", "1"])
 def test_a_crash_and_a_mistake_have_their_exit_codes_with_a_traceback_too(tmp_path, debug, monkeypatch, snapshot):
     """A crash never exits with the code of FAIL, because FAIL means that the application is wrong."""
-    (tmp_path / "lookout.toml").mkdir()  # a mistake of the caller's
+    (tmp_path / "lookout.toml").mkdir()  # the user's mistake: a folder in place of the file
     mistake = lookout("verify", "demo", cwd=tmp_path, LOOKOUT_DEBUG=debug)
     assert mistake.returncode == 2, mistake.stderr
 
@@ -244,7 +244,7 @@ def test_a_run_that_gets_sigterm_says_what_is_stored(prefect_environment, tmp_pa
                 stdout=said,
                 stderr=said,
             )
-        page, _ = silent.accept()  # it is being opened: the run is in its middle
+        page, _ = silent.accept()  # the page is being opened, so the run is in progress
         with page:
             assert _terminated(process) == ExitCode.INCONCLUSIVE
     text = (tmp_path / "said").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from tests.servers.github import BOT, HEAD, WORKFLOW_TOKEN, GitHub
 
 FILE = ROOT / "deployments" / "github-workflow.yml"
 WORKFLOW = yaml.safe_load(FILE.read_text(encoding="utf-8"))
-ON = WORKFLOW[True]  # YAML 1.1 reads the key `on` as a boolean, as GitHub does not
+ON = WORKFLOW[True]  # YAML 1.1 reads the key `on` as a boolean; GitHub does not
 GATE = WORKFLOW["jobs"]["gate"]
 STEPS = GATE["steps"]
 RUNS = {step["name"]: step for step in STEPS if "run" in step}

@@ -77,9 +77,9 @@ def outcomes(folder: Path):
 
 
 def test_a_case_joins_when_the_bad_reply_fails_and_its_draft_is_decided(folder, grow, snapshot):
-    """A draft becomes a case if its bad reply fails on it, and the draft is then decided.
+    """A draft becomes a case if its bad reply fails on the case, and the draft is then marked as decided.
 
-    The question and the type stay, and the user types the gold. This takes three lines after the key.
+    The user presses the key ``g``, keeps the question with Enter, types the gold, and keeps the type with Enter.
     """
     shown = grow(folder, "g\n\n24 months\n\n")
     assert shown == snapshot

@@ -48,7 +48,7 @@ def review(monkeypatch, capsys, tmp_path):
     def run(drafts: Path, keys: str, *, by: str | None = "asha", columns: int = 160, **options) -> str:
         monkeypatch.setenv("COLUMNS", str(columns))
         monkeypatch.setattr(sys, "stdin", io.StringIO(keys))
-        monkeypatch.chdir(tmp_path)  # so that all paths are short, and no line is wrapped where one stands
+        monkeypatch.chdir(tmp_path)  # so that paths are short, and no line with a path is wrapped
         paths = {"suite": Path("suite.jsonl"), "config": Path("lookout.toml")}
         code = review_command(drafts.relative_to(tmp_path), by=by, **paths, **options)
         assert code is ExitCode.PASS

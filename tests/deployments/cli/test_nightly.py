@@ -81,7 +81,7 @@ def test_prefect_shows_the_night_s_report_and_links_to_the_site(space, lookout, 
     }
     assert night["night-demo"] == (space / "data" / "runs" / run_id / "results.md").read_text(encoding="utf-8")
     assert f"(https://lookout.example.com/watch/runs/{run_id}/report)" in night["night-demo-report"]
-    (space / "data" / "runs" / run_id / "results.md").unlink()  # as age does
+    (space / "data" / "runs" / run_id / "results.md").unlink()  # old files are deleted by age
     assert lookout("nightly", "--json", *UNTIL, cwd=space).stdout == graded.stdout
 
 

@@ -67,8 +67,8 @@ def test_a_command_that_writes_names_the_folder_and_leaves_nothing_and_one_that_
     for command in (("verify", "demo"), *(others if read_only != work else ())):
         found = lookout(*command)
         if command == ("warehouse", "load") and found.returncode == 0:
-            continue  # nothing waits to be loaded
-        expected = 2 if command[0] == "up" else 4  # `up` lists it with all else that is missing or wrong
+            continue  # no segment is pending
+        expected = 2 if command[0] == "up" else 4  # `up` lists it with everything else that is missing or wrong
         assert found.returncode == expected, (command, found.stdout, found.stderr)
         said = " ".join(found.stderr.split())
         assert f"cannot write {work / 'data'}" in said, (command, found.stderr)

@@ -20,7 +20,7 @@ LARGE = "select x, repeat('abcdefgh', 20) as text from range(30000000) a(x)"
 """A query with a result of 6 GB."""
 MEMORY_BYTES = 1_200_000 * 1024
 QUERY_CPU_S = 4.0
-"""A number of CPU seconds. A command that has used more than this is already running its query."""
+"""CPU time in seconds. A command that has used more than this has started and is running its query."""
 INTERRUPTED = 130
 
 
@@ -58,7 +58,7 @@ def test_ctrl_c_stops_a_query_quietly(tmp_path):
 
 
 def test_a_result_larger_than_the_memory_is_one_sentence(tmp_path):
-    for _ in range(10):  # glibc ends the process if a thread, not a row, is the first to reach the limit
+    for _ in range(10):  # try again if glibc ended the process: a thread, not a row, reached the limit
         with start_sql(tmp_path, LARGE, MEMORY_BYTES) as process:
             output, errors = process.communicate(timeout=240)
         if "thread-local data: ABORT" not in errors:

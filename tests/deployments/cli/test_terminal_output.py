@@ -75,7 +75,7 @@ def on_terminal(folder: Path, columns: int, *command: str, **variables: str) -> 
         while True:
             try:
                 block = os.read(ours, 1 << 16)
-            except OSError:  # as a terminal ends on Linux
+            except OSError:  # this is how Linux reports the end of a terminal
                 return
             said.append(block)
 

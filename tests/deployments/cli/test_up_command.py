@@ -61,7 +61,7 @@ def states(api):
 @pytest.mark.whole_only
 def test_from_one_command_a_delivery_becomes_a_run_a_killed_part_comes_back_and_nothing_is_left(tmp_path):
     with_tables(tmp_path / "data" / "prefect")
-    """In an empty home, where no variable of Prefect's or Lookout's is set: its receiver, runner and pages answer."""
+    """In an empty home without Prefect's or Lookout's variables, the receiver, the runner and the site answer."""
     with up(configured(tmp_path), environment=fork_server.bare()) as running:
         running.until(running.receives, "the receiver answers")
         os.kill(running.pid_of("deployments.up.service"), signal.SIGKILL)

@@ -99,7 +99,7 @@ async def until(look, holds):
         except httpx.TransportError:
             pass
         assert time.monotonic() < end, "it did not come about"
-        await asyncio.sleep(0.2)  # another process; there is nothing else to wait on
+        await asyncio.sleep(0.2)  # another process runs; there is no event to wait for
 
 
 def started(line, log, variables):

@@ -145,7 +145,7 @@ def test_a_pool_s_template_names_secrets_and_holds_none():
     kubernetes = json.loads((pool_templates.FOLDER / "kubernetes.json").read_text(encoding="utf-8"))
     (container,) = kubernetes["job_configuration"]["job_manifest"]["spec"]["template"]["spec"]["containers"]
     assert container["envFrom"] == [{"secretRef": {"name": "lookout-secrets"}}]
-    assert container["env"] == "{{ env }}"  # Prefect's own, by which a run knows its server
+    assert container["env"] == "{{ env }}"  # Prefect's own variables: a run needs them to find its server
 
 
 def all_flows():

@@ -52,7 +52,7 @@ async def receiver(
     aftermath = ActionWorker(people, sender=sender, reply=SlackReply(people.settings), retry_pause_s=0.01)
     app = build_application(secrets=secrets, now=clock, worker=aftermath)
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))
-    door = socket.create_server(("127.0.0.1", 0))  # it takes connections from now on, served or not yet
+    door = socket.create_server(("127.0.0.1", 0))  # accepts connections before the server is ready
     port = door.getsockname()[1]
     serving = asyncio.create_task(server.serve(sockets=[door]))
     async with httpx.AsyncClient(timeout=60, trust_env=False) as client:

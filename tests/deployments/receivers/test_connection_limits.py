@@ -78,7 +78,7 @@ async def test_a_head_has_a_deadline_on_every_connection(door, monkeypatch, sent
         for reader, _ in lines:
             with suppress(ConnectionResetError):
                 async with asyncio.timeout(30):
-                    await reader.read()  # to its end
+                    await reader.read()  # until the connection ends
 
 
 async def test_a_head_that_drips_has_no_longer_deadline(door, monkeypatch):

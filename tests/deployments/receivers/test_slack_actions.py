@@ -209,7 +209,7 @@ async def test_a_new_receiver_carries_out_and_shows_what_a_killed_one_had_stored
     (click,) = parse_slack_actions(form_of(payload), at=clock())
     store_operator_action(
         build_operator_actions(tmp_path, slack, clock, seed=3), click.action
-    )  # killed right after this, before its answer
+    )  # the receiver is killed here, before its response
     assert states(people) == [IncidentState.OPEN]
     async with receiver(
         build_operator_actions(tmp_path, slack, clock, seed=4), clock, build_notifier(people, clock).sender

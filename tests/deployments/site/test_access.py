@@ -82,7 +82,7 @@ def test_a_token_in_the_header_opens_every_page(guarded, path):
 
 
 def test_logging_in_sets_a_strict_cookie_that_opens_pages(guarded):
-    """The cookie is Secure, HttpOnly and SameSite=Strict, and the person is redirected to the requested page."""
+    """The session cookie is Secure, HttpOnly and SameSite=Strict. The user is redirected to the requested page."""
     site, tokens = guarded
     form = {"token": tokens[Role.OPERATE], "next": "/runs?verdict=FAIL"}
     answer = httpx.post(f"{site.address}/login", data=form, trust_env=False)
@@ -119,7 +119,7 @@ def test_a_revoked_token_ends_its_session_at_once(tmp_path):
 
 
 def test_tokens_are_stored_as_hashes_for_their_owner_alone(tmp_path):
-    """The file contains no token, and only its owner can read it."""
+    """The file of tokens contains hashes instead of tokens, and only its owner can read it."""
     tokens = build_token_store(tmp_path)
     token = tokens.create_token("asha", Role.READ, sees_personal_data=False, at=datetime(2026, 3, 1, tzinfo=UTC))
     file = tmp_path / "site" / "tokens.json"

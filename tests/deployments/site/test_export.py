@@ -49,7 +49,7 @@ def test_every_page_that_a_page_leads_to_is_a_file(copy):
 
 
 def test_the_copy_shows_nothing_personal_and_has_no_forms(copy):
-    """Texts are redacted, and there is no form to send."""
+    """In an export, texts are redacted, and no page has a form."""
     written, goal = copy
     for name in written.files:
         text = (goal / name).read_text(encoding="utf-8")

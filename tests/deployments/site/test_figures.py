@@ -53,5 +53,5 @@ def test_uncounted_rows_have_no_figure(tmp_path):
 
 
 def test_a_badge_shows_names_as_text_alone():
-    """Markup in a name is shown as text."""
+    """A badge shows markup in a name as text."""
     assert "<script>" not in render_badge("<script>alert(1)</script>", "PASS")

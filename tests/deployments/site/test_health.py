@@ -245,7 +245,7 @@ def test_prefect_is_asked_when_a_schedule_runs(prefect_environment):
     """
     api = prefect_environment["PREFECT_API_URL"]
     soon = datetime.now(UTC) + timedelta(hours=1)
-    with SyncPrefectClient(api) as client:  # asks again where the server's database is busy
+    with SyncPrefectClient(api) as client:  # retries if the server's database is busy
         flow = client.create_flow_from_name("site-health")
         ours = client.create_deployment(flow, "site-health-ours", tags=["lookout"])
         strangers = client.create_deployment(flow, "site-health-strangers")

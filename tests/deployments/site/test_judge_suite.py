@@ -121,7 +121,7 @@ def test_the_judge_stands_beside_people_rules_and_canaries(tmp_path, store, snap
         page = httpx.get(f"{served.address}/judge", trust_env=False).text
     (people,) = data["calibrations"]
     assert (people["agreed"], people["both_graded"], people["judged"]) == (8, 10, 2 * CASES)
-    assert people["false_pass_rate"] is None  # two answers: a rate needs five
+    assert people["false_pass_rate"] is None  # only two answers; a rate needs five
     (rules,) = data["agreement"]
     assert (rules["both_graded"], rules["agreed"], rules["too_mild"]) == (2 * CASES, 2 * CASES - 2, 2)
     assert [(row["run_id"], row["is_nightly"]) for row in data["rows"]] == [

@@ -127,7 +127,7 @@ def test_a_filter_that_means_nothing_is_refused(site, path):
 
 
 def test_an_incident_says_whether_its_case_still_fails(site, snapshot):
-    """The page shows the result of the recheck, or nothing if the incident has no case."""
+    """The page of an incident shows the recheck of its case, or nothing if the incident has no case."""
     assert data(site, f"/incidents/{USER_1}")["asked_again"] == snapshot
     assert data(site, f"/incidents/{USER_0}")["asked_again"] == ""
     run = data(site, "/runs/run-1")
@@ -240,7 +240,7 @@ def test_an_unknown_decision_is_refused(person):
 
 
 def test_a_silence_has_an_end_and_can_be_ended(site, person):
-    """The silence covers only this incident, until the chosen time or until a user ends it."""
+    """A silence from an incident's page covers only this incident, until its end or until a user ends it."""
     assert person.post(f"/incidents/{USER_0}/silence", lasting="1d", note="known").status_code == 200
     (silence,) = list_all_silences(site.store)
     assert (silence.fingerprint, silence.author, silence.comment) == (USER_0, "me", "known")
@@ -269,7 +269,7 @@ def test_a_silence_without_an_end_is_refused(site, person, fields):
 
 
 def test_a_recurring_silence_is_shown_with_its_next_period(tmp_path):
-    """The silence is shown in the list of incidents and on the incidents that it will mute.
+    """A recurring silence is shown in the list of incidents and on the incidents that it will mute.
 
     A user can end it there.
     """
@@ -319,7 +319,7 @@ def test_a_reader_decides_nothing(tmp_path):
 
 
 def test_the_log_is_filtered_by_target_and_time(site):
-    """Entries are newest first, with the unsupported text, the severity and the incident."""
+    """The hallucination log lists entries newest first, with unsupported text, severity and incident."""
     entries = data(site, "/hallucinations")["entries"]
     assert [entry["user_text"].partition(":")[0] for entry in entries] == ["Question 0", "Question 1", "Question 2"]
     first = entries[0]
@@ -371,9 +371,9 @@ def sampled_by_command(folder, capsys) -> list[str]:
 
 
 def test_the_queue_offers_what_the_command_offers(site, asha, capsys):
-    """The page offers the same answers to review as the command, in the same order.
+    """The page offers the same answers to review as the command ``lookout review``, in the same order.
 
-    An answer that was reviewed on the page is also done for the command.
+    An answer that was reviewed on the page is not offered by the command again.
     """
     expected = sampled_by_command(site.config.data_folder, capsys)
     offered = [

@@ -230,13 +230,13 @@ async def test_drafts_of_incidents_are_decided_by_keys(chromium, site, width, tm
 
 
 async def shows(page, text: str) -> None:
-    """Reload the page until it contains ``text``, which it does with its next copy of the warehouse."""
+    """Reload the page until it contains ``text``. The page shows it after the next copy of the warehouse."""
     while text not in await page.locator("main").inner_text():
         await page.reload()
 
 
 async def test_everything_is_decided_without_script(chromium, site):
-    """Links and buttons do the same as the keys."""
+    """Without scripts, links and buttons do the same as the keys."""
     async with opened(chromium, f"{site.address}/review", script=False) as (page, _):
         await page.get_by_role("link", name="not you?").click()
         await page.get_by_label("Your name").fill("bina")

@@ -69,7 +69,7 @@ def asked(port, path, headers):
 
 
 def test_an_owner_exports_the_pages(owned):
-    """The command writes a folder of files, and prints the first page's path."""
+    """`lookout site export` writes the pages to a folder and prints the path of the first page."""
     done = ran(owned, "site", "export", "copy")
     assert done.returncode == 0, done.stderr
     assert "copy/index.html" in done.stdout

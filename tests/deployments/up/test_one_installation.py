@@ -81,7 +81,7 @@ def test_a_living_process_renews_its_claim_and_a_clean_end_removes_it(tmp_path, 
         assert renewed.wait(60)
         holders = (
             find_running_lock_holder(tmp_path, now()) for _ in range(10_000)
-        )  # a reader may meet half of a heartbeat
+        )  # a reader may read half of a heartbeat
         holder = next(holder for holder in holders if holder is not None)
         assert holder.started_at < NOON + timedelta(seconds=2)
         assert holder.alive_at > NOON + timedelta(seconds=4)

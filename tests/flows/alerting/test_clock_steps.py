@@ -68,8 +68,8 @@ async def test_a_message_whose_reply_was_lost_is_found_again_after_a_step(testbe
 async def test_a_fault_is_said_once_and_its_end_too(testbed, slack, step):
     """A fault and its recovery are each reported once, although the clock moves in between.
 
-    The fault was seen before the clock moved. A run after that resolves it, even if the fault seems to be in
-    the future.
+    The fault was seen before the clock moved. A run after the move resolves it, even if the time of the fault is
+    then in the future.
     """
     await notify(testbed.notifier(), [observation(seen_at=testbed.now)], summary=QUIET)
     testbed.skip(**step)

@@ -158,7 +158,7 @@ async def test_f92_an_alert_that_slack_refused_is_in_a_summary_when_its_incident
 async def test_f92_a_refused_recovery_is_a_fault_and_comes_with_the_next_visit(testbed, slack):
     """A recovery message that Slack refuses is reported as a fault, and is sent again later.
 
-    If nothing else is pending, a job that runs every minute retries after an hour, and not every minute.
+    If nothing else is pending, a job that runs every minute sends it again only after an hour.
     """
     await notify(testbed.notifier(), [outage()], summary=QUIET)
     slack.always = "channel_not_found"
@@ -273,7 +273,7 @@ async def test_f03_a_temporary_fault_uses_no_fallback(testbed, slack):
 
 @pytest.mark.whole_only
 async def test_f11_later_failures_grow_the_first_message(testbed, slack, snapshot):
-    """Fifty failures of one run are sent in five batches as one message, which is edited.
+    """Fifty failures of one run, which are reported in five batches, appear in one message. Each batch edits it.
 
     The message keeps its first id, and finally contains the scores.
     """

@@ -138,7 +138,7 @@ async def test_two_machines_at_once_send_one_alert(machines, slack, api):
 async def test_many_faults_at_once_are_one_message(machines, slack):
     """Many faults that two machines see at the same time are reported in one message.
 
-    The data about 300 faults needs several Prefect variables, and each fault is found again in them.
+    The data about 300 faults needs several Prefect variables. Every fault can be read from them.
     """
     for machine in machines:
         await machine.see(*(observation(f"leak-{n}", seen_at=machine()) for n in range(300)))

@@ -22,10 +22,10 @@ SILENCE: Final = "the external check, by a missing ping; `lookout drill` and the
 
 
 class BrokenPart(NamedTuple):
-    """One part of an installation.
+    """One part of an installation that a test breaks.
 
-    It has the way in which the test breaks the part, the station that the drill reports, a part of the message,
-    and who is notified.
+    ``how`` is the way in which the test breaks it. ``station`` is the station that the drill then reports, ``says``
+    is a part of the message, and ``heard_by`` is who is notified.
     """
 
     part: str

@@ -67,9 +67,9 @@ def test_an_application_that_went_away_is_not_asked_on(tmp_path):
 
 
 def test_an_api_elsewhere_is_not_taken_for_the_build_at_an_address(tmp_path):
-    """If a target's API has a fixed address, it is not used for a build at another address.
+    """If the configuration fixes the address of a target's API, a build at another address cannot be rechecked.
 
-    Therefore no other address of the target can be rechecked.
+    The questions would reach the API at the fixed address. The error names the setting.
     """
     with Chat() as here, Chat() as there:
         config = watched(tmp_path, here)

@@ -40,9 +40,9 @@ def question(way):
 
 
 def suite(folder, ways, *, severity=3):
-    """Write a suite with one case for each of ``ways``.
+    """Write a suite with one case for each word in ``ways``.
 
-    The way is the id of its case and a part of the question.
+    The word is the id of the case and a part of its question.
     """
     lines = [
         {

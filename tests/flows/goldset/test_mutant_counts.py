@@ -41,7 +41,7 @@ def test_a_gold_that_fails_itself_is_left_out():
 
 
 def test_a_target_without_citations_has_no_mutant_without_a_source():
-    """If a target needs no citations, it has no mutant without a source.
+    """If a target needs no citations, no mutant is made by removing the citation.
 
     The exception is a case that itself expects a citation.
     """

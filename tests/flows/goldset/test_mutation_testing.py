@@ -57,9 +57,9 @@ def test_a_right_gold_is_right_and_a_broken_one_is_named():
     ],
 )
 def test_a_gold_that_passes_only_verbatim_is_reported(question: str, gold: str, reason: str):
-    """A gold that only its own exact words can pass is reported.
+    """If only the exact words of a gold pass the graders, the gold is reported.
 
-    Its figures without the other words, and its answer without yes or no, are correct replies too.
+    A reply with only the figures of the gold, and a reply without its yes or no, are correct too.
     """
     graded = grade_gold_as_reply(case_of(question=question, gold=gold), PANEL)
     assert (graded.wrong, graded.open, graded.open_otherwise) == ("", "", reason)
@@ -106,7 +106,7 @@ def test_a_sibling_asks_the_same_of_another_policy():
 
 
 def test_counts_add_up():
-    """By operator and by severity, each mutant is counted once."""
+    """The counts by operator and the counts by severity each include every mutant once."""
     graded = list(grade_mutants(DEMO[:40], PANEL))
     counts = count_caught_mutants(graded)
     for parts in (counts.by_operator, counts.by_severity):

@@ -1,4 +1,4 @@
-"""Encoded lines of a log: equal to the record's JSON, without personal data, and equal from every process."""
+"""The encoded lines of a log equal the record's JSON, have no personal data, and are the same in every process."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_doctor_tells_of_each_way(tmp_path, slack):
 def test_doctor_sends_no_second_test_within_a_day_unless_asked_or_the_way_is_another(tmp_path, slack):
     """`lookout doctor` sends no second test message within a day, except on request or for another channel.
 
-    The second check reports the message that proved the channel.
+    The second check reports the test message that proved that the channel works.
     """
     environment = {"SLACK_BOT_TOKEN": TOKEN}
 

@@ -1,4 +1,4 @@
-"""A clock that is ahead is not trusted for one night. It is trusted if it then continues consistently."""
+"""If the clock jumps ahead, it is not trusted for one night. It is trusted again if it then advances normally."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_clock_that_is_ahead_for_an_hour_ages_nothing_out(machine, wrong):
 def test_one_that_was_right_after_all_is_believed_half_a_day_later(machine):
     """A clock that jumps forward but is right is trusted half a day later.
 
-    This happens if a clock that was in the past is corrected.
+    For example, the clock was 300 days behind and has now been corrected.
     """
     machine.wrong = -300 * DAY
     machine.maintained()

@@ -102,9 +102,9 @@ def severe_of(*replies: str, severity: Severity = Severity.MAJOR, gold: tuple[Go
 
 @pytest.mark.parametrize(("gold", "row"), [((), "traffic"), ((GOLD,), "case")], ids=["unknown", "of the suite"])
 def test_a_live_reply_says_whether_the_suite_or_a_setting_made_it_so_severe(gold, row):
-    """The record of a failed live reply says whether the suite or a setting gave the severity.
+    """The record of a failed live reply states whether its severity comes from the suite or from a setting.
 
-    This is true for a failure kind without its own minimum severity.
+    The failure kind has no minimum severity of its own.
     """
     talk = conversation("You have 45 days.")
     [turn] = grader_of(Severity.CRITICAL, gold).grade_turns(talk, talk, "night-1")

@@ -58,7 +58,7 @@ def conversation(number: int) -> str:
 def test_killed_at_random_points_it_comes_to_one_report_and_each_message_once(nights, seed):
     """A nightly run that is killed at random points finally produces one report, and each message once.
 
-    SIGKILL hits before or after a stored step each time, until the run is complete.
+    Each time, SIGKILL ends the process before or after a stored step, until the run is complete.
     """
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 15})}

@@ -236,7 +236,7 @@ async def test_disclosures_are_one_incident_of_their_kind_with_their_share_in_it
 async def test_a_week_without_it_a_kind_of_failure_is_over(nights, slack, snapshot):
     """A failure kind that does not occur for a week is resolved.
 
-    A single night without the failure proves nothing, because one of one conversation failed, and then none of one.
+    A single night without the failure proves nothing, because each night has only one conversation.
     """
     nights.append(talk(1, LEAK))
     await nights.grade()
@@ -300,8 +300,8 @@ async def test_the_quality_of_questions_is_in_the_report(nights):
 async def test_questions_are_recognised_by_their_wording_and_counted_in_every_conversation(nights, snapshot):
     """Clarifying questions are recognised by their wording, and counted in every conversation.
 
-    All of them are counted although only ten of sixty conversations are sampled. Thumbs on the others count as
-    well.
+    All of them are counted although only ten of sixty conversations are sampled. Thumbs on the other conversations
+    count as well.
     """
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 10})}

@@ -103,9 +103,10 @@ async def test_the_secrets_are_in_no_automation_and_not_shown_by_the_block(clien
 
 @pytest.mark.whole_only
 async def test_missing_and_crashed_runs_are_alerted(client, slack):
-    """Missing and crashed runs are alerted. A run that sends one heartbeat only is marked Crashed and alerted.
+    """Missing and crashed runs cause an alert.
 
-    The test uses the shortest times that Prefect allows.
+    A run that sends only one heartbeat is marked Crashed and causes an alert. The test uses the shortest times that
+    Prefect allows.
     """
     from prefect import flow  # seconds to import
     from prefect.events.schemas.events import Event

@@ -63,7 +63,7 @@ def test_after_an_outage_the_policy_decides_which_missed_runs_are_run(tmp_path, 
 
 @contextmanager
 def run_of(target: str, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """Start a process that reserves ``target``, as a deployment run does before it asks it."""
+    """Start a process that reserves ``target``, as a deployment run does before it asks the target."""
     with subprocess.Popen(
         [sys.executable, "-m", "tests.flows.server.holding_worker", target],
         cwd=ROOT,

@@ -29,10 +29,7 @@ from tests.prefect_home import with_tables
 pytestmark = pytest.mark.prefect
 
 LISTENS, LOOPBACK = "0A", "0100007F"
-"""Values in the format of /proc/net/tcp.
-
-They are the state of listening, and the address 127.0.0.1 with its last byte first.
-"""
+"""Values in the format of /proc/net/tcp: the state of a listening socket, and 127.0.0.1 in reverse byte order."""
 
 
 def connect(home, environment, *, configured=None, said=None):

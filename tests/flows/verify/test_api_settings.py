@@ -122,7 +122,7 @@ def test_settings_that_changed_are_named_first_and_an_app_that_runs_is_not_down(
 
 @pytest.mark.whole_only
 def test_unrelated_requests_are_not_blamed(installation):
-    """A setting that affects no question is not blamed. Only ``environment`` changed."""
+    """A setting that affects no question is not blamed. Here, only ``environment`` changed."""
     with EventChat(RIGHT) as app:
         assert installation.verify(f"{app.url}{PATH}").code == 0
         app.gone = True

@@ -61,7 +61,7 @@ def test_a_run_that_a_later_one_of_the_target_has_overtaken_is_not_taken_up(tmp_
 
 
 def test_a_run_that_was_killed_after_its_reports_is_finished_yet(tmp_path):
-    """A run that was killed after it wrote its reports is still finished by the next run.
+    """A run that was killed just after it wrote its reports is resumed by the next run.
 
     Its results are stored, but no alert was sent.
     """

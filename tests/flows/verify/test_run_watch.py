@@ -117,7 +117,7 @@ def test_a_finished_run_is_not_listed_and_can_be_asked_about(data):
 def test_old_runs_are_not_listed_and_strange_ones_are_none(data):
     """A run of yesterday cannot be resumed, so it is not listed.
 
-    An id that is no folder name of a run leads to nothing.
+    For an id that is not the name of a run's folder, no progress is returned.
     """
     begin_run(data[0] / "runs", start()).__exit__(None, None, None)
     (data[0] / "run.json").write_text(start().model_dump_json())
@@ -127,9 +127,9 @@ def test_old_runs_are_not_listed_and_strange_ones_are_none(data):
 
 
 def test_a_damaged_segment_hides_no_other(data):
-    """A damaged segment hides no other segment.
+    """The results in the other segments are shown even if one segment is damaged.
 
-    The page shows the others, and the loader reports the damaged one.
+    The loader reports the damaged segment.
     """
     with begin_run(data[0] / "runs", start()):
         add(data, "a")

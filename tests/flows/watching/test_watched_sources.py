@@ -188,7 +188,8 @@ def check_watching(config: Path, environment: dict[str, str]) -> tuple[Health, s
 def test_doctor_and_site_show_a_source_that_cannot_be_read(config, export):
     """`lookout doctor` and the site show a source that cannot be read.
 
-    The service restarts twice, four hours later and when the log is back, because a new service checks at once.
+    The test restarts the service twice: four hours later, and when the log is back. A new service checks its
+    sources at once, so the test does not wait.
     """
     few_cases(config.parent, severe=1, others=1)
     with config.open("a", encoding="utf-8") as file:

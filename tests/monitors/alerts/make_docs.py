@@ -25,7 +25,7 @@ target and the night of its live traffic: the number of conversations that were 
 the kinds of failure, drift, and a missing night. Faults of Lookout and its judge go to the channel of the monitor's owners, so the
 digest does not list them. If the two channels are the same, the digest gives the number of these faults."""
 COLOURS = 64
-"""The number of colours in a picture. Text on white needs no more, and the files are a fifth as large."""
+"""The number of colours in a picture. It is enough for text on white, and makes the files a fifth as large."""
 WIDTHS = {"desktop": 600, "phone": 360}
 
 INTRODUCTION = """# Alerts
@@ -52,7 +52,7 @@ The application and its customers are invented.
 
 
 def pictured() -> Iterator[tuple[str, SlackText]]:
-    """Yield the name and the rendered message of every example, and those of the digest."""
+    """Yield the name and the rendered message of every example alert, and of the digest."""
     for example in examples():
         yield example.name, render_alert(example.alert, SETTINGS)
     yield DIGEST, render_digest(digest_example())

@@ -43,9 +43,9 @@ def after(number: int, graded: frozenset[str]):
 
 
 def played(history: list[tuple[dict[str, Severity], frozenset[str]]]) -> tuple[AlertDecider, dict[str, str]]:
-    """Decide on the alerts of ``history`` night by night.
+    """Decide on the alerts of ``history``, night by night.
 
-    Return the decider, which has the incidents, and for each case the reasons of its alerts as letters.
+    Return the decider with its incidents, and a text for each case: one letter for the reason of each alert.
     """
     decider, spoken = AlertDecider(), dict.fromkeys(CASES, "")
     for number, (failed, graded) in enumerate(history):

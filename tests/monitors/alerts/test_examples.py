@@ -60,7 +60,7 @@ def test_slack_would_take_it_and_nothing_personal_is_in_it(example):
 
 def test_every_kind_and_every_reason_has_an_example():
     assert {example.alert.kind for example in ALL} == set(IncidentKind)
-    closed = {NotifyReason.CLOSED}  # built as a recovery is, with another first word and reason
+    closed = {NotifyReason.CLOSED}  # built like a recovery, with another first word and reason
     assert {example.alert.reason for example in ALL} == set(NotifyReason) - closed
 
 

@@ -125,7 +125,8 @@ def test_a_flaky_case_is_observed_and_marked():
 def test_a_failed_gate_names_the_worst_cases_that_have_no_message_of_their_own(snapshot):
     """A message about a failed gate lists the worst cases that have no message of their own.
 
-    A wrong price of severity 2 is listed with question, gold and answer. Leaks and minor cases also failed.
+    In this test, the leaks have messages of their own. A wrong price of severity 2 therefore comes first, with its
+    question, gold and answer.
     """
     leaks = [case_result(page_case(f"leak-{n}"), LEAK) for n in range(4)]
     price = case_result(gold_case("price-1", severity=Severity.MAJOR), WRONG)
@@ -184,7 +185,7 @@ POOR = (Aspect.RELEVANT_FILES, FailureKind.POOR_TRIAGE)
 
 
 def reported(text: str, *failures: tuple[Aspect, FailureKind]) -> CaseResult:
-    """Build a failed report with the text ``text``, on an issue of severity 3."""
+    """Build the result of an agent's report with this text and these failures, on an issue of severity 3."""
     case = page_case(triage=TASK, turns=(TASK.issue.url or "",), gold="Root cause: the lock is never released")
     given = tuple(judged(aspect, kind) for aspect, kind in failures)
     came = exchange(case, text)
@@ -204,7 +205,10 @@ def test_a_report_without_a_cause_is_shown_as_it_came(text, shown):
 
 
 def test_personal_data_of_a_report_is_shown_where_it_stands():
-    """The excerpt of a report with personal data shows the place of the data, which may be next to the cause."""
+    """The excerpt of a report with personal data shows the part that contains the data, with the data redacted.
+
+    This part may be outside the root cause, here in the recommended fix.
+    """
     text = '{"root_cause": "The queue is full.", "recommended_fix": "Ask meera.k@mail.example to empty it."}'
     (one,) = seen(reported(text, LEAK))
     assert "Ask [e-mail] to" in one.answered

@@ -58,7 +58,7 @@ def _said(part: ast.expr) -> str | None:
 
 
 def masked_words(parts: list[str | None]) -> set[str]:
-    """Return Lookout's own words in a message that redaction removes, for any of the inserted example values."""
+    """Return Lookout's own words that redaction removes from a message, for any of the inserted example values."""
     own = {word for part in parts if part for word in re.findall(r"\w{3,}", part)}
     texts = ("".join(value if part is None else part for part in parts) for value in STANDING_IN)
     return {word for text in texts for word in own if word not in redact(text)}

@@ -1,4 +1,7 @@
-"""Redacted text: redaction uses the type, is idempotent, and leaves nothing that identifies a person."""
+"""Test that redaction replaces personal data with a label of its kind, such as ``[phone]``.
+
+The redacted text identifies no person, and redacting it again changes nothing.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from tests.conftest import ROOT
 
 FOLDERS = ("monitors/alerts", "flows/alerting")
 OF_OTHER_RECORDS = {"monitors/alerts/slack/client.py": 3}
-"""The number of allowed exceptions by file: a message to Slack, and settings. They are not stored state."""
+"""The number of allowed exceptions by file. They change a Slack message and settings, not stored state."""
 
 
 def untyped_updates(source: str) -> Iterator[int]:

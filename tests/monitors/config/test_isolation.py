@@ -34,7 +34,7 @@ def test_a_run_with_nothing_of_production_s_goes_on() -> None:
     refuse_production_settings(config(), "agent", KEYS)
     refuse_production_settings(config(), "agent", {})
     plain = parse_config({"targets": {"agent": STAGING | {"environment": "production"}}}, "here")
-    refuse_production_settings(plain, "agent", KEYS)  # without the table nothing is promised
+    refuse_production_settings(plain, "agent", KEYS)  # a target without a LangSmith table is not checked
 
 
 SHARED: list[tuple[Config, dict[str, str], list[str]]] = [
@@ -84,7 +84,7 @@ def test_shared_resources_are_named_without_keys(settings: Config, more: dict[st
 def test_the_previous_build_is_not_asked_where_it_is_production_s() -> None:
     """The previous build is not asked at an address of production.
 
-    The check also uses the completed address. Without the target's LangSmith table, production is not protected.
+    An address is also checked after ``{commit}`` was replaced. A target without a LangSmith table is not checked.
     """
     address = "https://agent.acme.example/jobs"
     with pytest.raises(ConfigError, match=r"targets\.agent\.previous_url: agent\.acme\.example:443 is"):

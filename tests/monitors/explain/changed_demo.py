@@ -146,13 +146,16 @@ class DemoApi(ThreadedServer):
 
 
 def with_policy(book: PolicyBook, at: int, change: Callable[[Policy], Policy | None]) -> PolicyBook:
-    """Return the policies ``book``, in which the policy ``at`` was changed by ``change`` or removed."""
+    """Return ``book`` with the policy number ``at`` changed by ``change``.
+
+    The policy is removed if ``change`` returns ``None``.
+    """
     policies = [change(policy) if n == at else policy for n, policy in enumerate(book.policies)]
     return book.model_copy(update={"policies": tuple(policy for policy in policies if policy is not None)})
 
 
 def other_amounts(policy: Policy, *, most: int = 1000) -> Policy:
-    """Return the policy with changed figures in its first ``most`` facts with a figure."""
+    """Return the policy with another amount in each of the first ``most`` facts that have an amount."""
     facts, changed = [], 0
     for fact in policy.facts:
         if fact.amount is not None and changed < most:
@@ -176,7 +179,7 @@ def hash_of(policy: Policy) -> str:
 class Setup:
     """The settings of Lookout for a run.
 
-    ``tool`` replaces fields of the snapshot that no configuration changes.
+    ``tool`` replaces fields of the run's snapshot that do not come from the configuration.
     """
 
     cases: int = 64

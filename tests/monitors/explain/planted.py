@@ -27,7 +27,7 @@ class Planted:
         return sum(any(claim in right for claim in claims) for right in self.causes)
 
     def wrong(self, claims: list[dict[str, object]]) -> int:
-        """Return how many of the claims describe no cause."""
+        """Return how many of the claims describe none of the causes."""
         return sum(not any(claim in right for right in self.causes) for claim in claims)
 
 

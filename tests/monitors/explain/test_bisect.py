@@ -63,9 +63,10 @@ def test_an_end_that_is_not_as_it_was_said_to_be_is_the_claim(case, claimed, why
 
 
 def test_unreachable_builds_are_reported_together():
-    """Unreachable builds and the next build that answers form one group, which can be certain.
+    """Unreachable builds and the next reachable build are reported as one group.
 
-    No question is sent to an unreachable build.
+    The search can be certain that the first bad build is in the group, but not which build it is. No question is
+    sent to an unreachable build.
     """
     search = BuildSearch(6, 2)
     for build in (2, 3):
@@ -120,9 +121,9 @@ def test_the_order_of_answers_does_not_matter_and_chances_add_up(given_answers, 
 @settings(max_examples=scale_examples(30), deadline=None)
 @given(answers, st.integers(1, 5), st.integers(0, 2))
 def test_a_failure_never_speaks_for_a_later_break(given_answers, build, case):
-    """A failure at a build never supports a later break.
+    """A failure at a build is no evidence that a later build is the first bad one.
 
-    It never lowers the probability that the first bad build is this build or an earlier one.
+    After the failure, the probability of this build and all earlier ones together is at most 0.02 lower.
     """
     search = BuildSearch(6, 3)
     for at, of, failed in given_answers:

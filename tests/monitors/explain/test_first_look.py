@@ -76,9 +76,9 @@ def test_the_order_of_attributes_means_nothing():
 
 
 def test_failures_that_fall_where_they_fall_are_no_cause():
-    """Random failures have no cause. At most one claim in a hundred such suites is allowed.
+    """Random failures have no cause, so a cause may be claimed in at most one of a hundred such suites.
 
-    More than three claims in these suites would occur by chance once in ten thousand times.
+    At this rate, claims in more than three of the tested suites would occur by chance once in ten thousand times.
     """
     suites = [planted_suite(seed, 0) for seed in range(2 * SUITES)]
     assert sum(bool(claims(suite.cases, suite.failed)) for suite in suites) <= 3
@@ -112,9 +112,9 @@ def test_planted_causes_are_named(made: Maker, causes: int, least: float):
 
 
 def test_of_two_that_share_their_failures_one_stays():
-    """Of two possible causes that share their failures, one stays.
+    """If two possible causes explain the same failures, one of them is still reported.
 
-    Each of them seems weak beside the other. Only the one that explains less is removed.
+    Each of them seems weak in comparison with the other. Only the one that explains less is removed.
     """
     suite = planted_suite(2010, 1)
     assert suite.named(claims(suite.cases, suite.failed)) == 1

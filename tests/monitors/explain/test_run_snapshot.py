@@ -42,9 +42,9 @@ def test_values_are_counted_over_the_answers_and_unknown_ones_are_absent():
 
 
 def test_a_page_is_seen_also_where_no_answer_came():
-    """A page is recorded also if no answer came.
+    """A page is recorded even if no answer came.
 
-    If it changed so that it cannot be read, the page is the change.
+    For example, the page may have changed so that its answers cannot be read.
     """
     case = gold_case("case-1")
     silent = no_answer(case, evidence=Evidence(page=PAGE))

@@ -214,7 +214,7 @@ def test_answers_to_another_suite_or_read_by_another_lookout_are_not_compared():
 
 
 def test_a_change_of_ours_is_said_to_be_ours_and_beside_one_of_the_apps_neither_is_the_cause(snapshot):
-    """A change of Lookout is described as Lookout's, such as a stricter grader.
+    """A change on Lookout's side, such as a stricter grader, is described as Lookout's.
 
     If the application changed too, neither change is described as the cause.
     """

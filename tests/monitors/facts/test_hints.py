@@ -37,16 +37,16 @@ def test_hints_let_every_match_of_the_pattern_through(hinted: Hinted) -> None:
 @settings(max_examples=scale_examples(200), deadline=None, database=None)
 @given(st.from_regex(TRACE))
 def test_every_frame_of_a_stack_has_a_hint(text: str) -> None:
-    """Every frame of a stack trace has a hint, also at the start of a text.
+    """Every frame of a stack trace contains a hint, even if the text starts with the frame.
 
-    Before a text is searched for hints, a line end is added in front of the text.
+    Before the search for hints, a line break is added in front of the text.
     """
     assert not TRACE.search(text) or any(map(("\n" + text.lower()).__contains__, TRACE_HINTS))
 
 
 @given(st.text(max_size=40), st.sampled_from(["sſ", "iıİ", "kK"]))
 def test_caseless_is_what_a_pattern_without_regard_to_case_reads(text: str, alike: str) -> None:
-    """A caseless text has an ASCII letter in place of each letter that matches it when case is ignored."""
+    """`to_caseless` writes the ASCII letter for each letter that matches it when case is ignored."""
     for letter in alike:
         assert re.search(alike[0], letter, re.IGNORECASE)
         assert alike[0] in to_caseless(text + letter)

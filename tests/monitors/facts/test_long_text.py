@@ -86,7 +86,7 @@ def calls(work: Callable[[str], object], text: str) -> int:
     """
     profile = cProfile.Profile()
     gc.collect()
-    gc.disable()  # finalizers of what earlier tests left are calls too
+    gc.disable()  # finalizers of objects from earlier tests would count as calls
     profile.enable()
     try:
         work(text)

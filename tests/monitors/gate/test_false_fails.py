@@ -99,7 +99,7 @@ def test_cases_never_graded_stay_ungraded():
     ("repeats", "shows", "no_fail", "no_alert"),
     [
         (1, 0.5, 0.5, 0.5),
-        (2, 0.5, 0.75, 0.25),  # one of two is flaky and does not veto alone
+        (2, 0.5, 0.75, 0.25),  # one failure in two answers is flaky and does not veto on its own
         (3, 0.5, 0.875, 0.125),
         (3, 0.9, 1 - 0.9**3, 0.1**3),
         (5, 1.0, 0.0, 0.0),

@@ -33,7 +33,7 @@ def issue(number: int, repository: str = "acme/jobs"):
 
 
 def triaged(number: int, rubric: int = 0, repository: str = "acme/jobs", *, is_report: bool = True) -> CaseResult:
-    """Return the result of an issue: a report with the right file or, without ``is_report``, another reply.
+    """Return the result of an issue. If ``is_report`` is false, the reply is not a report.
 
     With ``rubric``, the judge rated it with this number.
     """
@@ -54,7 +54,7 @@ def decisive(found: RunReport) -> list[str]:
 def answer_criteria(number: int, *scores: int, problem: str = "") -> CaseResult:
     """Return a report that is rated 5, with ``scores`` for the criteria.
 
-    ``problem`` says why criteria are unknown.
+    ``problem`` is the reason why criteria are unknown.
     """
     criteria = tuple(UsefulnessCriterion(name=n, score=s) for n, s in zip(Criterion, scores, strict=bool(scores)))
     rated_case = triaged(number)

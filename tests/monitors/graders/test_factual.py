@@ -57,7 +57,7 @@ def name_outcome(verdict: Judged | Abstained) -> str:
         ("Who settles claims?", "Lotus Clinic", "The Banyan House does.", "missing_fact"),
         ("Who settles claims?", "Lotus 24 Clinic", "Banyan 24", "abstained"),
         ("Who settles claims?", "Lotus Clinic", "   ", "missing_fact"),
-        # Where something stands in a file is no quantity, and a sentence says more than its quantities.
+        # A line number in a file is not a quantity, and a sentence states more than its quantities.
         (
             "Why do sessions expire early?",
             "auth/middleware.py:L142 uses local time where the token carries UTC",

@@ -49,18 +49,18 @@ def test_a_few_words_are_in_any_language(text: str) -> None:
 @pytest.mark.parametrize(
     ("question", "said", "language", "judged"),
     [
-        # Nobody said which of all other languages it must be.
+        # `Language.OTHER` does not state which language is expected.
         ("Wo ist Ihr Laden?", "Sie finden uns in der Venloer Straße 212.", Language.OTHER, False),
         ("Where is your shop?", "You find us in the High Street.", Language.OTHER, False),
         # The reply is in a language that is not distinguished from its neighbours.
         ("Wo ist Ihr Laden?", "De winkel is op de hoek van het plein.", Language.GERMAN, False),
-        # A question that was taken for English, or for Hinglish, because no word of it tells.
+        # The question counts as English or Hinglish only because no word of it shows its language.
         ("Veganes Brot?", "Natürlich haben wir veganes Brot.", Language.ENGLISH, False),
         ("Saal mieten?", "Den Saal kann man leider nicht mieten.", Language.HINGLISH, False),
         ("Baguette ?", "Oui, nous avons des baguettes.", Language.ENGLISH, False),
         ("Pan vegano?", "Claro que tenemos pan vegano.", Language.ENGLISH, False),
         ("Brot?", "Roggenbrot Dinkelbrot Weizenbrot Haferbrot", Language.ENGLISH, False),
-        # The question tells, or the reply does.
+        # The question or the reply shows its language.
         ("Where is your shop?", "Sie finden uns in der Venloer Straße 212.", Language.ENGLISH, True),
         ("Do you have bread?", "Natürlich haben wir veganes Brot.", Language.ENGLISH, True),
         ("Cataract limit?", "मोतियाबिंद की सर्जरी पॉलिसी में पूरी तरह कवर है।", Language.ENGLISH, True),

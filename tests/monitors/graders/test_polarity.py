@@ -231,5 +231,8 @@ def test_a_final_not_about_another_subject_does_not_deny_the_answer(question, re
     ids=["a table", "a gold that confirms a denial"],
 )
 def test_what_is_neither_yes_nor_no_stays_open(question, gold, reply):
-    """A word in a table may belong to another row. "Correct, … not" confirms the denial in the question."""
+    """The grader abstains if it cannot read a reply or a gold as a yes or a no.
+
+    A word in a table may belong to another row. The gold "Correct, … not" confirms the denial in the question.
+    """
     assert graded(question, gold, reply) == "abstained"

@@ -56,7 +56,7 @@ examples = st.builds(
     inputs=objects,
     outputs=st.none() | objects,
     metadata=objects,
-    splits=st.lists(texts, min_size=1, max_size=2).map(tuple),  # LangSmith puts one of no split into "base"
+    splits=st.lists(texts, min_size=1, max_size=2).map(tuple),  # LangSmith puts one without a split into "base"
     source_trace=st.none() | numbers.map(lambda number: id_of(f"trace-{number}")),
 )
 NAMES = (f"suite-{number}" for number in count())

@@ -71,7 +71,7 @@ async def test_allowed_addresses_are_open(inside: Inside, driver_for: MakeDriver
     with hostile(asking_in_every_way(), inside) as address:
         own = f"http://127.0.0.1:{inside.server_port}"
         async with driver_for(address, patience_s=5, allowed_origins=(own,)) as driver:
-            with suppress(AnswerIncomplete):  # of so many streams one may have broken off
+            with suppress(AnswerIncomplete):  # with so many streams, one may have broken off
                 assert (await driver.ask((QUESTION,))).evidence.refused == ()
     assert set(ASKING) - inside.reached_by <= {"WebRTC", "WebTransport", "service-worker"}
     with hostile(LEAVING["on submit"], inside) as address:

@@ -10,7 +10,7 @@ from tests.zoo.server import reply
 
 pytestmark = ONE_BROWSER
 
-# Both hold words that an error would: "denied", "failed", and in the answers "limit".
+# Both contain words that error messages use: "denied", "failed", and "limit" in the answers.
 TURNS = ("why was my claim denied, what failed?", "and the limit of the second claim that failed?")
 
 

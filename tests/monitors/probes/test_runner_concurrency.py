@@ -1,4 +1,4 @@
-"""Test that concurrent questions each end once, and that the run then ends with its account.
+"""Test that each of several concurrent questions ends once, and that the totals of the run are then correct.
 
 The schedules are seeded. An app that answers, fails, stops and recovers at random is asked several questions at
 once, with a changing number of concurrent questions. The run is killed at a random moment and resumed with its

@@ -14,7 +14,7 @@ pytestmark = ONE_BROWSER
 
 # How the first answer begins, and one that says the question word for word. `make zoo` asks 20 of each application.
 FIRST, SECOND = "is knee surgery of plan1234 covered? pause 1", "repeat after me: plan5678 covers maternity"
-# Where nothing tells an end from a pause.
+# Patience in seconds for pages on which the end of an answer cannot be distinguished from a pause.
 PATIENT = dict.fromkeys(("socket.html", "pushed.html", "greeting.html"), 3)
 
 

@@ -19,11 +19,11 @@ ZONES = (
     "Europe/Dublin",
     "America/New_York",
     "America/St_Johns",
-    "Australia/Lord_Howe",  # half an hour
+    "Australia/Lord_Howe",  # the clock changes by half an hour
     "Pacific/Chatham",
-    "Africa/Casablanca",  # clock changes around Ramadan
+    "Africa/Casablanca",  # the clock changes around Ramadan
     "Asia/Kolkata",
-    "America/Santiago",  # at midnight
+    "America/Santiago",  # the clock changes at midnight
 )
 MINUTE = timedelta(minutes=1)
 

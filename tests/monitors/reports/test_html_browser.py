@@ -57,9 +57,9 @@ async def opened(
 
 
 def asked_elsewhere(url: str, path: Path) -> list[str]:
-    """Return a list with the request ``url``, or an empty list if the page needs it.
+    """Return a list with the request to ``url``, or an empty list if the request is allowed.
 
-    The page at ``path`` needs only itself and its embedded pictures.
+    The page at ``path`` may request only itself and its embedded pictures.
     """
     own = url == path.as_uri() or url.startswith("data:image/png;base64,")
     return [] if own else [f"request: {url[:80]}"]

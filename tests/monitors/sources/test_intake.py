@@ -32,9 +32,9 @@ ALIKE = st.lists(st.integers(0, 9).map(conversation), max_size=25)
 
 
 class Fresh(NamedTuple):
-    """The conversations that a nightly run takes, by time and id.
+    """The conversations that a nightly run takes, ordered by time and id.
 
-    ``known`` and ``again`` count the conversations that it does not take.
+    ``known`` is the number of conversations that an earlier run took. ``again`` is the number of repetitions.
     """
 
     taken: tuple[Conversation, ...]
@@ -44,7 +44,7 @@ class Fresh(NamedTuple):
 
 
 def fresh(conversations: Iterable[Conversation], known: AbstractSet[Identifier]) -> Fresh:
-    """Return the conversations whose id is not in ``known``, each once, for any order and repetitions.
+    """Return each conversation whose id is not in ``known`` once, however often it occurs and in any order.
 
     If several contents have one id, the latest one counts. If even their questions differ, a notice reports this. A
     conversation in ``known`` was taken by an earlier nightly run and is not taken again, even if it changed.
@@ -86,7 +86,7 @@ def test_however_nights_are_cut_all_are_taken_once(
     known: set[str] = set()
     taken: list[Conversation] = []
     for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), len(offered)], strict=True):
-        tonight = fresh(offered[min(start, end) : end] + offered[:start], known)  # late ones, and again all before
+        tonight = fresh(offered[min(start, end) : end] + offered[:start], known)  # late ones, and all earlier ones
         taken += tonight.taken
         known |= {one.id for one in tonight.taken}
     assert sorted(taken, key=lambda one: one.id) == sorted(fresh(offered, set()).taken, key=lambda one: one.id)

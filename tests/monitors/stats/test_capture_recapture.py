@@ -160,7 +160,7 @@ def test_two_detectors_that_miss_independently_are_covered(confidence, one_finds
     assert held / 600 >= confidence - 0.02
 
 
-# --- what people said of the guard ---------------------------------------------------------------------------
+# --- reviews of the guard's entries --------------------------------------------------------------------------
 
 
 def test_precision_is_wilsons():
@@ -193,7 +193,7 @@ def test_a_guard_that_held_nothing_back_has_recall_nought_beside_bad_replies():
     assert found.recall == Interval(value=0, low=0, high=0)
 
 
-# --- what was served -----------------------------------------------------------------------------------------
+# --- bad replies served --------------------------------------------------------------------------------------
 
 
 def test_bad_served_is_the_estimators_rate_of_all_conversations():
@@ -277,7 +277,7 @@ def test_figures_stay_in_bounds_for_any_counts(entries, right, wrong, strata, re
     assert Reconciliation.model_validate_json(found.model_dump_json()) == found
 
 
-# --- where both saw the same ---------------------------------------------------------------------------------
+# --- where both detectors overlap ------------------------------------------------------------------------------
 
 
 def seen(both: int, alone: int, probability: float = 0.5) -> OverlapCounts:
@@ -312,7 +312,7 @@ def test_unlikely_samples_weigh_more():
     assert found.value > estimate_chapman_total(30, 30, 10).value
 
 
-# --- planted truths ------------------------------------------------------------------------------------------
+# --- known true counts ---------------------------------------------------------------------------------------
 
 SPANS = 400
 PASSES_WRONG, FAILS_RIGHT = 0.2, 0.02

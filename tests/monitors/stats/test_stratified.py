@@ -68,11 +68,11 @@ def all_samples(sizes, draws, failures):
     ("sizes", "draws"),
     [
         ((20, 20), (3, 3)),
-        ((30, 6), (5, 6)),  # one graded whole
+        ((30, 6), (5, 6)),  # one stratum is graded completely
         ((30, 6), (3, 5)),
         ((40, 4), (4, 2)),
         ((60, 12), (12, 1)),
-        ((40, 10), (2, 9)),  # what is rare hides where one stands for twenty
+        ((40, 10), (2, 9)),  # rare failures can be missed where one sampled item stands for twenty
         ((30, 20), (15, 10)),
         ((12, 10, 8), (3, 2, 2)),
     ],
@@ -236,7 +236,7 @@ def test_a_judge_no_better_than_chance_is_not_corrected_for():
 def test_sequential_test_counts_keep_the_rate_and_never_exceed_the_graded():
     assert compute_counts_for_sequential_test(graded_strata((2_000, 50, 2))) == pytest.approx((2, 50))
     failures, size = compute_counts_for_sequential_test(graded_strata((100, 50, 10), (1_900, 19, 0)))
-    assert size == pytest.approx(2_000 / 100)  # one of the second stratum stands for a hundred
+    assert size == pytest.approx(2_000 / 100)  # one sampled item of the second stratum stands for a hundred
     assert failures / size == pytest.approx(0.05 * 0.2)
     assert compute_counts_for_sequential_test(graded_strata((5, 0, 0))) == (0.0, 0.0)
 

@@ -98,10 +98,10 @@ def test_threads_that_load_query_and_append_at_once_all_succeed(tmp_path):
 
 
 def test_readers_who_follow_each_other_do_not_bar_a_writer(tmp_path):
-    """While a writer waits for the file, no new reader starts.
+    """While a writer waits for the file, no new reader starts at first, so that readers cannot keep the writer out.
 
-    Therefore, a series of readers cannot keep a writer out. One long reader does not block other readers for all
-    that time.
+    If the writer waits for more than two seconds, for example because of one long reader, other readers can start
+    from time to time.
     """
     file = tmp_path / "file"
     time = FakeTime()

@@ -1,4 +1,4 @@
-"""Test the match of three sources from the same time, so that each item counts once.
+"""Test that entries from three sources of the same time are matched, so that each item counts once.
 
 The sources are log entries of the guard, human labels and nightly runs.
 """
@@ -166,8 +166,8 @@ def store(tmp_path) -> Store:
 def test_entries_are_labelled_by_their_incidents_fingerprint(store):
     """A log entry has the human label of the incident with the same fingerprint.
 
-    The label says that the entry is right, wrong after a review, or drafted as a case. If labels contradict each
-    other, the entry has no label.
+    The label states that the entry is right, or that a review found it wrong, or that a case was drafted from it.
+    If the labels of an entry contradict each other, it has no label.
     """
     keep(store, *(entry(number) for number in range(1, 8)))
     keep(

@@ -98,10 +98,10 @@ def test_entries_come_back_as_they_were(tmp_path):
 
 
 def test_an_entry_that_was_read_as_it_came_was_not_written_after_that_nor_long_before(tmp_path):
-    """If an entry was read soon after it was written, its stated time is not trusted beyond the time of reading.
+    """The stated time of an entry that was read soon after it was written is used only if it is plausible.
 
-    A time in the future or long before is replaced by the time of reading. An entry from the history of a log can
-    have any age.
+    If it is after the time of reading, or more than a week before it, the time of reading is used. An entry from
+    the history of a log can have any age.
     """
     store = store_in(tmp_path)
     ten_days = 10 * 24 * 60

@@ -159,9 +159,9 @@ def test_sampled_conversations_come_back_unchanged_in_order_of_time(store):
 
 
 def test_nights_come_newest_first_by_when_they_began(tmp_path):
-    """Nightly reports are sorted by the begin of their night, newest first.
+    """Nightly reports are sorted by the start of their night, newest first.
 
-    If two have the same begin, the one that ended later is first.
+    If two nights start at the same time, the report that ended later is first.
     """
     store = store_in(tmp_path)
     assert find_newest_report(store) is None

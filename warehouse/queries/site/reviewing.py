@@ -13,7 +13,12 @@ from warehouse.database.store import Store
 
 
 class Agreement(Record):
-    """Two numbers: answers that both people and a judge graded, and reports that both people and a judge rated."""
+    """How often people and judges agree.
+
+    ``both_graded`` counts the answers that both people and a judge graded, and ``agreed`` those with the same
+    verdict. ``both_rated`` counts the reports that both people and a judge rated, and ``same_rating`` those with
+    the same rating.
+    """
 
     both_graded: int
     agreed: int

@@ -151,7 +151,7 @@ def test_a_machine_that_is_well(pages: str, tmp_path: Path) -> None:
     assert {"configuration", "page of bot", "clock", "warehouse", "Prefect", "alerts"} <= well
     assert found["browser"].health is Health.BROKEN
     assert "does not exist" in found["browser"].found
-    assert not (tmp_path / "data").exists()  # to look changes nothing
+    assert not (tmp_path / "data").exists()  # a check changes nothing
 
 
 def test_an_error_says_what_to_do(pages: str, tmp_path: Path) -> None:

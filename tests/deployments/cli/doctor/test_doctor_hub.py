@@ -86,7 +86,7 @@ def test_without_a_token_nobody_is_asked_whose_it_is():
 def test_every_state_of_a_space_says_what_to_do(runtime, health, words, to_do):
     with hub_with(runtime) as server:
         check = checked(server.address)["Space of bot"]
-        assert server.visits == 0  # nothing is woken
+        assert server.visits == 0  # the check does not wake the Space
     assert (check.health, words in check.found, to_do in check.to_do) == (health, True, True), check
 
 

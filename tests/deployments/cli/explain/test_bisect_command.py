@@ -218,7 +218,7 @@ WRONG_USE = {
 
 @pytest.mark.parametrize("arguments", WRONG_USE.values(), ids=WRONG_USE)
 def test_wrong_use_is_one_line_and_asks_nothing(tmp_path, arguments, snapshot):
-    """The message states what is missing or wrong and what is accepted. The exit code is 2."""
+    """For a usage error, the message states what is wrong and what is accepted, and the exit code is 2."""
     written_target(tmp_path, "http://127.0.0.1:1", driver="json")
     _, error = bisect(tmp_path, *arguments, code=2)
     assert replace_volatile(error, tmp_path) == snapshot

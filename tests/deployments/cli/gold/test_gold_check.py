@@ -102,7 +102,7 @@ def test_planted_findings_are_found_with_their_line(found, tmp_path, rows, check
 
 @pytest.mark.whole_only
 def test_a_finding_about_personal_data_never_repeats_it(tmp_path):
-    """The personal data appears neither in the text output nor in the JSON."""
+    """If a finding is about personal data, neither the text output nor the JSON contains the data."""
     path = suite_with(tmp_path, {"id": "leak", "gold": "Call Ramesh on +91 98204 51637"})
     for words in ((), ("--json",)):
         said = lookout("check", path, *words).stdout
@@ -175,7 +175,10 @@ def test_clauses_are_looked_up_where_documents_are_at_hand(found, tmp_path):
 
 @pytest.mark.whole_only
 def test_the_demo_suite_is_clean(found, tmp_path):
-    """Nothing must be fixed, and at most one case in twelve needs a review. The suite is about insurance."""
+    """In the demo's suite, nothing must be fixed, and at most one case in twelve needs a review.
+
+    The suite is about insurance.
+    """
     config = tmp_path / "lookout.toml"
     target = f'[targets.demo]\nurl = "http://127.0.0.1:9"\nsuite = "{DEMO}"\ndomains = ["health_insurance"]\n'
     config.write_text(target, encoding="utf-8")
@@ -188,7 +191,7 @@ def test_the_demo_suite_is_clean(found, tmp_path):
 def test_a_real_suite_of_another_project_gives_few_findings(found, tmp_path):
     """In a real suite of another project, findings are only about self-checks and the balance of the suite.
 
-    No duplicate question and no correct case is reported.
+    For example, no question is reported as a duplicate.
     """
     suite = import_cases(FOREIGN, severity_for=lambda _kind, _id: Severity.MAJOR).suite
     path = tmp_path / "foreign.jsonl"
@@ -212,14 +215,14 @@ def test_people_read_where_what_and_what_to_do(tmp_path):
 
 
 def test_a_file_that_is_not_there_is_a_usage_error(tmp_path):
-    """The exit code is 2, and one line gives the name of the missing file."""
+    """For a suite file that does not exist, the exit code is 2, and one line contains its name."""
     ran = lookout("check", tmp_path / "none.jsonl")
     assert ran.returncode == 2
     assert "none.jsonl" in ran.stderr
 
 
 def test_a_suite_of_issues_is_checked_as_issues(found, tmp_path):
-    """A sound suite of issues has no findings, although its issues and references are similar.
+    """A sound suite of issues has findings about its balance only, although its issues are similar.
 
     A faulty issue is reported with its line.
     """

@@ -68,7 +68,7 @@ def test_rows_are_read_too_and_json_holds_the_same(tmp_path, capsys):
 
 
 def test_facts_that_make_no_case_are_an_error_with_the_reason(tmp_path):
-    """Facts without any case are an error, because an empty suite would never alert."""
+    """If no fact becomes a case, this is an error, because an empty suite would never alert."""
     rows = written_rows(tmp_path / "rows.jsonl", row("co_payment_pct", value=20))
     with pytest.raises(GoldSetError, match="no quote"):
         build(rows, tmp_path / "suite.jsonl")

@@ -73,7 +73,7 @@ def lookout(folder: Path, *arguments: str, code: int = 0, given: str = "", run=r
     assert done.returncode == code, done.stdout + done.stderr
     assert KEY not in done.stdout + done.stderr
     errors = [line for line in done.stderr.splitlines(keepends=True) if line.startswith("lookout: ")]
-    return done.stdout + "".join(errors)  # without the bar, which shows where the machine is slow
+    return done.stdout + "".join(errors)  # without the progress bar, which appears on a slow machine
 
 
 def edit(server: LangSmithDatasetServer, case_id: str, gold: str) -> None:
@@ -156,7 +156,7 @@ def test_a_person_at_a_terminal_is_asked(
 def test_changed_examples_are_pulled_and_other_lines_stay(
     folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
 ) -> None:
-    """The order, spacing and empty lines of the suite file stay unchanged."""
+    """A pull changes only the lines of changed cases. Order, spacing and empty lines of the suite file stay."""
     suite = folder / "suite.jsonl"
     first, second, third = suite.read_text().splitlines()
     loose = json.dumps(json.loads(first), indent=None, separators=(" ,", " : "))

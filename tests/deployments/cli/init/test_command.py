@@ -158,7 +158,10 @@ def test_with_force_what_is_there_gets_another_name(tmp_path):
 
 
 def test_if_one_file_cannot_be_written_all_are_restored(tmp_path):
-    """The system refuses files of more than 2,000 bytes, so the configuration is written but the suite is not."""
+    """If one of the files cannot be written, the former state of all files is restored.
+
+    In this test, the system refuses files of more than 2,000 bytes.
+    """
     (tmp_path / "lookout.toml").write_text("mine", encoding="utf-8")
     done = subprocess.run(
         [fork_server.SCRIPT, "init", "--yes", "--force", "--target", "acme/bot"],
@@ -180,7 +183,7 @@ def test_if_one_file_cannot_be_written_all_are_restored(tmp_path):
 @pytest.mark.prefect
 @pytest.mark.browser
 def test_doctor_and_verify_work_with_what_it_wrote(tmp_path, lookout, clean_space):
-    """The doctor checks a real page. All questions are asked and graded without a judge."""
+    """With the written files, the doctor checks a real page, and every question is graded without a judge."""
     begun = lookout("init", "--yes", "--target", clean_space, "--model-family", "llama", cwd=tmp_path)
     assert begun.returncode == 0, begun.stderr
     assert "lookout verify bot" in begun.stdout

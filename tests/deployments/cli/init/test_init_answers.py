@@ -180,7 +180,7 @@ def asked(*lines: str, take_defaults: bool = False, **given: str) -> tuple[Answe
 
 def test_a_wrong_answer_is_asked_again_with_what_is_accepted():
     answers, said = asked("bot", "https://example.com", "", "PRODUCTION", "", "", "#x")
-    assert answers.target.environment.value == "staging"  # the empty line: PRODUCTION answers the next question
+    assert answers.target.environment.value == "staging"  # the empty line; PRODUCTION is the next answer
     assert said.count("Accepted: ") == 2  # for "bot", and "PRODUCTION" as a model
     assert "is not a known family" in said
     assert answers.channel == "#x"

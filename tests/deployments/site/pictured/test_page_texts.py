@@ -17,7 +17,7 @@ EXAMPLES = {"run": f"run-{RUNS - 1}", "case": "maternity", "incident": LEAK}
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     with (
-        pytest.MonkeyPatch.context() as patched,  # this machine's disk is no part of the text
+        pytest.MonkeyPatch.context() as patched,  # the texts must not depend on this machine's disk
         pictured_site(tmp_path_factory.mktemp("texts")) as served,
     ):
         patched.setattr("deployments.site.health.MIN_FREE_DISK_GB", 0.0)

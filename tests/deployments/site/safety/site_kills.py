@@ -113,7 +113,7 @@ def _serving(folder: Path, port: int) -> Child:
         with suppress(httpx.HTTPError):
             if _get(port, "/now.json").status_code == 200:
                 return child
-        time.sleep(0.05)  # another process starts; there is nothing else to wait on
+        time.sleep(0.05)  # another process starts; there is no event to wait for
     raise AssertionError("the site did not start")
 
 
@@ -174,7 +174,7 @@ def _found(folder: Path, store, press: ButtonAction) -> int:
     match press.kind:
         case "acknowledge":
             sql = "select count(*) from actions where list_contains(fingerprints, $key) and kind = 'acknowledge'"
-        case "add_to_gold" if press.number:  # a probe's question is a gold case already: nothing comes of it
+        case "add_to_gold" if press.number:  # the question is already a gold case, so no draft is made
             sql = "select count(*) from actions where list_contains(fingerprints, $key) and kind = 'add_to_gold'"
         case "add_to_gold":
             sql = "select count(*) from case_drafts where fingerprint = $key"

@@ -194,7 +194,10 @@ def test_a_folder_with_other_files_is_refused_and_left_as_it_is(tmp_path, name, 
 
 @pytest.mark.parametrize("what", ["a link to a folder", "a link to a file", "a file of the same name"])
 def test_user_files_in_a_copy_are_neither_followed_nor_replaced(tmp_path, what):
-    """A symbolic link that a user planted in an export makes no exported or removed file leave the folder."""
+    """An export refuses a folder with a user's symbolic link, or with a user's file in the place of a page.
+
+    The target of the link is unchanged, and so is the former export.
+    """
     (tmp_path / "data").mkdir()
     filled(tmp_path / "data", runs=2)
     goal, theirs = tmp_path / "copy", tmp_path / "theirs"

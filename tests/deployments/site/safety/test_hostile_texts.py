@@ -67,7 +67,7 @@ async def test_nothing_runs_nothing_is_asked_for_and_the_page_stays_itself(chrom
         await page.evaluate("() => document.querySelectorAll('main details').forEach(one => one.open = true)")
         await page.locator("main").hover(position={"x": 5, "y": 5})
         assert await page.evaluate("() => [window.ran, document.title.includes('Lookout')]") == [None, True]
-        assert await find_broken_rules(page, axe=with_policy) == []  # axe-core is slow, and knows no policy
+        assert await find_broken_rules(page, axe=with_policy) == []  # axe-core is slow, and ignores the policy
         assert heard == []
         if with_policy:
             await page.goto(harmless.address + path)

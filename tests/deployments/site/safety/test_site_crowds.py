@@ -82,7 +82,7 @@ async def test_f100_one_client_keeps_its_share_and_others_behind_the_same_proxy_
 
     quiet = [head_from("203.0.113.9")] * 3
     async with crowd(site, quiet) as others:
-        async with httpx.AsyncClient(trust_env=False, timeout=5) as client:  # by then it has read the quiet heads
+        async with httpx.AsyncClient(trust_env=False, timeout=5) as client:  # then it has read the idle heads
             await client.get(f"{site}/healthz")
         await close_all_but_its_share(site, head_from("203.0.113.1"), others)
 

@@ -272,7 +272,8 @@ async def test_f08_a_sender_killed_before_it_noted_the_receipt_does_not_post_aga
 async def test_f08_a_message_that_waited_is_looked_for_unasked(slack):
     """Before a message that waited for long is sent, the bot looks for it in Slack.
 
-    A worker that follows a killed one does not know of its attempt, but the age of the message is sufficient.
+    After a worker was killed, the next one does not know whether it tried to send the message. The age of the
+    message is a sufficient reason to look for it.
     """
     await bot(slack).send(alert())
     late = SlackBot(settings(slack), token=TOKEN, now=lambda: NIGHT + HOUR)

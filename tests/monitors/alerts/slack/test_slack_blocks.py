@@ -207,9 +207,9 @@ def test_the_message_shows_what_a_person_needs(snapshot):
 
 @pytest.mark.parametrize("doubt", [{"unconfirmed": True}, {"flaky": "2 of 3 asks"}], ids=["unconfirmed", "flaky"])
 def test_a_doubt_about_a_failure_is_shown(doubt, snapshot):
-    """A message shows a doubt about its failure.
+    """A message marks a failure that is uncertain.
 
-    The doubt is that only one judge reported it, or that the case is right at some times.
+    A failure is uncertain if only one judge reported it, or if the case is right only sometimes.
     """
     plain, doubted = (
         "\n".join(texts(payload(alert(one))["blocks"])).splitlines()

@@ -1,4 +1,8 @@
-"""The view of a text has one spelling, no invisible characters, and a known position for each character."""
+"""Test the normalised view of a text, which is searched for personal data.
+
+In the view, digits, spaces and hyphens have one form, and invisible characters are removed. Each character of the
+view has a known position in the original text.
+"""
 
 from __future__ import annotations
 

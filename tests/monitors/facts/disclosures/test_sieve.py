@@ -70,7 +70,10 @@ def test_ordinary_texts_are_spared_the_rules(text: str) -> None:
 
 
 def test_every_character_that_the_view_changes_is_folded_first() -> None:
-    """The sieve recognises every Unicode character that the view changes, so that such a text is folded first."""
+    """The sieve recognises every Unicode character that the normalised view of a text changes.
+
+    A text with such a character is normalised before the sieve decides.
+    """
     for start in range(0, sys.maxunicode + 1, 256):
         piece = "".join(chr(code) for code in range(start, start + 256) if not 0xD800 <= code < 0xE000)
         if build_normalised_view(piece).text != piece:
@@ -93,7 +96,7 @@ def test_digits_in_words_are_known() -> None:
 
 
 def test_prefixes_of_tokens_are_known() -> None:
-    """The sieve passes a token of each issuer that has the minimum length of the rules."""
+    """For each issuer, the sieve passes the tokens in which the rules find a secret."""
     for prefix in secrets._PREFIXES:
         texts = [
             f"{head}{prefix}{body}" for head in ("", "sk", "rzp") for body in ("a1b2c3d4e5" * 4, "ABCD1234" * 4)
@@ -111,7 +114,10 @@ def test_prefixes_of_tokens_are_known() -> None:
 
 @pytest.mark.parametrize("label", LABELS.values())
 def test_a_text_with_a_label_is_read(label: str) -> None:
-    """The sieve passes a text with a label, because the rules count the label as one character."""
+    """The sieve passes a text with a redaction label such as ``[phone]``.
+
+    The rules count the label as one character.
+    """
     assert is_possible_disclosure(f"on {label} only")
 
 

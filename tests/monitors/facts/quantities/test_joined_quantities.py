@@ -88,7 +88,7 @@ def test_quantities_side_by_side_are_read_as_two(text: str, expected: list[Read]
     ],
 )
 def test_a_smaller_scale_goes_on_with_its_number(text: str, value: str | None) -> None:
-    """A number that continues with a smaller scale stays one number."""
+    """A number that continues with a smaller scale stays one number, such as "two lakh, fifty thousand"."""
     read = _read(text)
     assert len(read) == 1
     assert value is None or read[0][1] == value

@@ -1,4 +1,4 @@
-"""Tests of refusals, of silent documents and of lectures.
+"""Test that refusals, statements that the documents are silent, and lectures are recognised.
 
 Denials, hedges and advice are also tested. They are not refusals.
 """

@@ -153,7 +153,7 @@ async def test_a_trace_in_production_is_found_by_its_address(server: LangSmithSe
         server.projects["agent-prod"] = str(PRODUCTION)
     async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
         await traces.require_own_project(PAGE.format(PROJECT, TRACE))
-        await traces.require_own_project(TRACE)  # it does not say where it lies
+        await traces.require_own_project(TRACE)  # an id does not contain the project
         words = "in langsmith.production_project" if seen else "in another project than langsmith.project"
         with pytest.raises(ConfigError, match=f"is {words}"):
             await traces.require_own_project(PAGE.format(PRODUCTION, TRACE))

@@ -66,7 +66,7 @@ async def test_earlier_turns_go_along_in_one_conversation(zoo: str) -> None:
     api = {**JSON, "text": "asked.before.*.content", "joins": False}
     async with asking(f"{zoo}/chat", "json", api) as driver:
         with pytest.raises(PageNotUnderstood, match="matches nothing"):
-            await driver.ask(("first",))  # nothing was said before the first turn
+            await driver.ask(("first",))  # there is no turn before the first one
     api = {**JSON, "text": "asked.session"}
     async with asking(f"{zoo}/chat", "json", api) as driver:
         answer = await driver.ask(("first", "second"))

@@ -274,7 +274,7 @@ async def test_every_process_of_the_browser_is_counted_once_with_its_driver():
     assert any(one.is_browser and one.rss_mb > 50 for one in tree)
 
 
-# --- the arithmetic ---------------------------------------------------------------------------------------
+# --- the page over its limit -------------------------------------------------------------------------------------
 
 PAGE = Process(pid=7, started="1", is_page=True, is_browser=False, rss_mb=100, cpu_s=0)
 
@@ -333,7 +333,7 @@ async def test_a_user_without_rights_has_the_sandbox():
     with browser_root() as run:
         chromium = Chromium(browser_path=browser_of_a_user(run), run_folder=run)
         chromium.unsandboxed = ""
-        others = {one.pid for one in descendants(os.getpid())}  # a browser that tests share runs as root
+        others = {one.pid for one in descendants(os.getpid())}  # the browser that tests share runs as root
         async with chromium:
             page = await (await chromium.start_if_needed()).new_page()
             await page.goto("data:text/html,<p>x")

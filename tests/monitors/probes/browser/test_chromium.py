@@ -75,7 +75,7 @@ async def test_f60_a_browser_that_hangs_is_replaced_and_its_pages_end_well(brows
 @pytest.mark.browser
 async def test_a_start_that_is_cancelled_leaves_no_driver_behind(browser_path) -> None:
     others = drivers()
-    chromium = Chromium(browser_path=browser_path, close_deadline_s=0.01)  # the start takes longer than a stop may
+    chromium = Chromium(browser_path=browser_path, close_deadline_s=0.01)  # the start takes longer than this
     starting = asyncio.create_task(chromium.start_if_needed())
     async with asyncio.timeout(60):
         while not drivers() - others:  # noqa: ASYNC110 - another process starts; there is no event for it
@@ -111,7 +111,7 @@ async def test_the_driver_and_the_browser_get_no_secret(browser_path, monkeypatc
 
 
 def read_environment(pid: int) -> list[str]:
-    with suppress(OSError):  # it has ended meanwhile
+    with suppress(OSError):  # the process has ended meanwhile
         return Path(f"/proc/{pid}/environ").read_text(errors="replace").split("\0")
     return []
 

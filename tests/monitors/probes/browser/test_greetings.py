@@ -34,7 +34,7 @@ async def test_a_greeting_that_comes_after_the_question_is_no_answer(zoo: str, d
         await driver.ask(("one",))
         await driver.ask(("two",))
     async with driver_for(f"{zoo}/greeting.html?late", patience_s=2) as late:
-        late._greetings = driver._greetings  # one target, whose pages differ in haste alone
+        late._greetings = driver._greetings  # the same target, whose pages differ only in when they greet
         answer = await late.ask(("slow 2 three",))
     assert answer.visible_text == reply("slow 2 three")
 

@@ -189,13 +189,13 @@ async def killed_while_asking(jobs: Jobs, folder: Path, turns: tuple[str, ...], 
 async def test_a_run_that_was_killed_takes_its_job_up_again(jobs: Jobs, tmp_path: Path) -> None:
     begun = datetime(2026, 1, 31, 2, 0, tzinfo=UTC)
     await killed_while_asking(jobs, tmp_path, ("first", "second looks 60"), 20, clock=lambda: begun)
-    jobs.jobs["job/2"].looks = 99  # the agent went on while nobody watched
+    jobs.jobs["job/2"].looks = 99  # the agent continued while no run polled it
     later = begun + timedelta(hours=1)
     async with asking(jobs, tmp_path, clock=lambda: later, latency_ms=None) as driver:
         answer = await driver.ask(("first", "second looks 60"), name="c.r0.t0")
     assert (answer.earlier, answer.visible_text) == ((report_on("first"),), report_on("second looks 60"))
     assert len(jobs.jobs) == 2
-    assert answer.timings.total_ms >= 3_600_000  # since it was started, though this process waited for moments
+    assert answer.timings.total_ms >= 3_600_000  # since the job was started, not since this process began
 
 
 async def test_a_job_unknown_to_the_app_is_started_again(jobs: Jobs, tmp_path: Path) -> None:

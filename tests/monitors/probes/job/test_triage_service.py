@@ -106,7 +106,7 @@ async def test_an_error_inside_the_app_is_tried_again(agent: TriageAgent, tmp_pa
     async with asking(agent, tmp_path) as driver:
         with pytest.raises(AppErrorShown, match="worker restarting") as raised:
             await driver.ask((ISSUE.format(2),))
-        with pytest.raises(AppErrorShown, match="worker restarting"):  # and not OldJob: the app is to blame
+        with pytest.raises(AppErrorShown, match="worker restarting"):  # and not OldJob: the app is at fault
             await driver.ask((ISSUE.format(2),))
     assert raised.value.blame is Blame.APP
 

@@ -34,7 +34,7 @@ class LogStory(RuleBasedStateMachine):
         self.reader = Reader(self.log.path, limits=BatchLimits(max_batch_bytes=400))
         self.written = 0
         self.torn: tuple[Path, bytes] | None = None
-        self.life = 0  # of the newest file: from one rotation, rewriting or deletion to the next
+        self.life = 0  # of the newest file: a rotation, rewriting or deletion begins a new one
         self.seen_life = 0
         self.added_to_seen_life: set[int] = set()
 
@@ -76,7 +76,7 @@ class LogStory(RuleBasedStateMachine):
         self.log.append(rest, path=path if path.exists() else None)
         self.torn = None
 
-    # --- what befalls the file ----------------------------------------------------------------------------
+    # --- changes to the file ------------------------------------------------------------------------------
 
     @rule(successor=strategies.booleans())
     @precondition(lambda self: self.log.path.exists())
@@ -124,14 +124,14 @@ class LogStory(RuleBasedStateMachine):
         """Kill the reader after it stored ``batches`` batches. It reads no later batch."""
         for _, batch in zip(range(batches), self.reader.batches(), strict=False):
             self.reader.keep(batch)
-            self.seen_life, self.added_to_seen_life = NEVER_SEEN, set()  # half a look knows of half the files
+            self.seen_life, self.added_to_seen_life = NEVER_SEEN, set()  # it has seen only a part of the files
 
     @rule()
     def look(self) -> None:
         before = len(self.reader.notices)
         known = (
             self.reader.cursor is not None and self.reader.cursor.current.offset > 0
-        )  # else nothing to know it by
+        )  # otherwise the reader cannot recognise the file
         self.reader.look()
         read = set(self.reader.numbers)
         assert self._held() <= read, "a file still holds what was not read"
@@ -145,7 +145,7 @@ class LogStory(RuleBasedStateMachine):
         assert len(self.reader.numbers) == len(set(self.reader.numbers))
         assert len({read.id for read in self.reader.entries}) == len(self.reader.entries)
 
-    # --- what the files hold ------------------------------------------------------------------------------
+    # --- content of the files -----------------------------------------------------------------------------
 
     def _held(self) -> set[int]:
         """Return the numbers of all complete lines in the log files, except compressed ones.
