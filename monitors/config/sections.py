@@ -103,8 +103,8 @@ class ScheduleSettings(BaseModel):
     )
     missed: MissedRuns = Field(
         default=MissedRuns.ONE_EACH,
-        description="which missed runs Lookout starts after a time without a worker: newest (the newest missed run "
-        "of each deployment), skip (no run that is more than an hour late) or all",
+        description="which missed runs Lookout starts when a worker is available again: newest (the newest missed "
+        "run of each deployment), skip (only runs that are at most one hour late) or all",
     )
     time_zone: str | None = Field(
         default=None,

@@ -99,7 +99,9 @@ class JobSettings(Record):
     )
     app_path: str | None = Field(default=None, description="path to the name of the model or path that answered")
     app_version: str | None = Field(default=None, description="path to the app's version")
-    latency_ms: str | None = Field(default=None, description="path to the app's own latency in milliseconds")
+    latency_ms: str | None = Field(
+        default=None, description="path of the latency in milliseconds that the app reports"
+    )
     error: str = Field(default="error", description="path to the error")
     steps: str | None = Field(
         default=None,
@@ -373,8 +375,8 @@ class ReadinessSettings(Record):
     )
     version_path: str = Field(
         default="sha",
-        description="path to the commit in the JSON of the version endpoint. If empty, the commit is the whole "
-        "text",
+        description="path of the commit in the JSON response of the version endpoint. If this is empty, the "
+        "whole response is the commit",
     )
     hub_url: str | None = Field(default=None, description="the Hub's address; default: the public Hub")
 
@@ -401,8 +403,13 @@ class ApiSettings(Record):
     )
     app_path: str | None = Field(default=None, description="path to the name of the model or path that answered")
     app_version: str | None = Field(default=None, description="path to the app's version")
-    latency_ms: str | None = Field(default=None, description="path to the app's own latency in milliseconds")
-    error: str = Field(default="error", description="path to an error. If there is a value, the question failed")
+    latency_ms: str | None = Field(
+        default=None, description="path of the latency in milliseconds that the app reports"
+    )
+    error: str = Field(
+        default="error",
+        description="path of the error in the app's JSON response. If this field has a value, the question failed",
+    )
     joins: bool = Field(
         default=True,
         description="with true, the texts of a stream are joined. With false, each text replaces the previous text",

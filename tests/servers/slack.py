@@ -127,7 +127,7 @@ class SlackServer(ThreadedServer):
             self._faults.clear()
 
     def application(self) -> web.Application:
-        """Return the routes of the Web API, the webhook, and the control of the faults."""
+        """Return the routes of the Web API and the webhook, and the routes with which a test injects faults."""
         app = web.Application(client_max_size=2**22)
         app.router.add_post("/api/{method}", self._api)
         app.router.add_get("/api/{method}", self._api)

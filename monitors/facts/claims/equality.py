@@ -172,7 +172,10 @@ _NOISE = Decimal("1e-9")
 """Maximum relative difference of two numbers that counts as a rounding error of binary floating point."""
 
 _ROUNDED_DECIMALS = 2
-"""A gold with at least this many decimals was rounded. With fewer it may be exact: 1.5 % is not 1.52 %."""
+"""A gold with at least this many decimals is taken as rounded.
+
+With fewer decimals, it may be exact: 1.5 % is not 1.52 %.
+"""
 
 _ROUNDED_FROM = 10_000
 """The smallest value for which a reply may have a rounded number."""

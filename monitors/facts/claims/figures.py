@@ -593,7 +593,7 @@ def _find_counted_noun(reader: NumberReader, end: QuantityReading) -> tuple[froz
 
 
 _COUNTED: Final = frozenset({"person", "people"})
-"""Words that are otherwise ignored, but can name a counted thing."""
+"""Words that are ignored elsewhere, but can name a counted thing: "4 people"."""
 
 
 def _find_identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[Figure]:
@@ -634,7 +634,10 @@ def _find_identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[F
 _SPELLED_DIGITS: Final = re.compile(r"[1-9](?:-\d){2,5}")
 """A number dictated digit by digit: "1-4-0". A longer number or a number with a leading zero is an identifier."""
 _GROUPED_CODE: Final = re.compile(r"[1-9]\d{0,2}(?: \d{3})* 0\d\d(?: \d{3})*")
-"""Digits in groups of three. A later group begins with 0: "560 037" is one number in all languages."""
+"""Matches digits in groups of three in which a later group begins with 0.
+
+They are one number in all languages: "560 037".
+"""
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?: \d{3})+")
 _MAX_PLAIN_LETTERS: Final = 3
 _VERSIONS: Final = frozenset({"version", "firmware", "release", "app", "v", "build"})

@@ -41,7 +41,7 @@ class FieldKind(StrEnum):
     COVER = "cover"
     """True or false: whether something is covered, offered or allowed."""
     CHOICE = "choice"
-    """One of a few words. Each word has a wording in each language."""
+    """One of a few fixed words. Each word has a translation in each language."""
     TEXT = "text"
     """Free text, which is used unchanged."""
 

@@ -27,7 +27,7 @@ class Agreement(Record):
 
 
 class PeopleVerdict(NamedTuple):
-    """The common verdict of all people who reviewed an answer."""
+    """The combined verdict of all people who reviewed an answer."""
 
     answer_id: AnswerId
     target: str
