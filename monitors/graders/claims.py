@@ -823,7 +823,8 @@ def _is_past_value(figure: Figure, clause: Clause, reply: Passage) -> bool:
         return True
     if not marks & Mark.PAST_VERB:
         keys = {token.key for token in reply.scan.reader.tokens[clause.first : clause.after]}
-        return "until" in keys and any(key.endswith("ed") for key in keys) and not keys & _PRESENT
+        is_span = "until" in keys or "years" in keys  # "For years we guaranteed it for 12 months"
+        return is_span and any(key.endswith("ed") for key in keys) and not keys & _PRESENT
     if any(other.marks & Mark.NOW and other.figures for other in reply.clauses if other is not clause):
         return True
     return any(  # "It was £66; it is £58"

@@ -706,6 +706,8 @@ def _decide_claim_with_stated_figure(  # noqa: C901, PLR0912, PLR0917 - what a c
     labelled = bool(own)
     if len(asked.claims) > 1 and not labelled and _may_be_for_another_claim(claim, best, asked, reply):
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
+    if len(asked.claims) == 1 and _is_about_other_part_of_gold(claim, best, asked):
+        return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
     competing = [mention for mention in competing if not _is_at_other_time(mention, asked, reply)]
     if _is_at_other_time(best, asked, reply):
         return _decide_for_other_time(claim, competing, asked, reply)
@@ -864,6 +866,27 @@ def _has_label(mention: Mention, label: Words, other_label: Words) -> bool:
     """Return whether the clause of a figure has words of a label, and no word of another label."""
     words = mention.clause.words | mention.clause.names
     return bool(words & label) and not words & other_label
+
+
+def _is_about_other_part_of_gold(claim: Claim, best: Mention, asked: Asked) -> bool:
+    """Return whether the words near a figure belong to another part of the gold and of the question.
+
+    For a gold of "test in room 14, breakfast in the atrium", this is true for "breakfast: room 14".
+    """
+    tokens = asked.gold.scan.reader.tokens
+    cuts = [
+        -1,
+        *(at for at, token in enumerate(tokens) if token.text in {",", ";"} or token.key == "and"),
+        len(tokens),
+    ]
+    parts = [(low + 1, high) for low, high in pairwise(cuts)]
+    terms = [collect_all_stems(asked.gold, *part) & asked.question_terms for part in parts]
+    own = [words for part, words in zip(parts, terms, strict=True) if part[0] <= claim.figure.first < part[1]]
+    others = frozenset[str]().union(*(words for words in terms if words not in own))
+    counted = {STEMS[key] for key in claim.figure.low.counts.split()}  # the "room" of "room 14"
+    own_words = frozenset[str]().union(*own) - others - counted
+    stated = best.clause.words
+    return bool(own_words) and not stated & own_words and bool(stated & others)
 
 
 def _has_opposite_words(mention: Mention, asked: Asked, reply: Passage) -> bool:

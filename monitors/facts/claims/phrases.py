@@ -184,7 +184,12 @@ def _find_phrase_status(  # noqa: C901, PLR0912, PLR0917 - one row for each stat
     past = not (is_about_past(question))
     if past and (marks & Mark.PAST or (marks & Mark.PAST_VERB and marks & Mark.PAST_WITH_VERB)):
         return PhraseStatus.PAST
-    if past and _is_superseded_later(passage, clause, first, after):
+    gave_away = (
+        after < clause.after
+        and tokens[after].key in _GAVE_AWAY
+        and {"to", "over"} & {token.key for token in tokens[after : clause.after]}
+    )
+    if past and (gave_away or _is_superseded_later(passage, clause, first, after)):
         return PhraseStatus.PAST
     if marks & Mark.INSTEAD and any(mark is Mark.INSTEAD and start <= at < first for at, _, mark in passage.marks):
         return PhraseStatus.DENIED
@@ -292,6 +297,8 @@ def _is_other_name(token: Token, expected_words: Words) -> bool:
     return _may_be_name(token) and token.text[0].isupper() and STEMS[token.key] not in expected_words
 
 
+_GAVE_AWAY: Final = split_into_word_keys("handed passed sold transferred ceded")
+"""Verbs after a name that say that another one does it now: "Moorline handed the branch over to Dales"."""
 _TOO: Final = split_into_word_keys("too zu trop demasiado bahut बहुत")
 _TOO_REACH: Final = 3
 _IS: Final = split_into_word_keys("is are was would ist sind wäre est sont es son")
@@ -517,10 +524,16 @@ def _split_segments(passage: Passage) -> list[tuple[int, int]]:
     tokens = passage.scan.reader.tokens
     cuts = [
         -1,
-        *(at for at, token in enumerate(tokens) if token.text in _CUTS or token.key in _JOINTS),
+        *(at for at, token in enumerate(tokens) if token.text in _CUTS or _is_joint(tokens, at)),
         len(tokens),
     ]
     return [(low + 1, high) for low, high in pairwise(cuts) if high > low + 1]
+
+
+def _is_joint(tokens: Sequence[Token], at: int) -> bool:
+    """Return whether a word joins two parts with different subjects, unlike in "Ron and his band"."""
+    following = tokens[at + 1].key if at + 1 < len(tokens) else ""
+    return tokens[at].key in _JOINTS and following not in {"his", "her", "their"}
 
 
 _CUTS: Final = _SEPARATORS | frozenset(".!?।")
