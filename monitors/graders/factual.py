@@ -706,6 +706,10 @@ def _decide_claim_with_stated_figure(  # noqa: C901, PLR0912, PLR0917 - what a c
     labelled = bool(own)
     if len(asked.claims) > 1 and not labelled and _may_be_for_another_claim(claim, best, asked, reply):
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
+    stems = collect_all_stems(reply, best.clause.first, best.clause.after)
+    has_plus = asked.gold.scan.reader.token(claim.figure.first - 1).text == "+"
+    if has_plus and not _find_direction(reply, best.figure, stems):
+        return ClaimDecision(None, NEAR.format(gold=f"+{gold}", other=describe_figure(best.figure)), claim.figure)
     if len(asked.claims) == 1 and _is_about_other_part_of_gold(claim, best, asked):
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
     competing = [mention for mention in competing if not _is_at_other_time(mention, asked, reply)]
