@@ -822,8 +822,9 @@ def _is_at_other_time(mention: Mention, asked: Asked, reply: Passage) -> bool:
 
     For a question about July, this is the €4.50 in "In May it is €4.50, in July €6".
     """
-    wanted = _list_months_and_weekdays_between(asked.question)
     stated = _list_months_and_weekdays_between(reply, mention.clause.first, mention.clause.after)
+    kinds = {value.split()[0] for value in stated}
+    wanted = {value for value in _list_months_and_weekdays_between(asked.question) if value.split()[0] in kinds}
     return (
         bool(wanted and stated)
         and wanted.isdisjoint(stated)
