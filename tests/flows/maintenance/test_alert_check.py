@@ -37,7 +37,7 @@ async def test_every_way_is_tried_and_nothing_is_stored(tmp_path, slack, snapsho
             "SLACK_FALLBACK_WEBHOOK_URL": slack.webhook_url,
             "LOOKOUT_HEARTBEAT_URL": dog.check,
         }
-        outcomes = await send_test_alerts_and_ping(ways, environment, target="demo", now=utc_now)
+        outcomes = await send_test_alerts_and_ping(ways, environment, target="demo", now=lambda: NIGHT)
         assert dog.kinds == ["/start"]
     assert [(one.path, one.arrived) for one in outcomes] == [
         ("bot, C0ALERTS", True),
