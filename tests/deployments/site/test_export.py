@@ -48,6 +48,7 @@ def test_every_page_that_a_page_leads_to_is_a_file(copy):
                 )
 
 
+@pytest.mark.whole_only
 def test_the_copy_shows_nothing_personal_and_has_no_forms(copy):
     """In an export, texts are redacted, and no page has a form."""
     written, goal = copy

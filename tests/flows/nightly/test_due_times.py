@@ -139,6 +139,7 @@ def nights(tmp_path):
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", pytest.param("America/New_York", marks=pytest.mark.whole_only)])
+@pytest.mark.whole_only
 async def test_the_nights_around_both_clock_changes_are_graded_once_each_and_the_digest_does_not_doubt(
     nights, tmp_path, zone
 ):

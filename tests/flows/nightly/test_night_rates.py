@@ -252,6 +252,7 @@ def test_a_void_judge_makes_rates_unknown_and_leaves_the_drift_as_it_was(course,
     assert stable_report(report) == snapshot
 
 
+@pytest.mark.whole_only
 def test_a_rate_that_is_back_ends_the_drift_with_the_rates_in_words(course, snapshot):
     """When the rate is normal again, the drift ends, and the message contains the rates.
 
