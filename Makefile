@@ -12,8 +12,8 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate
 
 help:
 	@echo "make demo      a real page is driven, graded, gated, stored and alerted, in about two minutes"
-	@echo "make test      the quick tier: every capability once, in at most ten minutes on two cores"
-	@echo "make test-all  every test and every row, in at most 25 minutes on two cores"
+	@echo "make test      the quick tier: every capability once, in about ten minutes on two cores"
+	@echo "make test-all  every test and every row, in about 45 minutes on two cores"
 	@echo "make snapshots renew the snapshots of what people read, and show the diff; ONLY=tests/monitors/alerts renews some"
 	@echo "make check     lint, types and tests of what a change touches, without browsers and Prefect"
 	@echo "make lint      ruff and pyright"
