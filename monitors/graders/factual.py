@@ -383,12 +383,15 @@ def _lacks_month_or_weekday_of_gold(case: GoldCase, text: str) -> bool:
 
 def _list_months_and_weekdays(text: str) -> set[tuple[str, int]]:
     tokens = [
-        token
-        for token in scan_reply_without_citations(text, PLAIN).reader.tokens
-        if token.key not in AMBIGUOUS_MONTHS or token.text[0].isupper()
+        token for token in scan_reply_without_citations(text, PLAIN).reader.tokens if not _is_verb_like_month(token)
     ]
     months = {("month", MONTHS[token.key]) for token in tokens if token.key in MONTHS}
     return months | {("weekday", WEEKDAYS[token.key]) for token in tokens if token.key in WEEKDAYS}
+
+
+def _is_verb_like_month(token: Token) -> bool:
+    """Return whether a word such as "may" or "march" is in lower case, so that it may not be a month."""
+    return token.key in AMBIGUOUS_MONTHS and not token.text[0].isupper()
 
 
 def _has_unsupported_waiver(case: GoldCase, text: str) -> bool:
@@ -804,6 +807,7 @@ def _list_months_and_weekdays_between(passage: Passage, first: int = 0, after: i
             (at, value)
             for at, token in enumerate(tokens)
             if (value := table.get(token.key, table.get(token.key.removesuffix("s")))) is not None
+            and not _is_verb_like_month(token)
         ]
         named.update(f"{kind} {value % count}" for _, value in places)
         for (low, start), (high, end) in pairwise(places):

@@ -278,7 +278,10 @@ def _has_same_number_other_unit(gold: Figure, reply: Figure) -> bool:
 
 
 def _has_same_number_other_time_unit_or_currency(gold: QuantityReading, reply: QuantityReading) -> bool:
-    """Return whether the number of the gold is with another unit of time or in another currency: "2 months"."""
+    """Return whether the reply has the number of the gold with another unit of time or in another currency.
+
+    For a gold of "2 years", this is "2 months".
+    """
     if gold.kind is not reply.kind:
         return False
     if gold.kind is FactKind.DURATION:

@@ -404,13 +404,15 @@ def _is_denied_by_later_words(tokens: Sequence[Token], after: int, end: int) -> 
     if not behind or "only" in behind or "just" in behind:
         return False
     is_subject = behind[0] in _DENIED_VERBS or (behind[0] in _IS and len(behind) > 1 and behind[1] in _DENIALS)
-    written = [token.text.lower().removesuffix("\0") for token in tokens[after : min(end, after + _DENIAL_REACH)]]
-    is_foreign = "nicht" in written or written[0].split("'")[0] in _FOREIGN_DENIALS
+    # German has its "nicht" after the verb. French "ne" and Spanish "no", translated to "not", are before it.
+    near = tokens[after : min(end, after + _DENIAL_REACH)]
+    is_foreign = (
+        any(token.text.lower() == "nicht" for token in near) or near[0].key == "not" != near[0].text.lower()
+    )
     return is_subject or is_foreign or any(key in _HINDI_DENIALS for key in behind)
 
 
 _DENIED_VERBS: Final = split_into_word_keys("isn't aren't wasn't weren't doesn't don't won't can't cannot")
-_FOREIGN_DENIALS: Final = frozenset({"ne", "n", "no"})
 _HINDI_DENIALS: Final = split_into_word_keys("नहीं nahi nahin nhi")
 _DENIAL_REACH: Final = 5
 """Maximum number of words between a phrase and a later verb that denies it: "a clock isn't in it"."""
