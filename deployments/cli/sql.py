@@ -101,7 +101,7 @@ def sql_command(
 
 def _run_query(store: Store, query: str) -> Table:
     with show_waiting("Querying the warehouse"):
-        return store.query(query, wait_s=WAIT_S)
+        return store.query_for_user(query, wait_s=WAIT_S)
 
 
 def _print_query_result(table: Table, *, as_json: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
@@ -69,6 +69,32 @@ def _require_single_query(connection: duckdb.DuckDBPyConnection, sql: str) -> No
         raise QueryInvalid(f"expected one SELECT, FROM, WITH, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN, and got {got}")
     if match := _CHANGES_STATE.search(sql):
         raise QueryInvalid(f"{match[0].rstrip('( ')} changes settings or files, but a query may only read")
+
+
+def _run_query(
+    connection: duckdb.DuckDBPyConnection,
+    sql: str,
+    parameters: Sequence[Parameter] | Mapping[str, Parameter],
+    *,
+    check: Callable[[duckdb.DuckDBPyConnection, str], None] | None = None,
+) -> Table:
+    """Run a query after ``check``. Raises `QueryInvalid` if the query, and not the file, has an error."""
+    try:
+        if check is not None:
+            check(connection, sql)
+        return _run_interruptible_query(connection, sql, parameters)
+    except duckdb.FatalException:
+        raise
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except (duckdb.OutOfMemoryException, MemoryError):
+        raise QueryInvalid(
+            "the result does not fit into memory: select fewer columns, add LIMIT, or use count(*)"
+        ) from None
+    except duckdb.Error as error:
+        if str(error).startswith(CHECKSUM_ERROR):
+            raise
+        raise QueryInvalid(str(error)) from error
 
 
 class Store:
@@ -159,29 +185,22 @@ class Store:
         *,
         wait_s: float = DEFAULT_READ_WAIT_S,
     ) -> Table:
-        """Run one read-only query with ``parameters`` for its placeholders.
+        """Run one of Lookout's own queries with ``parameters`` for its placeholders.
 
-        The query can read loaded data, but cannot access files or the network. Raises `QueryInvalid` with DuckDB's
-        message for an invalid query and for a result that does not fit into memory. Raises `WarehouseBusy` if a
-        writer holds the lock for more than ``wait_s`` seconds.
+        Raises `QueryInvalid` with DuckDB's message for an invalid query and for a result that does not fit into
+        memory. Raises `WarehouseBusy` if a writer holds the lock for more than ``wait_s`` seconds.
+        """
+        with self.database.open_for_reading(wait_s) as connection:
+            return _run_query(connection, sql, parameters)
+
+    def query_for_user(self, sql: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> Table:
+        """Run one query that a person wrote. It can read loaded data, but cannot access files or the network.
+
+        Raises the errors of `query`, and `QueryInvalid` if ``sql`` is not exactly one statement that only reads.
         """
         with self.database.open_for_reading(wait_s) as connection:
             connection.execute("SET enable_external_access = false")
-            try:
-                _require_single_query(connection, sql)
-                return _run_interruptible_query(connection, sql, parameters)
-            except duckdb.FatalException:
-                raise
-            except duckdb.InterruptException:
-                raise KeyboardInterrupt from None
-            except (duckdb.OutOfMemoryException, MemoryError):
-                raise QueryInvalid(
-                    "the result does not fit into memory: select fewer columns, add LIMIT, or use count(*)"
-                ) from None
-            except duckdb.Error as error:
-                if str(error).startswith(CHECKSUM_ERROR):
-                    raise  # an error of the file, not of the query
-                raise QueryInvalid(str(error)) from error
+            return _run_query(connection, sql, (), check=_require_single_query)
 
     def list_open_incidents(self, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[Incident, ...]:
         """Return a target's unresolved incidents, worst first."""

@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from monitors.errors import WarehouseBusy
+from monitors.errors import QueryInvalid, WarehouseBusy
+from tests.soak.forked_process import forked
 from tests.warehouse.sample_rows import exchange
 from tests.warehouse.temporary_stores import count, store_in
-from warehouse.database.connection import Deadline, WaitPolicy, acquire_lock
+from warehouse.database.connection import Deadline, WaitPolicy, acquire_lock, open_connection
 from warehouse.journal.rows import ResultRow
 
 
@@ -158,3 +159,65 @@ def test_a_user_without_write_permission_can_read(tmp_path):
         (tmp_path / "data").chmod(0o755)
     assert done.stdout == "((0,),)\n", done.stderr
     assert not store.database.file.with_name("warehouse.duckdb.lock").exists()
+
+
+def test_the_next_connection_reuses_duckdb_but_no_table_setting_or_attached_file_of_the_last(tmp_path):
+    for name in ("first.duckdb", "second.duckdb", "other.duckdb"):
+        with open_file(tmp_path / name) as connection:
+            connection.execute("create table named as select ? as name", [name])
+    with open_file(tmp_path / "first.duckdb") as connection:
+        connection.execute("create temp table scratch as select 1")
+        connection.execute("set timezone = 'Asia/Tokyo'")
+        connection.execute(f"attach '{tmp_path / 'other.duckdb'}' as other")
+    with open_file(tmp_path / "other.duckdb"), open_file(tmp_path / "second.duckdb") as connection:
+        names = connection.execute("select name from named").fetchall()
+        tables = connection.execute("select table_name from duckdb_tables()").fetchall()
+        zone = connection.execute("select current_setting('timezone')").fetchall()
+    assert (names, tables, zone) == ([("second.duckdb",)], [("named",)], [("UTC",)])
+
+
+def test_after_a_query_of_a_person_lookout_can_open_the_file_again(tmp_path):
+    store = store_in(tmp_path)
+    for _ in range(3):
+        assert store.query_for_user("select 1").rows == ((1,),)
+        store.load_pending(1)
+
+
+def test_a_query_of_a_person_reads_no_file(tmp_path):
+    (tmp_path / "secret.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    with pytest.raises(QueryInvalid, match="disabled by configuration"):
+        store_in(tmp_path).query_for_user(f"from '{tmp_path / 'secret.csv'}'")
+
+
+def test_large_queries_spill_into_a_folder_beside_the_file(tmp_path):
+    for name in ("first.duckdb", "second.duckdb"):
+        with open_file(tmp_path / name) as connection:
+            folder = connection.execute("select current_setting('temp_directory')").fetchone()
+        assert folder == (f"{tmp_path / name}.tmp",)
+
+
+def test_after_a_query_that_spilled_to_disk_another_file_can_be_opened(tmp_path):
+    with open_file(tmp_path / "large.duckdb") as connection:
+        connection.execute("set memory_limit = '80MB'")
+        connection.execute("create table t as select range, hash(range)::varchar as text from range(3_000_000)")
+        connection.execute("select * from t order by text limit 2_900_000").fetchmany(1)
+        assert (tmp_path / "large.duckdb.tmp").exists()
+    assert read_version(tmp_path / "small.duckdb")
+    assert not (tmp_path / "large.duckdb.tmp").exists()
+
+
+def test_a_forked_process_can_open_a_file(tmp_path):
+    with open_file(tmp_path / "parent.duckdb"):
+        pass
+    child = forked(lambda say: say(read_version(tmp_path / "child.duckdb")))
+    assert child.rest() == [read_version(tmp_path / "parent.duckdb")]
+
+
+def read_version(file) -> str:
+    with open_file(file) as connection:
+        (row,) = connection.execute("select version()").fetchall()
+    return str(row[0])
+
+
+def open_file(file):
+    return open_connection(file, Deadline(FakeTime().patience(), 1), read_only=False)

@@ -11,7 +11,7 @@ from tests.warehouse.temporary_stores import store_in
 def test_the_documentation_names_the_storage_format_of_the_file(tmp_path):
     store = store_in(tmp_path)
     store.load_pending(5)
-    query = "select tags['storage_version'] from duckdb_databases() where not internal"
+    query = "select tags['storage_version'] from duckdb_databases() where database_name = current_database()"
     ((version,),) = store.query(query).rows
     header = store.database.file.read_bytes()[:20]
     (number,) = struct.unpack_from("<Q", header, 12)  # after a checksum of 8 bytes and the word DUCK

@@ -194,7 +194,7 @@ def test_a_query_that_cannot_be_run_says_so_and_harms_nothing(tmp_path, sql):
     store = full_store(tmp_path)
     store.load_pending(1)
     with pytest.raises(QueryInvalid):
-        store.query(sql)
+        store.query_for_user(sql)
     assert count(store, "results") == 3
     assert not (tmp_path / "out.csv").exists()
 
