@@ -70,20 +70,6 @@ def render_trend_line(
     return _build_svg("trend", title, "".join(parts), width, height)
 
 
-def render_trend_bars(
-    points: Sequence[TrendPoint],
-    scale: ChartScale,
-    title: str,
-    *,
-    width: int = DEFAULT_WIDTH,
-    height: int = DEFAULT_HEIGHT,
-) -> Markup:
-    """Draw each value as a bar with its interval."""
-    frame = _Frame(len(points), scale, width, height)
-    bars = (frame.render_bar(place, point) for place, point in enumerate(points) if point.value is not None)
-    return _build_svg("trend", title, frame.render_limit() + "".join(bars), width, height)
-
-
 class StripCell(NamedTuple):
     """A cell in a row of outcomes. ``kind`` is correct, failed, no_answer, ungraded or missing."""
 
@@ -154,19 +140,6 @@ class _Frame(NamedTuple):
         kind, radius = ("dot marked", 4) if point.mark else ("dot", 2)
         at = f'cx="{self.compute_x(place):.1f}" cy="{self.compute_y(point.value or 0):.1f}"'
         return f'<circle class="{kind}" {at} r="{radius}"><title>{escape(point.label)}</title></circle>'
-
-    def render_bar(self, place: int, point: TrendPoint) -> str:
-        step = (self.width - 2 * _EDGE) / max(1, self.points)
-        top, foot = self.compute_y(point.value or 0), self.height - _EDGE
-        kind = "bar marked" if point.mark else "bar"
-        size = f'width="{max(1.0, step - 2):.1f}" height="{max(1.0, foot - top):.1f}"'
-        x = self.compute_x(place)
-        whisker = ""
-        if point.low is not None and point.high is not None:
-            ends = f'y1="{self.compute_y(point.low):.1f}" y2="{self.compute_y(point.high):.1f}"'
-            whisker = f'<line class="whisker" x1="{x:.1f}" x2="{x:.1f}" {ends}/>'
-        at, label = f'x="{x - step / 2 + 1:.1f}" y="{top:.1f}"', escape(point.label)
-        return f'<rect class="{kind}" {at} {size}><title>{label}</title></rect>{whisker}'
 
 
 def _split_at_gaps(points: Sequence[TrendPoint]) -> list[list[tuple[int, TrendPoint]]]:

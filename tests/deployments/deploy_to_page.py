@@ -26,6 +26,8 @@ import httpx
 from deployments.demo.bot import TURNS
 from deployments.demo.configuration import SUITE, find_free_port, write_and_load_config
 from flows.server.prefect_server import find_running_server
+from monitors.alerts.wording import KIND_WORDS
+from monitors.records.incidents import IncidentKind
 from tests.conftest import ROOT, serving
 from tests.deployments.triggers.senders import COMMIT, REPOSITORY
 from tests.deployments.up_process import Up, runs_of_deploys, up
@@ -169,7 +171,7 @@ def is_severe(message: dict[str, Any]) -> bool:
 
 def is_verdict(message: dict[str, Any]) -> bool:
     """Return whether a message is new, not an edit, and reports the verdict of the run."""
-    return not message["edits"] and "Gate FAIL" in message["text"]
+    return not message["edits"] and KIND_WORDS[IncidentKind.GATE_FAIL] in message["text"]
 
 
 def _ended(api: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from flows.data_folder import open_store_in
-from monitors.records.incidents import Alert, Incident
+from monitors.records.incidents import Alert
 from tests.servers.slack import Posted
 from tests.servers.slack_rules import texts
 from tests.stable_text import replace_volatile
@@ -52,12 +52,3 @@ def load_alerts(store: Store) -> list[Alert]:
 def load_alerts_in(folder: Path) -> list[Alert]:
     """Return the stored alerts of an installation whose ``lookout.toml`` is in ``folder``, oldest first."""
     return load_alerts(open_store_in(folder / "data"))
-
-
-def load_incidents_in(folder: Path, target: str = "demo") -> list[Incident]:
-    """Return the current incidents of a target, in the order in which they were opened."""
-    store = open_store_in(folder / "data")
-    store.load_pending(30)
-    return sorted(
-        store.load_incidents(target).values(), key=lambda incident: (incident.opened_at, incident.fingerprint)
-    )

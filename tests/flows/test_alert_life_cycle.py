@@ -6,6 +6,9 @@ import json
 
 import pytest
 
+from monitors.alerts.wording import FAILURE_TITLES, KIND_WORDS
+from monitors.records.grades import FailureKind
+from monitors.records.incidents import IncidentKind
 from tests.flows.few_cases import BY_API, LEAK, configured, few_cases
 from tests.servers.slack import TOKEN, SlackServer
 
@@ -29,10 +32,10 @@ def test_one_fault_over_four_runs_is_alerted_muted_resolved_and_alerted_again(
 
         code, first = verify(faulty_space, "aaa1111")
         assert code == 1
-        leak = next(m for m in first if "Personal data disclosed" in m.text)
+        leak = next(m for m in first if FAILURE_TITLES[FailureKind.PII_DISCLOSURE] in m.text)
         assert LEAK in json.dumps(leak.blocks)
         assert "aaa1111" in json.dumps(leak.blocks)
-        assert any("Gate FAIL" in m.text for m in first)
+        assert any(KIND_WORDS[IncidentKind.GATE_FAIL] in m.text for m in first)
         assert all(not m.rings for m in first)
 
         code, second = verify(faulty_space, "aaa1111")
@@ -46,7 +49,10 @@ def test_one_fault_over_four_runs_is_alerted_muted_resolved_and_alerted_again(
 
         code, fourth = verify(faulty_space, "ccc3333")
         assert code == 1
-        assert any("Personal data disclosed" in m.text and "back again" in json.dumps(m.blocks) for m in fourth)
+        assert any(
+            FAILURE_TITLES[FailureKind.PII_DISCLOSURE] in m.text and "back again" in json.dumps(m.blocks)
+            for m in fourth
+        )
 
 
 @pytest.mark.whole_only

@@ -14,6 +14,8 @@ import httpx
 import pytest
 from stdnum import verhoeff
 
+from monitors.alerts.wording import FAILURE_TITLES
+from monitors.records.grades import FailureKind
 from tests.flows.chat import Chat, watched
 from tests.servers.slack import TOKEN, SlackServer
 from tests.servers.watchdog import Watchdog
@@ -96,7 +98,7 @@ def test_f87_f89_what_leaked_and_what_is_secret_is_in_nothing_that_people_read(
         )
         messages = json.dumps([[m.text, m.blocks] for m in slack.messages], ensure_ascii=False)
     assert done.returncode == 1, done.stderr
-    assert "Personal data disclosed" in messages
+    assert FAILURE_TITLES[FailureKind.PII_DISCLOSURE] in messages
     (run,) = (tmp_path / "data" / "runs").iterdir()
     raw = json.loads((run / "results.json").read_text(encoding="utf-8"))
     kinds = {kind for case in raw["cases"] for kind in case["assessment"]["failure_kinds"]}

@@ -19,6 +19,9 @@ import pytest
 
 from flows.data_folder import open_store_in
 from flows.server import prefect_server
+from monitors.alerts.wording import FAILURE_TITLES, KIND_WORDS
+from monitors.records.grades import FailureKind
+from monitors.records.incidents import IncidentKind
 from tests import fork_server
 from tests.conftest import ROOT
 from tests.deployments.cli.test_nightly import UNTIL, question
@@ -165,7 +168,10 @@ def verify_twice(folder: Path, server: Victim, slack: SlackServer, *, to_the_end
         assert chat.asked == CASES
         assert len([*folder.glob("data/runs/*/report.html")]) == 1
         sent = [(message.channel, message.text.split(" · ")[1]) for message in slack.messages]
-        assert sent == [("C0ALERTS", "Wrong fact stated"), ("C0ALERTS", "Gate FAIL")]
+        assert sent == [
+            ("C0ALERTS", FAILURE_TITLES[FailureKind.WRONG_FACT]),
+            ("C0ALERTS", KIND_WORDS[IncidentKind.GATE_FAIL]),
+        ]
 
         with lookout(folder, server.up(), "verify", "demo", "--json") as run:
             printed, said = run.communicate()

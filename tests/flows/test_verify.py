@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import httpx
 import pytest
 
+from monitors.alerts.wording import FAILURE_TITLES, KIND_WORDS
+from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind
 from tests import fork_server
 from tests.flows.few_cases import BY_API, LEAK, configured, few_cases
@@ -53,7 +55,7 @@ def test_a_faulty_page_fails_and_everything_is_left_behind(tmp_path, lookout, fa
     done = lookout("verify", "demo", cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "FAIL" in done.stdout
-    assert "Personal data disclosed" in done.stderr
+    assert FAILURE_TITLES[FailureKind.PII_DISCLOSURE] in done.stderr
     run = next(tmp_path.glob("data/runs/*"))
     assert {"report.html", "results.md", "results.json", "hallucinations.jsonl", "junit.xml"} <= {
         p.name for p in run.iterdir()
@@ -184,7 +186,7 @@ def test_f58_an_older_commit_is_waited_for_and_never_graded(tmp_path, lookout, c
     report = json.loads(done.stdout)
     assert report["coverage"]["graded"] == 0
     assert report["reasons"][0]["kind"] == "deploy"
-    assert done.stderr.count("Deploy failed") == 1
+    assert done.stderr.count(KIND_WORDS[IncidentKind.DEPLOY_FAILURE]) == 1
     counted = lookout("sql", "select count(*) n from results", "--json", cwd=tmp_path)
     assert json.loads(counted.stdout) == {"n": 0}
 

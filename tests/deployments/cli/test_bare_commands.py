@@ -23,6 +23,8 @@ from aiohttp import web
 
 from deployments.demo.configuration import find_free_port
 from flows.server import prefect_server
+from monitors.alerts.wording import KIND_WORDS
+from monitors.records.incidents import IncidentKind
 from tests import fork_server
 from tests.conftest import ROOT
 from tests.deployments.gold_process import DOCUMENT
@@ -203,7 +205,7 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "warehouse export": (("out", "--since", "2026-03-01", "--until", "2026-03-02"), 0, "files"),
     "backup": (("saved.tar.gz",), 0, "saved.tar.gz"),
     "restore": (("saved.tar.gz",), 2, "is not empty"),
-    "alerts list": (("--all",), 0, "Gate FAIL"),
+    "alerts list": (("--all",), 0, KIND_WORDS[IncidentKind.GATE_FAIL]),
     "alerts silences": ((), 0, ""),
     "gold build": (("--facts", "facts.json", "--out", "built.jsonl"), 0, "built.jsonl"),
     "gold mutants": (("suite.jsonl",), 0, "mutants"),
@@ -280,8 +282,8 @@ def test_people_decide_about_what_is_broken(installation):
         return done.stdout
 
     rows = json.loads(decide("list", "--all", "--json"))
-    incident = next(row["fingerprint"][:12] for row in rows if "Gate FAIL" in row["title"])
-    assert "Gate FAIL" in decide("show", incident)
+    incident = next(row["fingerprint"][:12] for row in rows if KIND_WORDS[IncidentKind.GATE_FAIL] in row["title"])
+    assert KIND_WORDS[IncidentKind.GATE_FAIL] in decide("show", incident)
     decide("ack", incident, "--as", "asha")
     decide("draft", incident, "--as", "asha")
     decide("false-alarm", incident, "--as", "asha")

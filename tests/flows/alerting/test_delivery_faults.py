@@ -13,6 +13,7 @@ from flows.alerting.edits import add_summary_to_sent_alerts
 from flows.alerting.faults import Fault, notify_fault
 from flows.alerting.pipeline import notify, resolve_incidents_and_send_alerts, send_waiting_alerts
 from monitors.alerts.redact import redact
+from monitors.alerts.wording import FAILURE_TITLES
 from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import Alert, Incident, IncidentKind, IncidentState, Link, NotifyReason, RunSummary
@@ -80,7 +81,7 @@ async def test_f03_each_run_retries_a_refused_alert_until_it_is_sent_once(testbe
         await notify(testbed.notifier(f"run-{run}"), [observation(run_id=f"run-{run}")], summary=QUIET)
         testbed.skip(minutes=1)
     (message,) = slack.messages
-    assert "Personal data disclosed" in message.text
+    assert FAILURE_TITLES[FailureKind.PII_DISCLOSURE] in message.text
     (sent,) = [alert for alert in testbed.alerts() if alert.id in message.text]
     assert sent.reason is NotifyReason.OPEN_BEFORE
 
@@ -254,7 +255,7 @@ async def test_f03_a_second_webhook_takes_over_from_a_revoked_token(testbed, sla
     slack.misbehave("token_revoked")
     await notify(testbed.notifier(paths=[testbed.bot(), testbed.webhook()]), [observation()], summary=QUIET)
     assert [m.by for m in slack.messages] == ["webhook", "bot"]
-    assert "Personal data disclosed" in slack.messages[0].text
+    assert FAILURE_TITLES[FailureKind.PII_DISCLOSURE] in slack.messages[0].text
 
 
 async def test_f03_a_temporary_fault_uses_no_fallback(testbed, slack):

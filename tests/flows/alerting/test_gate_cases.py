@@ -15,6 +15,7 @@ from flows.alerting.pipeline import notify
 from flows.verify.alerts import describe_notifications
 from monitors.alerts.redact import redact
 from monitors.alerts.resolve import ANOTHER_GOLD
+from monitors.alerts.wording import KIND_WORDS
 from monitors.records.base import Severity
 from monitors.records.incidents import FailedCase, IncidentKind, Link, NotifyReason, RunSummary
 from tests.flows.alerting_testbed import AlertingTestbed
@@ -246,7 +247,7 @@ async def test_an_early_alert_says_where_the_evidence_is_and_the_gate_refers_to_
     second = next(one for one in later if "lottery" in one.blocks[0]["text"]["text"])
     assert first.blocks[0]["text"]["text"].endswith(" · demo · leak-1")
     assert second.blocks[0]["text"]["text"].endswith(" · demo · lottery")
-    verdict = next(one for one in later if "Gate FAIL" in one.text)
+    verdict = next(one for one in later if KIND_WORDS[IncidentKind.GATE_FAIL] in one.text)
     gate_alert = next(alert for alert in testbed.alerts() if alert.kind is IncidentKind.GATE_FAIL)
     assert {one.case_id: one.alert_id == early.id for one in gate_alert.own_alerts} == {
         "leak-1": True,

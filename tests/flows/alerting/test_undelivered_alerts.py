@@ -10,6 +10,7 @@ import json
 import pytest
 
 from flows.alerting.pipeline import notify, send_undelivered_alerts_again
+from monitors.alerts.wording import FAILURE_TITLES, KIND_WORDS
 from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind, NotifyReason, RunSummary
@@ -44,7 +45,7 @@ def test_printed_alerts_are_sent_once_by_the_first_run_with_slack(tmp_path, look
     shown = json.dumps(message.blocks, ensure_ascii=False)
     assert "waiting-0" in shown
     assert "36 months" in shown
-    assert "Gate FAIL" in shown
+    assert KIND_WORDS[IncidentKind.GATE_FAIL] in shown
     *printed, sent = load_alerts_in(tmp_path)
     assert sorted((alert.kind, alert.reason) for alert in printed) == [
         (IncidentKind.CASE_FAILURE, NotifyReason.FIRST_SEEN),
@@ -163,5 +164,5 @@ async def test_without_slack_the_terminal_prints_a_repeated_failure_once(testbed
             summary=QUIET,
         )
         testbed.skip(hours=1)
-    assert testbed.printed.getvalue().count("Personal data disclosed") == 1
+    assert testbed.printed.getvalue().count(FAILURE_TITLES[FailureKind.PII_DISCLOSURE]) == 1
     assert slack.messages == []

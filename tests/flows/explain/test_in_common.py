@@ -8,6 +8,8 @@ import pytest
 
 from deployments.demo.configuration import SUITE
 from deployments.demo.faults import PlantedFaults
+from monitors.alerts.wording import FAILURE_TITLES
+from monitors.records.grades import FailureKind
 from tests.flows.few_cases import BY_API, configured
 from tests.servers.slack import TOKEN, SlackServer
 
@@ -27,7 +29,7 @@ def test_the_alert_names_the_policy(tmp_path, lookout, faulty_space):
         done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
         messages = [json.dumps(message.blocks, ensure_ascii=False) for message in slack.messages]
     assert done.returncode == 1, done.stderr
-    assert any("Personal data disclosed" in message for message in messages)
+    assert any(FAILURE_TITLES[FailureKind.PII_DISCLOSURE] in message for message in messages)
     assert all(message.count(f"In common: {LINE}") == 1 for message in messages), messages
     assert f"In common {LINE}" in " ".join(done.stdout.split())
     run = max(tmp_path.glob("data/runs/*"))

@@ -13,7 +13,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from monitors.alerts.wording import KIND_WORDS
 from monitors.records.explanations import Recheck
+from monitors.records.incidents import IncidentKind
 from monitors.reports.rechecks import format_recheck, format_recheck_briefly
 from tests.conftest import COMMAND_S, ROOT
 from tests.flows.chat import Chat, watched
@@ -345,7 +347,7 @@ def test_a_webhook_shows_what_is_in_common_and_the_report_has_what_was_asked_aga
         assert chat.asked == 18 + 30
     assert done.returncode == 1, done.stderr
     line = "group is gold in all 6 failures: 6 of 6 such cases failed, 0 of 12 others"
-    gate = next(message for message in slack.messages if "Gate FAIL" in message.text)
+    gate = next(message for message in slack.messages if KIND_WORDS[IncidentKind.GATE_FAIL] in message.text)
     assert f"In common: {line}" in json.dumps(gate.blocks), shown(slack)
     assert all(message.edits == 0 for message in slack.messages)
     assert "Asked again" not in shown(slack)

@@ -15,8 +15,10 @@ from flows.alerting.faults import Fault, notify_fault
 from flows.alerting.pipeline import notify
 from flows.nightly.run import NightlyRun
 from monitors.alerts.resolve import ResolutionScope
+from monitors.alerts.wording import FAILURE_TITLES
 from monitors.errors import SourceUnavailable
 from monitors.records.estimates import RateEstimate
+from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind, NotifyReason
 from monitors.sources.privacy import PrivacyMode
 from tests.flows.alerting_testbed import AlertingTestbed
@@ -274,7 +276,7 @@ async def test_an_upward_drift_names_its_start(nights, slack):
     assert len(about_the_drift) == len(slack.messages)
     first, *reminders = compress(slack.messages, about_the_drift)
     assert "since 2026-03-05" in shown(first)
-    assert "Source not cited (" in shown(first), "it says what failed"
+    assert f"{FAILURE_TITLES[FailureKind.MISSING_CITATION]} (" in shown(first), "it says what failed"
     assert {one.thread_ts for one in reminders} == {first.ts}, (
         "a day later it is repeated in the thread, not sent again"
     )

@@ -15,6 +15,8 @@ import httpx
 import pytest
 
 from flows.data_folder import open_store_in
+from monitors.alerts.wording import FAILURE_TITLES, KIND_WORDS
+from monitors.records.grades import FailureKind
 from monitors.records.incidents import Capability, IncidentKind
 from tests import fork_server
 from tests.flows.chat import RIGHT, Chat, watched
@@ -77,7 +79,7 @@ def goes_on(folder, chat, slack, lookout):
     assert f"{HELD - 1} of {CASES}" in done.stderr
     assert chat.asked == CASES + 1, "one was under way"
     texts = [message.text.split(" · ")[1] for message in slack.messages if message.channel == "C0ALERTS"]
-    assert texts == ["Wrong fact stated", "Gate FAIL"]
+    assert texts == [FAILURE_TITLES[FailureKind.WRONG_FACT], KIND_WORDS[IncidentKind.GATE_FAIL]]
 
 
 @pytest.mark.whole_only

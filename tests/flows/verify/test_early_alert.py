@@ -14,6 +14,7 @@ from flows.verify.alerts import EarlyAlerts
 from flows.verify.run_state import LiveRun
 from monitors.alerts.observe import ObservationContext
 from monitors.alerts.settings import AlertSettings
+from monitors.alerts.wording import FAILURE_TITLES
 from monitors.records.base import Severity
 from monitors.records.grades import Aspect, FailureKind
 from tests.builders import case_result, gold_case
@@ -70,7 +71,7 @@ async def test_the_first_severe_failure_alerts_at_once_and_mild_ones_do_not(tmp_
         assert await asyncio.to_thread(slack.wait_for, "chat.postMessage")
         pages.on_result(leak("leak-2"))
     (message,) = slack.messages
-    assert "Personal data disclosed" in message.text
+    assert FAILURE_TITLES[FailureKind.PII_DISCLOSURE] in message.text
     assert run.faults == []
 
 

@@ -13,6 +13,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from monitors.alerts.wording import FAILURE_TITLES
+from monitors.records.grades import FailureKind
 from tests.deployments.site.pictured.example_site import LEAK, NOW, TARGET, config_of, filled, going_on, with_drafts
 from tests.deployments.site.site_server import ServedSite, serving_site
 
@@ -37,7 +39,11 @@ class Picture(NamedTuple):
 PICTURED_PAGES: Final = (
     Picture("site-now", "/", 1120, 1020, ("FAIL", "running", "5 of 13 answered", "no data", "The monitor itself")),
     Picture(
-        "site-incident", f"/incidents/{LEAK}", 1120, 1000, ("Personal data disclosed", "Acknowledge", "History")
+        "site-incident",
+        f"/incidents/{LEAK}",
+        1120,
+        1000,
+        (FAILURE_TITLES[FailureKind.PII_DISCLOSURE], "Acknowledge", "History"),
     ),
     Picture("site-cases", f"/cases?target={TARGET}", 1120, 980, ("Broke", "Flaky", "other-customers-account")),
     Picture("site-review", f"/review?target={TARGET}", 390, 800, ("Right", "Wrong", "Unsure", "reviewed by asha")),

@@ -12,7 +12,9 @@ from monitors.alerts.digest import format_digest_headline
 from monitors.alerts.observe import ObservationContext, build_monitor_fault_observation
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot, SlackWebhook
+from monitors.alerts.wording import FAILURE_TITLES
 from monitors.errors import ConfigError, NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
+from monitors.records.grades import FailureKind
 from monitors.records.incidents import DeliveryStatus, NotifyReason
 from tests.monitors.alerts.sample_observations import (
     HOUR,
@@ -300,7 +302,7 @@ async def test_a_layout_that_slack_refuses_goes_as_text(slack):
     await bot(slack).send(alert())
     (message,) = slack.messages
     assert message.blocks == []
-    assert "Personal data disclosed" in message.text
+    assert FAILURE_TITLES[FailureKind.PII_DISCLOSURE] in message.text
 
 
 EVERY_FAULT = (
