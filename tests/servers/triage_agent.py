@@ -11,7 +11,7 @@ import asyncio
 import json
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -63,7 +63,8 @@ class TriageAgent(ThreadedServer):
     If ``graphql_only`` is false, the finished state also contains the report and the ``steps``. ``events`` are the
     events of an issue's job before ``job.done``. ``breaks`` are the issues whose stream breaks off before that
     event. ``busy`` is how many further starts get HTTP 429, and ``resolver_errors`` how many further queries fail
-    in a resolver. ``langsmith_urls`` are the addresses of the traces of an issue's job.
+    in a resolver. ``langsmith_urls`` are the addresses of the traces of an issue's job. No job ends before
+    ``may_end`` returns true.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class TriageAgent(ThreadedServer):
         self.busy = 0
         self.resolver_errors = 0
         self.query_refused_with = 200
+        self.may_end: Callable[[], bool] = lambda: True
 
     def application(self) -> web.Application:
         application = web.Application(middlewares=[self._noted])
@@ -131,7 +133,7 @@ class TriageAgent(ThreadedServer):
 
     async def _state(self, request: web.Request) -> web.Response:
         name, job = self._found(request)
-        job.done = job.done or job.polls > 0
+        job.done = job.done or (job.polls > 0 and self.may_end())
         job.polls += 1
         state: dict[str, Any] = {
             "job_id": name,

@@ -7,6 +7,7 @@ writer forever.
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import os
 from collections.abc import Callable, Generator
@@ -211,6 +212,7 @@ def _close_idle_engines() -> None:
 
 
 os.register_at_fork(before=_close_idle_engines)  # a fork does not copy DuckDB's threads
+atexit.register(_close_idle_engines)  # DuckDB reports objects that still exist when Python ends, on stderr
 
 
 @contextmanager

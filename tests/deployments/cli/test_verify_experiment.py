@@ -99,6 +99,7 @@ def owner(tmp_path: Path, lookout: Any) -> Iterator[Owner]:
         LangSmithExperimentServer(key=KEY) as langsmith,
         SlackServer() as slack,
     ):
+        agent.may_end = lambda: bool(langsmith.projects)  # on a busy machine, the alert could be sent before
         yield Owner(tmp_path, lookout, langsmith, slack, agent)
 
 
@@ -115,6 +116,7 @@ def test_a_run_is_an_experiment_whose_address_stands_everywhere(owner: Owner) ->
         assert address in owner.written(name).replace("&amp;", "&"), name
     assert "no example in langsmith:issues" in owner.written("results.md")
     assert any(address in json.dumps(message.blocks) for message in owner.slack.messages)
+    assert "leaked" not in done.stderr, "DuckDB reports objects that still exist when Python ends"
     assert project["end_time"]
     metadata = project["extra"]["metadata"]
     assert (metadata["verdict"], metadata["target"], metadata["suite_sha256"]) == (
