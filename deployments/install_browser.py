@@ -120,7 +120,7 @@ def _format_browser(browser: WorkingBrowser) -> str:
 
 
 def install_command() -> ExitCode:
-    """Install a browser for Lookout if none works. Download it or, as root, install the system's package.
+    """Install a browser for Lookout if none works: download it or, as root, install the system's package.
 
     If no browser can be installed, the exit code is 2, and the output lists other ways.
     """

@@ -40,11 +40,13 @@ class HeaderValue(BaseModel):
     env: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
-        description="environment variable with the value; required for a secret",
+        description="name of the environment variable with the value. Required for a secret",
     )
-    prefix: str = Field(default="", description='text before the value of `env`, such as "Bearer "')
+    prefix: str = Field(
+        default="", description='text that Lookout writes before the value of `env`, such as "Bearer "'
+    )
     value: str | None = Field(
-        default=None, description='a value that is not secret; `X-Tenant = "acme"` is the short form'
+        default=None, description='a value that is not secret. The short form is `X-Tenant = "acme"`'
     )
 
     @model_validator(mode="before")

@@ -3,7 +3,7 @@
 create or replace view incidents as
 select * from incident_history
 qualify row_number() over (partition by fingerprint order by sequence desc) = 1;
-comment on view incidents is 'The current state of every incident.';
+comment on view incidents is 'The current state of each incident.';
 
 create or replace view open_incidents as
 select
@@ -36,9 +36,9 @@ left join (
   from tallies group by run_id
 ) t on t.run_id = r.run_id
 order by r.finished_at desc;
-comment on view run_summary is 'One row for each run, newest first: verdict, both scores, latency, cost, and the number of cases of each severity that were not correct. A failure counts with its own severity, which may be higher than that of its case.';
-comment on column tallies.severity is 'The severity with which the cases count: that of the case, or that of its failure if it failed.';
-comment on column tallies.not_correct is 'Cases with a wrong answer, or without an answer by the application''s fault.';
+comment on view run_summary is 'One row for each run, newest first: verdict, both scores, latency, cost, and the number of cases of each severity that were not correct. A failed case counts with the severity of its failure, which may be higher than the severity of the case.';
+comment on column tallies.severity is 'Severity with which the cases count: of the failure if the case failed, otherwise of the case.';
+comment on column tallies.not_correct is 'Number of cases with a wrong answer, or with a missing answer that the application caused.';
 
 create or replace view score_trend as
 select
@@ -56,7 +56,7 @@ from runs
 where not interrupted
 window earlier as (partition by target, suite_sha256 order by finished_at, run_id)
 order by target, suite_name, finished_at;
-comment on view score_trend is 'Both scores of finished runs over time, with the change since the previous run of the same suite.';
+comment on view score_trend is 'Both scores of all finished runs over time, with the change since the previous run of the same suite.';
 
 create or replace view failures_by_kind as
 select
@@ -70,7 +70,7 @@ from (
 ) f
 left join runs r on r.run_id = f.run_id
 order by r.finished_at desc, f.severity desc, f.cases desc;
-comment on view failures_by_kind is 'How many cases of each run failed, by kind of failure and severity. A case with two kinds of failure counts in both.';
+comment on view failures_by_kind is 'The number of failed cases of each run, by kind of failure and severity. A case with two kinds of failure counts in both.';
 
 create or replace view asked_again as
 select
@@ -85,7 +85,7 @@ from rechecks k
 left join runs r on r.run_id = k.run_id
 group by k.run_id, k.target, r.commit, k.case_id, k.place
 order by last_asked_at desc, k.case_id, k.place desc;
-comment on view asked_again is 'Severe cases that failed and were asked again after the verdict: how often each failed again, on the target and on the previous build.';
+comment on view asked_again is 'Severe cases that failed and that Lookout asked again after the verdict: how often each case failed again, on the target and on the previous build.';
 
 create or replace view metric_targets as
 select
@@ -95,7 +95,7 @@ select
 from metrics m
 join runs r on r.run_id = m.run_id
 order by r.target, m.name, r.finished_at desc;
-comment on view metric_targets is 'Every metric of every run with its target, newest first.';
+comment on view metric_targets is 'Every metric of every run, with its configured target in the column wanted, newest first.';
 
 create or replace view path_winners as
 select
@@ -111,7 +111,7 @@ from assessments a
 left join runs r on r.run_id = a.run_id
 group by a.run_id, r.target, r.finished_at, a.app_path
 order by r.finished_at desc, accuracy desc nulls last;
-comment on view path_winners is 'Accuracy of each path that answered, such as primary or fallback. The best path of a run comes first.';
+comment on view path_winners is 'For each run, the accuracy of each path of the application that answered, such as primary or fallback. The best path of a run comes first.';
 
 create or replace view latency as
 select
@@ -130,7 +130,7 @@ from (
 ) s
 left join runs r on r.run_id = s.run_id
 order by r.finished_at desc;
-comment on view latency is 'Percentiles of the answer time of each run, with the target''s objective and the largest number of questions at once.';
+comment on view latency is 'Percentiles of the answer times of each run, with the objective of the target and the maximum number of questions at the same time.';
 
 create or replace view cost as
 select
@@ -142,7 +142,7 @@ from (
 ) g
 left join runs r on r.run_id = g.run_id
 order by r.finished_at desc, g.cost_usd desc;
-comment on view cost is 'What grading cost, by run, grader and judge model. Graders without a cost are not listed.';
+comment on view cost is 'The cost of grading for each run, grader and judge model. Graders without a cost are not listed.';
 
 create or replace view coverage as
 select
@@ -162,7 +162,7 @@ from assessments a
 left join runs r on r.run_id = a.run_id
 group by a.run_id, r.target, r.finished_at, r.coverage_floor
 order by r.finished_at desc;
-comment on view coverage is 'How many cases of each run were graded, and how many were not, by reason.';
+comment on view coverage is 'For each run, the number of cases that were graded, and the number of cases that were not graded, by reason.';
 
 create or replace view unsent_alerts as
 with tried as (
@@ -194,7 +194,7 @@ where t.state = 'waiting' or t.id in (
 )
 order by t.severity desc, t.created_at;
 comment on view unsent_alerts is
-  'Messages that nobody has received yet, worst first, with the number of attempts. state is waiting if Lookout will try again, or refused if Slack refused the message permanently. A refused message is listed until a later message about its incidents is sent or a person acknowledges them.';
+  'Messages that have not reached anyone yet, worst first, with the number of attempts to send them. The column state is waiting if Lookout will try again, or refused if Slack refused the message permanently. A refused message is listed until a later message about its incidents is sent, or a person acknowledges them.';
 comment on column receipts.status is
   'sent, printed, failed (Lookout tries again), rejected (refused permanently), or left (another installation, from which this data folder was copied, sends it).';
 
@@ -224,7 +224,7 @@ from (
 ) a
 join r on r.place = a.place
 order by a.failed desc, a.case_id;
-comment on view flaky_cases is 'Cases with different outcomes for the same suite and the same commit. Outcomes that are a fault of Lookout do not count.';
+comment on view flaky_cases is 'Cases that had different outcomes with the same suite and the same commit. Outcomes that Lookout itself caused do not count.';
 
 create or replace view judge_agreement as
 select
@@ -242,7 +242,7 @@ from (
 ) j
 left join runs r on r.run_id = j.run_id
 order by r.finished_at desc, j.judge_model;
-comment on view judge_agreement is 'How often a judge and the rule-based graders gave the same verdict on the same question. For the agreement with people, see judge_against_people.';
+comment on view judge_agreement is 'How often a judge and the rule-based graders gave the same verdict on the same question about an answer. For the agreement with people, see judge_against_people.';
 
 create or replace view judged_answers as
 select
@@ -259,7 +259,7 @@ join (
 left join cases c on c.suite_sha256 = r.suite_sha256 and c.case_id = j.case_id
 where j.judge_model is not null and j.passed is not null and j.aspect = 'factual_match' and s.outcome = 'exchange'
 order by s.asked_at desc, j.run_id, j.case_id, j.repeat;
-comment on view judged_answers is 'Every answer whose facts a judge graded, with the question, the gold, and the judge''s verdict and reason.';
+comment on view judged_answers is 'Every answer whose facts a judge graded, with the question, the gold (right answer), and the judge''s verdict and reason.';
 
 create or replace view reviewed_answers as
 select
@@ -275,7 +275,7 @@ from (
 join grades j on j.run_id = p.run_id and j.case_id = p.case_id and j.repeat = p.repeat
 where j.judge_model is not null and j.passed is not null and j.aspect = 'factual_match'
 order by p.run_id, p.case_id, p.repeat;
-comment on view reviewed_answers is 'Answers that both a judge and people graded. An answer on which people disagree, or are unsure, is not listed.';
+comment on view reviewed_answers is 'Answers that both a judge and people graded. An answer is not listed if people disagree about it or are unsure.';
 
 create or replace view graded_answers as
 select
@@ -310,7 +310,7 @@ where s.outcome = 'exchange' and g.passed is not null
 group by s.run_id, s.case_id, s.repeat, r.target, s.asked_at  -- what readers filter by, so that it is filtered first
 having count(*) filter (where g.aspect <> 'usefulness') > 0
 order by s.asked_at desc, s.run_id, s.case_id, s.repeat;
-comment on view graded_answers is 'Every answer with a verdict of a grader or a judge, with question, gold, outcome and all verdicts. The command lookout review takes its samples from this view. A report on an issue also has the issue and the judges'' ratings.';
+comment on view graded_answers is 'Every answer on which a grader or a judge gave a verdict, with the question, the gold (right answer), the outcome and all verdicts. The command lookout review takes its samples from this view. A report on an issue also has the issue and the ratings of the judges.';
 
 create or replace view reviewed_grades as
 with said as (
@@ -383,7 +383,7 @@ from (
   where g.aspect = 'usefulness' and g.rubric is not null
 )
 order by asked_at desc, run_id, case_id, repeat;
-comment on view rated_reports is 'Every report that a judge rated from 1 to 5, with three criteria: 1 if the report meets the criterion, 0 if not, null if the criterion was not rated. For each criterion, it has the reason and the quoted words of the report that decided.';
+comment on view rated_reports is 'Every report that a judge rated from 1 to 5. Each of the three criteria has the value 1 if the report meets it, 0 if not, and null if it was not rated. Each criterion also has the judge''s reason and the words of the report that the judge quoted.';
 
 create or replace view reviewed_ratings as
 select
@@ -396,7 +396,7 @@ join grades j on j.run_id = l.run_id and j.case_id = l.case_id and j.repeat = l.
 where l.source = 'review' and l.rating is not null and j.judge_model is not null and j.rubric is not null
   and j.aspect = 'usefulness'
 order by l.run_id, l.case_id, l.repeat, l.done_by;
-comment on view reviewed_ratings is 'Reports that both a judge and people rated from 1 to 5, with one row for each person. The column people is the number of people who rated this report.';
+comment on view reviewed_ratings is 'Reports that both a judge and people rated from 1 to 5, with one row for each person. The column people is the number of people who rated the report.';
 
 create or replace view judge_ratings_against_people as
 select
@@ -410,7 +410,7 @@ select
 from reviewed_ratings
 group by target, judge_model, judge_prompt_sha256, rubric_version
 order by target, both_rated desc;
-comment on view judge_ratings_against_people is 'How each judge''s ratings differ from people''s ratings of the same reports. If mean_difference is above 0, the judge rates higher. For weighted kappa and intervals, run: lookout review --figures.';
+comment on view judge_ratings_against_people is 'How the ratings of each judge differ from people''s ratings of the same reports. If mean_difference is above 0, the judge rates higher than people. For weighted kappa and intervals, run: lookout review --figures.';
 
 create or replace view nightly_trend as
 select
@@ -427,13 +427,13 @@ select
   graded_by
 from nightly_runs
 order by target, due_at, finished_at, run_id;
-comment on view nightly_trend is 'One row for each night of live traffic: the numbers of conversations, of sampled and of graded ones, and the cost of judging. severe_rate is the share (0 to 1) with a failure of severity 3, failed_rate the share with any failure, each with its interval. drift says how severe_rate changed: none, worse, better, or null if it was not tested. Compare only nights with the same graded_by.';
+comment on view nightly_trend is 'One row for each night of live traffic: the number of conversations, how many of them were sampled and graded, and the cost of judging. severe_rate is the share (0 to 1) of conversations with a failure of severity 3, and failed_rate the share with any failure; each has its interval. drift says how severe_rate changed: none, worse or better; it is null if this was not tested. Compare only nights with the same graded_by.';
 
 create or replace view last_drills as
 select drill_id, started_at, finished_at, finished, passed, failed_station, found, to_do, fault, message_after_s, version
 from drills
 order by started_at desc, drill_id desc;
-comment on view last_drills is 'Drills of the alert path, newest first: whether the planted wrong answer reached Slack, after how many seconds, and, if not, which part failed, why, and what to do.';
+comment on view last_drills is 'Drills of the alert path, newest first: whether the alert about the planted wrong answer reached Slack, and after how many seconds. If it did not, the row names the part that failed, the reason, and what to do.';
 
 create or replace view repeated_cases as
 select
@@ -450,52 +450,52 @@ from (
   from repeatability_runs where void = ''
 )
 order by target, run_id, case_id;
-comment on view repeated_cases is 'Cases that were asked twice on the same build, by session. Sessions that a deploy interrupted are not listed. For flip rates with intervals, run: lookout repeatability.';
+comment on view repeated_cases is 'Cases that were asked twice on the same build, by session. Sessions that a deploy interrupted are not listed. For flip rates (how often only one of the two answers failed) with intervals, run: lookout repeatability.';
 
 -- Clearer descriptions of tables and columns. Migrations never change, so a description is replaced here.
-comment on table lookout_migrations is 'The migrations that were applied to this file.';
+comment on table lookout_migrations is 'The migrations of the schema that were applied to this file.';
 comment on table view_set is 'The version of the views in this file. Lookout creates the views again if its own version differs.';
-comment on table segments is 'Journal segments whose rows are in the tables.';
-comment on table results is 'The application''s answer to each case of each run, or the reason for a missing answer.';
+comment on table segments is 'The journal segments whose rows are in the tables of this file.';
+comment on table results is 'What the application answered to each case of each run, or the reason why there is no answer.';
 comment on table assessments is 'The outcome and the severity of each case of each run.';
 comment on table grades is 'One row for each verdict of a grader. A grade belongs to the assessment with the same run, case and repeat.';
-comment on table runs is 'One row for each run: the verdict and the numbers behind it.';
-comment on table metrics is 'The metrics of each run with their 95 % Wilson intervals.';
-comment on table tallies is 'The numbers behind a run''s scores, by severity.';
+comment on table runs is 'One row for each run, with its verdict and the numbers that led to the verdict.';
+comment on table metrics is 'The metrics of each run, each with its 95 % interval.';
+comment on table tallies is 'The numbers from which the scores of each run are computed, by severity.';
 comment on table cases is 'The gold cases of every suite that was run.';
-comment on table deploys is 'Reported deploys. Each commit of a target is listed once.';
-comment on table incident_history is 'Every state of every incident. The view incidents has the current states.';
+comment on table deploys is 'The deploys that were reported. Each commit of a target is listed once.';
+comment on table incident_history is 'All states of all incidents. The view incidents has only the current states.';
 comment on table alerts is 'Messages to people. Each message is stored before it is sent.';
 comment on table receipts is 'The result of each attempt to deliver a message.';
-comment on table leases is 'Which worker is sending which message now. Leases last seconds and are not in the journal.';
-comment on table archives is 'Parquet archives of old segments, if all of their rows are in the tables.';
+comment on table leases is 'Which worker currently sends which message. A lease lasts for seconds and is not stored in the journal.';
+comment on table archives is 'Parquet archives of old segments. An archive is listed only if all of its rows are in the tables.';
 comment on table actions is 'People''s actions on incidents, such as acknowledge. A click that was delivered twice is listed once.';
-comment on table action_outcomes is 'The result of each action. An action without a result is not carried out yet.';
-comment on table labels is 'People''s verdicts on findings and answers. Judges and graders are measured with them.';
+comment on table action_outcomes is 'The result of each action. An action without a row here has not been carried out.';
+comment on table labels is 'People''s verdicts on findings and on answers. Lookout measures judges and graders with them.';
 comment on table case_drafts is 'Drafts of gold cases, redacted. A draft becomes a gold case only after a person has reviewed it.';
-comment on table silences is 'Silences: what they mute, until when, who asked for them, and why.';
+comment on table silences is 'Silences: which alerts they mute, until when, who created them, and why.';
 comment on table hallucinations is 'Replies that the application blocked, from its own log. Each line of the log is listed once.';
-comment on table quarantined_lines is 'Lines of a log that could not be read as entries. Their text is not stored.';
-comment on table log_cursors is 'How far each log was read.';
-comment on table conversations is 'Conversations of real users that a nightly run counted. Only sampled conversations have their texts.';
-comment on table nightly_runs is 'The results of each nightly run on live traffic. A resumed run replaces its earlier report.';
-comment on table draft_outcomes is 'People''s decisions on drafts of gold cases. A draft without a decision waits for one.';
-comment on table rechecks is 'Severe cases that failed and were asked again after the verdict, one row for each asking. They change no verdict, rate or score.';
-comment on table drills is 'Drills of the alert path with a planted wrong answer. They change no score.';
-comment on table repeatability_runs is 'Sessions in which sampled cases were asked twice on the same build. They change no score, baseline or trend.';
-comment on column results.outcome is 'exchange if there was an answer, no_answer if there was no gradable answer.';
-comment on column results.failed_attempts is 'Attempts without an answer before this outcome.';
-comment on column results.partial_text is 'The text that had arrived when the answer broke off.';
+comment on table quarantined_lines is 'Lines of a log that Lookout could not read as entries. The text of these lines is not stored.';
+comment on table log_cursors is 'The position up to which each log was read.';
+comment on table conversations is 'Conversations of real users that a nightly run counted. Only sampled conversations are stored with their texts.';
+comment on table nightly_runs is 'The results of each nightly run on live traffic. The report of a resumed run replaces its earlier report.';
+comment on table draft_outcomes is 'People''s decisions on drafts of gold cases. A draft without a row here still waits for a decision.';
+comment on table rechecks is 'Severe cases that failed and that Lookout asked again after the verdict, with one row for each answer. These answers do not change a verdict, a rate or a score.';
+comment on table drills is 'Drills of the alert path with a planted wrong answer. They do not change a score.';
+comment on table repeatability_runs is 'Sessions in which sampled cases were asked twice on the same build. They do not change a score, a baseline or a trend.';
+comment on column results.outcome is 'exchange if there was an answer, no_answer if there was no answer that can be graded.';
+comment on column results.failed_attempts is 'Number of attempts without an answer before this outcome.';
+comment on column results.partial_text is 'Text that had arrived when the answer broke off.';
 comment on column assessments.failure_kinds is 'All kinds of failure that were found, worst first.';
 comment on column assessments.unconfirmed is 'True if only one judge found the failure, or if rules pass the answer and a judge fails it.';
 comment on column assessments.cluster is 'A name that related cases share, such as a policy.';
 comment on column grades.status is 'judged, or abstained if the grader could not decide.';
 comment on column grades.blame is 'Who caused the abstention: app, monitor or provider.';
-comment on column tallies.weight is 'The weight of one case in the weighted score.';
+comment on column tallies.weight is 'Weight of one case in the weighted score.';
 comment on column cases.pipeline is 'How the case was made, such as manual or template.';
 comment on column cases.cluster is 'A name that related cases share, such as a policy.';
-comment on column cases.pair is 'The same word for the translations of one question.';
-comment on column deploys.reported_by is 'The sender of the report.';
+comment on column cases.pair is 'Id that the translations of one question share.';
+comment on column deploys.reported_by is 'Sender of the report.';
 comment on column incident_history.sequence is 'Number of the decision. A later decision has a larger number.';
 comment on column incident_history.last_notified_at is 'Time of the last alert about the incident (UTC). Null while an alert is withheld.';
 comment on column incident_history.first_commit is 'The deploy with which the fault first appeared.';
@@ -503,31 +503,31 @@ comment on column leases.receipts is 'The number of receipts when the worker too
 comment on column archives.known_at is 'Time from which all rows of the archive are in the tables (UTC).';
 comment on column actions.id is 'Id of the action. The same click always has the same id.';
 comment on column actions.fingerprints is 'The incidents of the action. If empty, the action is about all incidents of the message.';
-comment on column action_outcomes.effect is 'done, nothing_to_do (the incident was already in this state) or unknown (the incident is not in this warehouse).';
-comment on column labels.inclusion_probability is 'Probability with which the answer was sampled for review. Weight the answer by 1 divided by this.';
+comment on column action_outcomes.effect is 'done, nothing_to_do (the incident was already in this state) or unknown (the message or the incident is not in this warehouse).';
+comment on column labels.inclusion_probability is 'Probability with which the answer was sampled for review. To compute rates, weight the answer by 1 divided by this number.';
 comment on column case_drafts.run_id is 'The run with the answer that the draft comes from.';
 comment on column silences.ended_by is 'The person who ended the silence early.';
 comment on column hallucinations.id is 'Position of the entry: number of log rotations, byte offset, and hash of the line.';
-comment on column hallucinations.fingerprint is 'The incident about this entry.';
-comment on column hallucinations.notify is 'Whether people get an alert. False for entries from before Lookout watched the log.';
-comment on column hallucinations.chunk_count is 'How many document passages the application had found.';
+comment on column hallucinations.fingerprint is 'Fingerprint of the incident about this entry.';
+comment on column hallucinations.notify is 'Whether Lookout sends an alert about the entry. False for entries from before Lookout watched the log.';
+comment on column hallucinations.chunk_count is 'Number of document passages that the application had found.';
 comment on column hallucinations.top_score is 'Score of the best passage, from 0 to 1.';
-comment on column quarantined_lines.generation is 'How often the log had been rotated.';
-comment on column log_cursors.sequence is 'Number of the reading step. The largest number is the current position.';
-comment on column log_cursors.generation is 'How often the log had been rotated.';
-comment on column conversations.id is 'The source''s id. An id that identifies a person is replaced by a hash.';
-comment on column conversations.inclusion_probability is 'Probability with which the conversation was sampled. Weight it by 1 divided by this. Null if it was not sampled.';
+comment on column quarantined_lines.generation is 'Number of times that the log had been rotated.';
+comment on column log_cursors.sequence is 'Number of the read operation. The row with the largest number is the current position.';
+comment on column log_cursors.generation is 'Number of times that the log had been rotated.';
+comment on column conversations.id is 'Id of the conversation in the source. An id that identifies a person is replaced with a hash.';
+comment on column conversations.inclusion_probability is 'Probability with which the conversation was sampled. To compute rates, weight the conversation by 1 divided by this number. Null if it was not sampled.';
 comment on column conversations.record is 'The sampled conversation as JSON, without personal data if the source''s settings say so. Null if it was not sampled or its texts were removed.';
 comment on column nightly_runs.since is 'The run read conversations that were completed at or after this time (UTC).';
 comment on column nightly_runs.until is 'The run read conversations that were completed before this time (UTC).';
 comment on column nightly_runs.conversations is 'The number of conversations to which the rates apply.';
-comment on column nightly_runs.confidence is 'Confidence level of the intervals, such as 0.95. Null if nothing was graded.';
-comment on column nightly_runs.graded_by is 'The graders and the judge. Do not compare rates of different graders.';
-comment on column nightly_runs.drifted is 'Whether the severity-3 rate has changed. Null if it was not tested.';
+comment on column nightly_runs.confidence is 'Confidence level of the limits, such as 0.95. Null if no conversation was graded.';
+comment on column nightly_runs.graded_by is 'Names of the graders and of the judge. Do not compare rates that different graders gave.';
+comment on column nightly_runs.drifted is 'Whether the drift test has found a change of severe_rate. Null if this was not tested.';
+comment on column rechecks.place is 'Where Lookout asked the case: target, or previous (the previous build, at previous_url).';
 comment on column drills.finished is 'Whether the drill ended. If false, it was killed or could not store its result.';
-comment on column drills.passed is 'Whether the message about the wrong answer passed every station.';
-comment on column drills.fault is 'The planted fault in words. Empty if the drill failed before it was planted.';
-comment on column drills.message_after_s is 'Seconds from the wrong answer until Slack accepted the message. Null if Slack did not accept it.';
-comment on column rechecks.place is 'Where the case was asked: target, or previous (the previous build, at previous_url).';
+comment on column drills.passed is 'Whether the drill ended and no station of the alert path failed.';
+comment on column drills.fault is 'The planted fault in words. Empty if the drill failed before it planted the fault.';
+comment on column drills.message_after_s is 'Time in seconds from the wrong answer until Slack accepted the message. Null if Slack did not accept it.';
 comment on column repeatability_runs.graded_by is 'Hash of the graders, the judge and their settings. Repeats with different hashes are not combined.';
-comment on column repeatability_runs.record is 'The whole session as JSON: its cases with the outcome of each asking, and the figures of all repeats. It has no answer texts.';
+comment on column repeatability_runs.record is 'The whole session as JSON: its cases with the outcome of each answer, and the figures of all repeats. It contains no text of an answer.';

@@ -45,13 +45,13 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "nightly": ("cli.nightly",
             "Grade a sample of last night's real conversations, and estimate the failure rate of all conversations."),
         "repeatability": ("cli.repeatability",
-            "Ask some questions twice. Measure how often an answer changes and how often a run fails by chance."),
+            "Ask some questions twice, to measure how often an answer changes and how often a run fails by chance."),
         "reconcile": ("cli.reconcile",
             "Compare the bad replies that the app's guard and the nightly judge found. Estimate how many both missed."),
         "watch": ("cli.watch",
             "Follow the applications' hallucination logs. Store new entries and send alerts about them."),
         "slack-actions": ("cli.receive", (
-            "Receive clicks on the buttons of Slack messages. This needs SLACK_SIGNING_SECRET."
+            "Receive clicks on the buttons of Slack messages. Set SLACK_SIGNING_SECRET in the environment."
         )),
         "login": ("cli.login",
             "Sign in to a page that requires a login, and store the session for runs."),
@@ -60,7 +60,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "up": ("cli.up",
             "Run the whole monitor on this machine: server, schedules, receivers and site. Ctrl-C or SIGTERM stops it."),
         "down": ("cli.up",
-            "Stop the local Prefect server that earlier runs started. List the servers of other data folders."),
+            "Stop the local Prefect server that earlier runs started. Also list the servers of other data folders."),
         "facts": ("cli.pipes.commands", "Find quantities, such as amounts and durations, in texts. Input on stdin: JSON Lines with id and text."),
         "grade": ("cli.pipes.commands",
             "Grade replies. Input on stdin: JSON Lines with id, question, gold, answer and expected_refusal."),
@@ -86,7 +86,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             "Set up Lookout: answer five questions to get a lookout.toml, a first suite and instructions for webhooks."),
         "doctor": ("cli.doctor.command",
             (
-                "Check everything that runs need. With an address, show what Lookout reads on that page, with a "
+                "Check everything that a run needs. With an address, show what Lookout reads on that page, with a "
                 "picture."
             )),
         "prefect-yaml": ("prefect.prefect_yaml",
@@ -96,14 +96,14 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "automations": ("cli.automations",
             "Create Prefect automations that send alerts about missing or crashed runs. It is safe to run this again."),
         "backup": ("cli.backup",
-            "Write a backup of the data folder into one file. Runs can continue meanwhile."),
+            "Write a backup of the data folder into one file. Runs can continue during the backup."),
         "restore": ("cli.backup",
             "Verify a backup and restore it into a new or empty data folder. Then rebuild the warehouse."),
     },
     "browser": {
         "install": ("install_browser",
             (
-                "Install a browser for Lookout if none works. Download it or, as root, install the system's package."
+                "Install a browser for Lookout if none works: download it or, as root, install the system's package."
             )),
     },
     "site": {
@@ -121,7 +121,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "load": ("cli.warehouse",
             "Load new results of runs into the warehouse."),
         "check": ("cli.warehouse",
-            "Check that the warehouse has all rows of the journal, from which it is loaded."),
+            "Check that the warehouse contains every row of its source, the journal."),
         "rebuild": ("cli.warehouse", "Rebuild the warehouse from the journal. The old file stays next to the new one."),
         "compact": ("cli.warehouse", (
             "Move old journal segments into Parquet archives. Lookout checks each archive before it deletes a segment."
@@ -139,7 +139,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             (
                 "Show an incident or an alert message, with its history and evidence."
             )),
-        "ack": ("cli.alerts.commands", "Acknowledge an incident. Lookout sends no reminder until it gets worse."),
+        "ack": ("cli.alerts.commands", "Acknowledge an incident. Lookout sends no reminder unless the incident gets worse."),
         "resolve": ("cli.alerts.commands",
             "Mark an incident as resolved. If a later run finds the fault again, Lookout sends a new alert."),
         "false-alarm": ("cli.alerts.commands",
@@ -175,11 +175,11 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "review": ("cli.gold.review",
             "Review each draft next to its clause: accept, reject or edit it. Only accepted drafts become gold."),
         "translate": ("cli.gold.translate",
-            "Let a model draft missing translations of English cases. A person accepts each with `lookout gold review`."),
+            "Let a model draft missing translations of English cases. Accept each draft with `lookout gold review`."),
         "grow": ("cli.gold.grow",
             "Review drafts of cases that come from failures: incidents, Slack, reviews and live traffic."),
         "vary": ("cli.gold.vary",
-            "Write variants of a suite's questions with the same expected answers. No model is used."),
+            "Write variants of a suite's questions, with the same expected answers and without a model."),
         "starter": ("cli.gold.starter",
             "Write starter files: attack questions that every application must decline, or a first domain pack."),
     },

@@ -32,7 +32,7 @@ def backup_command(
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a backup of the data folder into one file. Runs can continue meanwhile.
+    """Write a backup of the data folder into one file. Runs can continue during the backup.
 
     The file contains all stored data, including personal data, and the keys of login sessions and of the site. Only
     the owner of the file can read it. The file does not contain lookout.toml, suites or keys from the environment.

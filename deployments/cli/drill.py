@@ -22,7 +22,7 @@ def drill_command(
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     here: Annotated[
-        bool, typer.Option("--here", help="run in this process, without testing Prefect and the worker")
+        bool, typer.Option("--here", help="run the drill in this process, without testing Prefect and the worker")
     ] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:

@@ -36,7 +36,7 @@ MEANINGS: Final[Mapping[ExitCode, tuple[str, str]]] = {
         "Read the printed reasons. Then run the same command again: it continues with the stored answers."),
     ExitCode.MONITOR: (
         "Lookout itself failed. This is not a result about the application.",
-        "The line on standard error names the fault. `lookout doctor` checks everything that runs need."),
+        "The line on standard error names the fault. `lookout doctor` checks everything that a run needs."),
 }
 """What each code means, and what to do."""
 
@@ -46,7 +46,7 @@ _VERDICT: Final = {
 _NO_LINE: Final = {ExitCode.USAGE: (
     "no line of the input is valid; if some are valid, the output has an error for each invalid line"
 )}
-_DAMAGED: Final = {ExitCode.MONITOR: "records are damaged, missing or changed"}
+_DAMAGED: Final = {ExitCode.MONITOR: "stored records are damaged, missing or changed"}
 SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
     "verify": _VERDICT,
     "gate": _VERDICT,
@@ -56,7 +56,7 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
     },
     "nightly": {ExitCode.INCONCLUSIVE: "the night's live traffic could not be read or graded completely"},
     "repeatability": {ExitCode.INCONCLUSIVE: "the measurement stopped early, or the build changed during it"},
-    "watch": {ExitCode.MONITOR: "with --once: a log, or some lines of it, could not be read"},
+    "watch": {ExitCode.MONITOR: "with --once: a log, or some of its lines, could not be read"},
     "drill": {ExitCode.MONITOR: "the alert about the planted answer did not reach Slack"},
     "bisect": {ExitCode.INCONCLUSIVE: "the first bad build was not found"},
     "shrink": {
@@ -67,7 +67,7 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
         ExitCode.FAIL: "for a page or an API: the application has a fault",
         ExitCode.USAGE: "for an API: the settings in lookout.toml or the token are wrong",
         ExitCode.INCONCLUSIVE: "for a page: Lookout may be unable to ask questions there",
-        ExitCode.MONITOR: "without a target: a part that runs need does not work",
+        ExitCode.MONITOR: "without a target: a part that a run needs does not work",
     },
     **dict.fromkeys(
         ("grade", "facts", "redact", "conversations", "localise", "efficiency", "first-look"), _NO_LINE
@@ -76,17 +76,17 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
     "warehouse load": _DAMAGED,
     "warehouse check": _DAMAGED,
     "warehouse rebuild": _DAMAGED,
-    "restore": {ExitCode.MONITOR: "restored, but the journal in the backup is incomplete"},
+    "restore": {ExitCode.MONITOR: "the data folder is restored, but the journal in the backup is incomplete"},
     "browser": {ExitCode.USAGE: "no browser works"},
     "browser install": {ExitCode.USAGE: "no browser could be installed"},
-    "gold check": {ExitCode.FAIL: "the suite has something that must be fixed"},
+    "gold check": {ExitCode.FAIL: "the suite has a fault that must be fixed"},
     "gold freeze": {ExitCode.FAIL: (
-        "something must be fixed first; with --verify: the suite is not the newest frozen version"
+        "the suite has a fault to fix first; with --verify: the suite differs from its newest frozen version"
     )},
     "gold mutants": {ExitCode.FAIL: "the rules catch too few of the wrong answers"},
     "gold push": {ExitCode.FAIL: "people changed cases in the dataset since the last push, so nothing was written"},
     "gold pull": {ExitCode.FAIL: (
-        "a case was changed in both suite and dataset, or an entry cannot be read; both stay as they are"
+        "a case was changed both in the suite and in the dataset, or an entry cannot be read; neither is changed"
     )},
     "gold draft": {ExitCode.INCONCLUSIVE: "the model gave no usable draft"},
     "gold translate": {ExitCode.INCONCLUSIVE: "the model gave no usable translation"},

@@ -31,20 +31,22 @@ from monitors.records.nightly import NightlyReport
 
 def nightly_command(
     target: Annotated[
-        str | None, typer.Argument(help="the name of a target with live traffic; default: all targets")
+        str | None, typer.Argument(help="the name of a target with live traffic; default: all such targets")
     ] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     plan: Annotated[
-        bool, typer.Option("--plan", help="only show the plan: size of the sample, cost and expected precision")
+        bool,
+        typer.Option(
+            "--plan", help="only show the plan: the size of the sample, the cost and the expected precision"
+        ),
     ] = False,
     until: Annotated[
         datetime | None,
         typer.Option(
             formats=[f"%Y-%m-%d{time}" for time in ("", "T%H:%M", "T%H:%M:%S", "T%H:%M%z", "T%H:%M:%S%z")],
-            help="grade the conversations that were completed before this time instead of the last night's; "
-            "the time is in UTC, or has "
-            "an offset such as +05:30; a date means its first minute",
+            help="grade the conversations that were completed before this time, instead of those of the last "
+            "night; the time is in UTC, or has an offset such as +05:30; a date means 00:00 of that day",
         ),
     ] = None,
     moved: MovedOption = False,

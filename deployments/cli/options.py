@@ -26,12 +26,14 @@ VerboseOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON on standard output")]
 MovedOption = Annotated[
     bool,
-    typer.Option("--moved", help="the data folder was moved here and the original is gone: continue its incidents"),
+    typer.Option(
+        "--moved", help="the data folder was moved here, and the original is gone: continue its incidents"
+    ),
 ]
 CopyOption = Annotated[
     bool,
     typer.Option(
-        "--copy", help="the data folder is a copy and the original is still used: do not send its alerts again"
+        "--copy", help="the data folder is a copy, and the original is still in use: do not send its alerts again"
     ),
 ]
 FreshOption = Annotated[bool, typer.Option("--fresh", help="start a new run instead of continuing a stopped run")]
@@ -51,5 +53,6 @@ SuiteOption = Annotated[
     Path | None, typer.Option(help="the file with the suite (JSON Lines); required if the target is an address")
 ]
 AllowProductionOption = Annotated[
-    str | None, typer.Option(help="allow a CI run against production; give the reason, which Lookout prints")
+    str | None,
+    typer.Option(help="allow a CI run against production; the value is the reason, which Lookout prints"),
 ]

@@ -79,7 +79,7 @@ def receive_command(
     only: Annotated[
         bool,
         typer.Option(
-            "--only", help="start only the receiver, without a server and a runner; use this with a work pool"
+            "--only", help="start only the receiver, without a server and a runner, for use with a work pool"
         ),
     ] = False,
 ) -> ExitCode:
@@ -293,7 +293,7 @@ def _raise_stopped_on_sigterm() -> Generator[None]:
 def slack_actions_command(
     *, config: ConfigOption = DEFAULT_CONFIG, host: HostOption = "127.0.0.1", port: PortOption = 8067
 ) -> None:
-    """Receive clicks on the buttons of Slack messages. This needs SLACK_SIGNING_SECRET."""
+    """Receive clicks on the buttons of Slack messages. Set SLACK_SIGNING_SECRET in the environment."""
     variables = get_environment()
     parse_signing_secrets(variables.get(SECRET_VARIABLE))
     loaded = load_config(config)

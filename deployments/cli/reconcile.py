@@ -146,7 +146,7 @@ WAIT_S: Final = 10.0
 
 
 def reconcile_command(
-    target: Annotated[str | None, typer.Argument(help="a target; default: all")] = None,
+    target: Annotated[str | None, typer.Argument(help="the name of a target; default: all targets")] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     days: Annotated[int, typer.Option(min=1, help="the number of past days to compare")] = 7,

@@ -23,18 +23,18 @@ from monitors.records.self_checks import Repeatability, RepeatabilityRun
 
 
 def repeatability_command(
-    target: Annotated[str | None, typer.Argument(help="a target; default: all")] = None,
+    target: Annotated[str | None, typer.Argument(help="the name of a target; default: all targets")] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     cases: Annotated[
         int | None, typer.Option(min=1, help="the number of cases to ask twice, instead of the configured number")
     ] = None,
     show: Annotated[
-        bool, typer.Option("--figures", help="ask nothing; only show the figures of earlier measurements")
+        bool, typer.Option("--figures", help="ask no questions; only show the figures of earlier measurements")
     ] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Ask some questions twice. Measure how often an answer changes and how often a run fails by chance."""
+    """Ask some questions twice, to measure how often an answer changes and how often a run fails by chance."""
     loaded = load_config(config)
     names = list_measured_targets(loaded, target)
     if show:

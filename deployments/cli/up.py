@@ -53,7 +53,8 @@ def up_command(
         typer.Option(
             min=1,
             max=MAX_RECEIVER_PORT,
-            help="the port for deploys; Slack's buttons use the next port, and the site uses the one after it",
+            help="the port for webhooks about deploys; Slack's buttons use the next port, and the site uses the "
+            "port after that",
         ),
     ] = 8066,
     moved: MovedOption = False,
@@ -170,7 +171,7 @@ def down_command(
     copy: CopyOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Stop the local Prefect server that earlier runs started. List the servers of other data folders."""
+    """Stop the local Prefect server that earlier runs started. Also list the servers of other data folders."""
     folder = find_data_folder(config, data_folder).resolve()
     if moved or copy:
         claim_data_folder(folder, load_config(config) if config.exists() else None, moved=moved, copied=copy)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from warehouse.database.rebuild import RebuildReport
 
 WaitOption = Annotated[
-    float, typer.Option("--wait-s", min=0, help="the maximum number of seconds to wait for other processes")
+    float, typer.Option("--wait-s", min=0, help="the maximum time in seconds to wait for other processes")
 ]
 
 
@@ -49,7 +49,7 @@ def check_command(
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Check that the warehouse has all rows of the journal, from which it is loaded."""
+    """Check that the warehouse contains every row of its source, the journal."""
     from warehouse.database.check import check_database
 
     with show_waiting("Comparing the warehouse with the journal"):
@@ -73,7 +73,7 @@ def rebuild_command(
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
     journal_only: Annotated[
-        bool, typer.Option("--journal-only", help="do not copy rows that exist only in the old file")
+        bool, typer.Option("--journal-only", help="do not copy the rows that exist only in the old file")
     ] = False,
 ) -> ExitCode:
     """Rebuild the warehouse from the journal. The old file stays next to the new one.

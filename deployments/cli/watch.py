@@ -31,13 +31,13 @@ def watch_command(
     ] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
-    once: Annotated[bool, typer.Option("--once", help="read each log once, then end")] = False,
+    once: Annotated[bool, typer.Option("--once", help="read each log once, then exit")] = False,
     runs: Annotated[
         bool,
         typer.Option(
             "--runs",
-            help="also watch Spaces, deploys and traffic sources, and start a Prefect run for each change; only "
-            "for a work pool, because `lookout up` does this itself",
+            help="also watch Spaces, deploys and traffic sources, and start a Prefect run for each change; use "
+            "this only with a work pool, because `lookout up` does this itself",
         ),
     ] = False,
     moved: MovedOption = False,

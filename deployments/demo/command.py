@@ -70,7 +70,7 @@ class DemoSpaceFailed(MonitorError):
 def demo_command(
     *,
     agent: Annotated[
-        bool, typer.Option("--agent", help="use a demo agent that triages issues instead of a chat page")
+        bool, typer.Option("--agent", help="use a demo agent that triages issues, instead of a chat page")
     ] = False,
     faults: Annotated[bool, typer.Option("--faults/--no-faults", help="plant faults in the demo's bot")] = True,
     judge: Annotated[
@@ -80,17 +80,25 @@ def demo_command(
         ),
     ] = False,
     judge_url: Annotated[
-        str | None, typer.Option(help="with --judge: another Anthropic API, such as a test server")
+        str | None, typer.Option(help="with --judge: the address of another Anthropic API, such as a test server")
     ] = None,
     data_folder: Annotated[
         Path | None,
         typer.Option(help=f"data folder of the demo [default: {DEMO_FOLDER}; with --agent: {DEMO_FOLDER}/agent]"),
     ] = None,
-    port: Annotated[int | None, typer.Option(help="the demo's port; default: a free port")] = None,
-    slack_api_url: Annotated[str | None, typer.Option(help="another Slack API, such as a test server")] = None,
-    slack_channel: Annotated[str, typer.Option(help="channel for the bot token in SLACK_BOT_TOKEN")] = "#alerts",
-    keep: Annotated[bool, typer.Option("--keep", help="keep the demo and the Prefect UI running")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="start a new run; do not continue a stopped run")] = False,
+    port: Annotated[int | None, typer.Option(help="the port of the demo; default: a free port")] = None,
+    slack_api_url: Annotated[
+        str | None, typer.Option(help="the address of another Slack API, such as a test server")
+    ] = None,
+    slack_channel: Annotated[
+        str, typer.Option(help="the Slack channel for alerts, if SLACK_BOT_TOKEN is set")
+    ] = "#alerts",
+    keep: Annotated[
+        bool, typer.Option("--keep", help="leave the demo and the Prefect UI running after the result")
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="start a new run instead of continuing a stopped run")
+    ] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Try Lookout in two minutes: start a demo application with planted faults and run Lookout against it."""

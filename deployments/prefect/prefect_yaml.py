@@ -60,20 +60,21 @@ def prefect_yaml_command(
     config: ConfigOption = DEFAULT_CONFIG,
     at: Annotated[
         Path | None,
-        typer.Option(help="path of the configuration file on the workers; default: the same path as here"),
+        typer.Option(help="the path of the configuration file on the workers; default: the same path as here"),
     ] = None,
     pool: Annotated[
         str | None,
         typer.Option(
-            help="the work pool that executes the runs; default: lookout, or lookout-PREFIX with prefect.prefix"
+            help="the work pool that executes the runs; default: lookout; if prefect.prefix is set, lookout-PREFIX"
         ),
     ] = None,
-    image: Annotated[str | None, typer.Option(help="container image, for a pool that runs containers")] = None,
+    image: Annotated[str | None, typer.Option(help="the container image, for a pool that runs containers")] = None,
     deploy: Annotated[
         bool,
         typer.Option(
             "--deploy",
-            help="deploy to Prefect; delete deployments that are no longer configured, keep paused ones paused",
+            help="deploy to Prefect instead of printing the file; deployments that are no longer configured are "
+            "deleted, and paused deployments stay paused",
         ),
     ] = False,
 ) -> None:

@@ -97,8 +97,8 @@ _MATCHERS: Sequence[tuple[IgnoreReason, Matcher]] = (
 )
 """The conditions of a trigger, in the order in which they are checked.
 
-If no trigger meets a condition, this condition is the reason why the delivery starts no run. Upper and lower case
-are not distinguished in the names of repositories and environments.
+A delivery that starts no run gets as its reason the first condition that no trigger meets. Names of repositories
+and environments are not case-sensitive.
 """
 
 
@@ -128,9 +128,9 @@ class Routes:
             ) from None
 
     def _build_deploy(self, target: str, report: DeployClaim, received_at: datetime) -> ReportedDeploy:
-        """Build a target's deploy.
+        """Build the record of a target's deploy.
 
-        Its time is not later than the time of arrival, because a sender's clock can be ahead.
+        Its time is at most the time of arrival, because a sender's clock can be ahead.
         """
         return ReportedDeploy(
             event=DeployEvent(

@@ -47,7 +47,7 @@ MAX_REFUSED_AGE: Final = timedelta(days=30)
 RETRY_AFTER: Final = timedelta(seconds=60)
 
 WAREHOUSE: Final = "warehouse"
-"""The name that alerts about the warehouse show instead of a target's name."""
+"""The name in alerts about the warehouse, in place of a target's name."""
 
 NO_SUMMARY: Final = RunSummary()
 

@@ -55,16 +55,16 @@ NOTHING_READ: Final = "TrafficNothingRead"
 SCORES_UNWRITTEN: Final = "TrafficScoresUnwritten"
 JUDGE_SILENT: Final = "TrafficJudgeSilent"
 NIGHT_FAULTS: Final = {
-    SOURCE_UNREAD: "Lookout could read all sources of the night's traffic.",
-    ITEMS_UNREADABLE: "Lookout could use all items of the night's traffic.",
+    SOURCE_UNREAD: "Lookout read all sources of the night's traffic again.",
+    ITEMS_UNREADABLE: "Lookout read all items of the night's traffic again.",
     MAYBE_TRUNCATED: "The export shows again that it is complete.",
     NOTHING_READ: "The night's traffic has conversations again.",
-    SCORES_UNWRITTEN: "Lookout could write the night's scores back.",
+    SCORES_UNWRITTEN: "Lookout wrote the night's scores back to the platform again.",
     JUDGE_SILENT: "The judge answers again.",
 }
 """The names of the faults of a nightly run, each with the text that is sent when the fault has ended."""
 
-GRADED_AGAIN_TEXT: Final = "Lookout could grade the night's traffic again."
+GRADED_AGAIN_TEXT: Final = "Lookout graded the night's traffic again."
 RESOLVED_TEXT: Final = "No sampled conversation of the last week failed in this way."
 METRIC: Final = "failures in live traffic"
 USEFULNESS_METRIC: Final = "usefulness of live reports"

@@ -252,7 +252,7 @@ def _build_exchange(
 
 
 NO_KNOWN_REPORT: Final = (
-    "the suite has no issue with a known correct report, so Lookout cannot check the judge's ratings"
+    "no issue of the suite has a known correct report, so Lookout cannot check the judge's ratings"
 )
 NO_PASSAGES: Final = "the passages from which the reply was made were not stored"
 

@@ -18,7 +18,7 @@ MAX_DEPLOYMENTS: Final = 200
 
 
 async def read_pauses(client: PrefectClient, tag: str) -> Mapping[str, Pause]:
-    """Read which deployments with ``tag`` a person paused. The keys are the deployments' names.
+    """Return for each deployment with ``tag``, by name, whether a person paused it.
 
     Schedules without Lookout's slug were created by an earlier version of Lookout, which paused all schedules when
     it ended. Such schedules count as active.

@@ -26,31 +26,33 @@ class WatchdogSettings(BaseModel):
 
     run_deadline_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=4 * 3600.0,
-        description="Maximum time in seconds for which a run may ask questions. Lookout then stops the run, "
-        "evaluates the answers so far, and sends one message to the monitor's owners.",
+        description="Maximum time in seconds for which a run may ask questions. After that, Lookout stops the "
+        "run, evaluates the answers so far, and sends one message to the monitor's owners.",
     )
     stop_grace_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=600.0,
-        description="Seconds after the deadline for evaluating, storing and alerting. A process that has not "
-        "finished by then sends an alert and exits.",
+        description="Maximum time in seconds after `run_deadline_s` for evaluating and storing the answers and "
+        "sending alerts. If the process has not ended by then, it sends an alert and exits.",
     )
     missing_run_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=26.0,
-        description="Hours after which Prefect sends an alert if a scheduled deployment has no finished run. "
-        "The default is two hours more than a day, so that a nightly run may be late.",
+        description="Prefect sends an alert if a daily deployment has no finished run for this number of hours. "
+        "The default is two hours more than a day, so that a nightly run may be two hours late.",
     )
     log_silence_factor: Annotated[float, Field(ge=1, allow_inf_nan=False)] = Field(
         default=3.0,
-        description="Lookout reports a hallucination log as silent if the time since its last entry is longer than "
-        "this factor times the longest pause so far.",
+        description="Factor for the longest pause between two entries of a hallucination log. If no entry arrives "
+        "for a longer time than the longest pause times this factor, Lookout reports the log as silent.",
     )
     log_silence_entries: Annotated[int, Field(ge=2)] = Field(
         default=20,
-        description="Minimum number of entries in a log before Lookout reports its silence.",
+        description="Minimum number of entries in a hallucination log. Lookout does not report the silence of a "
+        "log with fewer entries.",
     )
     log_silence_floor_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=6.0,
-        description="Minimum silence in hours that Lookout reports, even if the log is usually busy.",
+        description="Shortest time in hours without a log entry that Lookout reports. Lookout never reports a "
+        "shorter silence, even for a log that is usually busy.",
     )
 
 
@@ -67,76 +69,80 @@ class AlertSettings(BaseModel):
         default=None,
         min_length=1,
         description="Channel for alerts about the application: an id (C0123456789) or a name (#alerts). Required "
-        "with a bot token; an incoming webhook has its own channel. With an id and the scope channels:history, "
-        "Lookout can find a message whose confirmation was lost, and does not send it twice.",
+        "with a bot token; an incoming webhook always posts to its own channel. If you set an id and the bot has "
+        "the scope channels:history, Lookout can find a message whose confirmation was lost, and does not send it "
+        "twice.",
     )
     slack_monitor_channel: str | None = Field(
         default=None,
         min_length=1,
-        description="Channel for alerts about the monitor itself and its judge. Default: `slack_channel`.",
+        description="Channel for alerts about Lookout itself and its judge. Default: `slack_channel`.",
     )
     slack_fallback_channel: str | None = Field(
         default=None,
         min_length=1,
-        description="Channel for messages that the main channel permanently refuses, because it is archived or the "
-        "bot is not a member. It needs a bot token and must be in the same workspace. For another workspace, set "
-        "SLACK_FALLBACK_WEBHOOK_URL.",
+        description="Channel for messages that the main channel permanently refuses, for example because it is "
+        "archived or the bot is not a member. This needs a bot token, and a channel in the same workspace. For a "
+        "channel in another workspace, set the environment variable SLACK_FALLBACK_WEBHOOK_URL instead.",
     )
     slack_api_url: HttpUrl = Field(
         default="https://slack.com/api/",
-        description="Base address of Slack's Web API. Change it for a proxy or a test server.",
+        description="Base address of Slack's Web API. Change it only for a proxy or a test server.",
     )
     slack_buttons: bool = Field(
         default=False,
         description="Add the buttons Acknowledge, False alarm and Add to gold to each alert that a bot token "
-        "sends. Slack must be able to reach the receiver of button clicks (lookout slack-actions) from the "
+        "sends. Slack must be able to reach the receiver of button clicks (`lookout slack-actions`) from the "
         "internet.",
     )
     site_url: HttpUrl | None = Field(
         default=None,
-        description='Public address of the site, such as "https://lookout.example.com". Alerts on Slack then link '
-        "to the incident and the run. Without this address, alerts contain paths of files on this machine.",
+        description='Public address of the site, such as "https://lookout.example.com". Alerts on Slack then '
+        "contain links to the incident and the run. Without this address, alerts contain paths of files on this "
+        "machine.",
     )
     alert_severity: Severity = Field(
         default=Severity.CRITICAL,
-        description="Minimum severity (1, 2 or 3) of failures with their own alert. Less severe failures appear "
-        "only in the gate's summary.",
+        description="Minimum severity (1, 2 or 3) at which a failed case gets its own alert. Less severe failures "
+        "appear only in the summary of the gate.",
     )
     reminder_interval_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=23.0,
-        description="Hours after which Lookout sends a reminder about a fault that still exists. The default is "
-        "one hour less than a day, so that every nightly run sends a reminder.",
+        description="If a fault still exists this number of hours after its last alert, Lookout sends a reminder. "
+        "The default is one hour less than a day, so that every nightly run sends a reminder.",
     )
     event_open_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=72.0,
-        description="Hours after which Lookout silently closes an incident that is a single event (an entry of "
-        "the hallucination log).",
+        description="Number of hours after which Lookout closes the incident of a single event, such as an entry "
+        "of the hallucination log. Lookout sends no message about this.",
     )
     false_alarm_quiet_h: Annotated[float, Field(gt=0, le=24 * 90, allow_inf_nan=False)] = Field(
         default=168.0,
-        description="Hours without alerts about a finding that a person marked as a false alarm: a week by "
-        "default, at most 90 days. Use this time to fix the grader or the case.",
+        description="Number of hours for which Lookout sends no alerts about a finding that a person marked as a "
+        "false alarm. The default is a week, the maximum 90 days. Use this time to fix the grader or the case.",
     )
     group_limit: Annotated[int, Field(ge=1, le=10)] = Field(
         default=3,
         description=(
-            "Number of failures that one message shows in full, 1 to 10. All other failures are only counted."
+            "Maximum number of failures (1 to 10) that one message shows in full. Of all other "
+            "failures, the message gives only the number."
         ),
     )
     excerpt_characters: Annotated[int, Field(ge=40, le=1000)] = Field(
         default=280,
-        description="Maximum length of a question, an expected answer or an answer in a message, 40 to 1000 "
-        "characters.",
+        description="Maximum number of characters (40 to 1000) that a message shows of a question, an expected "
+        "answer or an answer.",
     )
     send_timeout_s: Annotated[float, Field(gt=0, le=300)] = Field(
         default=20.0,
-        description="Deadline in seconds for one delivery, including rate limits and retries.",
+        description="Maximum time in seconds for one delivery. It includes all retries and the waiting times that "
+        "Slack's rate limits require.",
     )
     send_retries: Annotated[int, Field(ge=0, le=10)] = Field(
         default=2,
-        description="Maximum number of retries within one delivery if Slack rate-limits the request (HTTP 429), "
-        "answers with HTTP 500 or 503, or cannot be reached. A message that still fails is stored for the next "
-        "delivery.",
+        description="Maximum number of retries within one delivery. Lookout retries if Slack rate-limits the "
+        "request (HTTP 429), answers with HTTP 500 or 503, or cannot be reached. A message that still fails is "
+        "stored for the next delivery.",
     )
 
     def choose_monitor_channel(self) -> str | None:
@@ -159,10 +165,10 @@ class SilenceSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     every: WeeklyWindowText = Field(
-        description='days and times in the time zone `zone`, such as "Sunday 02:00-04:00", '
-        '"Mon-Fri, Sun 22:00-06:00" or "day 01:00-01:30"'
+        description='days and times of the silence in the time zone `zone`, such as "Sunday 02:00-04:00", '
+        '"Mon-Fri, Sun 22:00-06:00" or, for every day, "day 01:00-01:30"'
     )
-    zone: ZoneName = Field(description="the full name of the time zone, such as Europe/Berlin, or UTC")
+    zone: ZoneName = Field(description="the full name of the time zone of `every`, such as Europe/Berlin, or UTC")
     reason: str = Field(min_length=1, max_length=2_000, description="the reason for the silence")
     target: Identifier | None = Field(default=None, description="mute only incidents of this target")
     case: Identifier | None = Field(default=None, description="mute only incidents of this case")

@@ -58,59 +58,60 @@ class TargetConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    url: HttpUrl | None = Field(default=None, description="the page to open")
+    url: HttpUrl | None = Field(default=None, description="the address of the chat page or of the API")
     space: SpaceId | None = Field(
         default=None, description="a Hugging Face Space in the form owner/name, instead of url or in addition to it"
     )
     previous_url: HttpUrl | None = Field(
         default=None,
-        description="address of the previous build, where Lookout also asks the severe failed cases. {commit} is "
-        "replaced with the commit of the last accepted run",
+        description="address of the previous build. There, Lookout also asks the failed cases of severity 2 and "
+        "3, to see whether they failed before. {commit} is replaced with the commit of the last accepted run",
     )
     environment: Environment = Field(
         default=Environment.STAGING,
-        description=("staging, or production if the application has real users; alerts show this value"),
+        description=("staging, or production if the application has real users. Alerts show this value"),
     )
     model_family: str | None = Field(
         default=None,
-        description="family of the model that answers (claude, gpt, llama, …); a judge must be of another family",
+        description="family of the model that answers (claude, gpt, llama, …). A judge must come from a different "
+        "model family",
     )
-    suite: Path = Field(description="the file with the gold questions in JSON Lines format; relative to this file")
+    suite: Path = Field(description="the file with the gold questions (JSON Lines format), relative to this file")
     domains: tuple[str, ...] = Field(
         default=DEFAULT_DOMAINS,
-        description="the app's domain packs, by name, or the path of your own folder, such as ./my_domain, "
-        "relative to this file; [] for none",
+        description="domain packs, which define the vocabulary of the app's business: names of built-in packs, or "
+        "paths of your own folders relative to this file, such as ./my_domain. [] means no pack",
     )
-    probe: ProbeSettings = Field(default=ProbeSettings(), description="how to ask")
+    probe: ProbeSettings = Field(default=ProbeSettings(), description="how Lookout asks the application")
     login: LoginSettings | None = Field(
-        default=None, description="how Lookout signs in to the page; without this table, it does not sign in"
+        default=None, description="how Lookout signs in to the page. Without this table, it does not sign in"
     )
-    graders: GraderSettings = Field(default=GraderSettings(), description="how to grade the answers")
+    graders: GraderSettings = Field(default=GraderSettings(), description="how Lookout grades the answers")
     hallucination_log: HallucinationLogSettings | None = Field(
         default=None,
-        description="the application's own log of replies that it blocked; without this table, "
-        "Lookout reads no log",
+        description="the application's own log of replies that it blocked. Without this table, Lookout reads no "
+        "log",
     )
 
     traffic: NightlySettings | None = Field(
         default=None,
-        description="stored conversations of real users, graded every night; without this table, "
+        description="stored conversations of real users, which Lookout grades every night. Without this table, "
         "Lookout grades no live traffic",
     )
 
     repeatability: RepeatabilitySettings = Field(
         default=RepeatabilitySettings(),
-        description="how many cases Lookout asks twice, to see how often answers differ by chance",
+        description="how many cases Lookout asks twice, to measure how often answers differ by chance",
     )
     langsmith: TargetLangSmith | None = Field(
         default=None,
-        description="the projects of an agent's traces in staging and production; with this table, Lookout asks "
-        "only staging",
+        description="the LangSmith projects with the agent's traces in staging and in production. With this "
+        "table, Lookout asks the agent only in staging",
     )
     experiments: str | None = Field(
         default=None,
-        description="a dataset of a platform, in the form langsmith:DATASET or langfuse:DATASET, where each "
-        "run of the suite appears as an experiment; default: no experiments",
+        description="the dataset of LangSmith or Langfuse to which Lookout adds each run of the suite as an "
+        "experiment: langsmith:DATASET or langfuse:DATASET. Without this key, Lookout creates no experiments",
     )
 
     @property
@@ -182,19 +183,21 @@ class PrefectSettings(BaseModel):
     api_url: HttpUrl | None = Field(
         default=None,
         description=(
-            "address of a Prefect server's API (http://host:4200/api); without an address, a local server is used"
+            "address of a Prefect server's API (http://host:4200/api). Without an address, Lookout "
+            "starts a local server"
         ),
     )
     start_timeout_s: float = Field(
         default=300,
         gt=0,
-        description="maximum time in seconds for the start of a local server, which takes 15 s on an idle machine",
+        description="maximum time in seconds for the start of a local server. On an idle machine, the start takes "
+        "15 s",
     )
     prefix: str = Field(
         default="",
         max_length=30,
-        description='prefix of the names of this installation on a shared Prefect server, such as "team-a"; '
-        "lowercase letters, digits and single dashes",
+        description="prefix of the names that this installation uses on a shared Prefect server, such as "
+        '"team-a". Only lowercase letters, digits and single dashes are accepted',
     )
 
     @field_validator("prefix")
@@ -220,17 +223,18 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     data_folder: Path = Field(
-        default=Path(".lookout"), description="the folder for journal, warehouse and runs; relative to this file"
+        default=Path(".lookout"),
+        description="the folder in which Lookout stores journal, warehouse and runs, relative to this file",
     )
     targets: dict[Identifier, TargetConfig] = Field(min_length=1, description="the monitored applications, by name")
     gate: GateSettings = Field(default=GateSettings(), description="the requirements that a run must meet")
     judge: JudgeSettings | None = Field(
         default=None,
-        description="the model that judges the answers that rules cannot grade; without this table, there is no "
+        description="the model that judges the answers that rules cannot grade. Without this table, there is no "
         "judge",
     )
     recheck: RecheckSettings = Field(
-        default=RecheckSettings(), description="how failed cases are asked again after the verdict"
+        default=RecheckSettings(), description="how Lookout asks failed cases again after the verdict"
     )
     review: ReviewSettings = Field(
         default=ReviewSettings(), description="the share of graded answers that people review"
@@ -238,32 +242,35 @@ class Config(BaseModel):
     reports: ReportsSettings = Field(default=ReportsSettings(), description="the size limits of the reports")
     alerts: AlertSettings = Field(default=AlertSettings(), description="where Lookout sends alerts, and how often")
     silences: tuple[SilenceSettings, ...] = Field(
-        default=(), description="recurring silences: periods of each week without alerts about matching incidents"
+        default=(), description="recurring silences: weekly periods without alerts about matching incidents"
     )
-    watchdog: WatchdogSettings = Field(default=WatchdogSettings(), description="alerts about the monitor itself")
+    watchdog: WatchdogSettings = Field(default=WatchdogSettings(), description="alerts about Lookout itself")
     warehouse: WarehouseSettings = Field(
         default=WarehouseSettings(), description="how long data is stored, and where it is exported"
     )
     evidence: EvidenceSettings = Field(
-        default=EvidenceSettings(), description="how long pictures and traces are stored"
+        default=EvidenceSettings(), description="how long screenshots and traces are stored"
     )
     deploys: DeploySettings = Field(
-        default=DeploySettings(), description="which deploys start a verification, and who may report them"
+        default=DeploySettings(), description="which deploys start a verification, and who may report deploys"
     )
     github: GitHubSettings = Field(
         default=GitHubSettings(), description="how results are posted to the pull requests of deploys"
     )
     langsmith: LangSmithSettings | None = Field(
         default=None,
-        description="a workspace of LangSmith for datasets and experiments, and its production project",
+        description="access to LangSmith for datasets, experiments and traces of evaluations, and the production "
+        "project, which evaluations must not use",
     )
     langfuse: LangfuseSettings | None = Field(
-        default=None, description="a project of Langfuse for datasets and experiments, and the production project"
+        default=None,
+        description="the Langfuse project for datasets and experiments, and the production project, which "
+        "Lookout must not use",
     )
-    schedules: ScheduleSettings = Field(default=ScheduleSettings(), description="the times of the daily work")
+    schedules: ScheduleSettings = Field(default=ScheduleSettings(), description="the schedules of the daily work")
     drill: DrillSettings = Field(
         default=DrillSettings(),
-        description="the times of the drills, which test the alert path with a planted wrong answer",
+        description="the schedule of the drills, which test the alert path with a planted wrong answer",
     )
     prefect: PrefectSettings = Field(default=PrefectSettings(), description="the Prefect server that records runs")
     site: SiteSettings = Field(default=SiteSettings(), description="the address of the site")

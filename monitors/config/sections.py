@@ -83,34 +83,33 @@ class ScheduleSettings(BaseModel):
 
     verify_cron: CronLine = Field(
         default="0 1 * * *",
-        description="cron schedule (minute hour day month weekday) for a full run of every target's suite, "
-        'independent of deploys; "" turns it off',
+        description="cron schedule (minute hour day month weekday) for a full run of every target's suite, even "
+        'without a deploy. "" turns these runs off',
     )
     repeatability_cron: CronLine = Field(
         default="0 3 * * *",
         description="cron schedule for asking some cases of every target twice, to measure how often answers "
-        'differ by chance; "" turns it off',
+        'differ by chance. "" turns this off',
     )
     load_cron: CronLine = Field(
         default="30 4 * * *",
-        description="cron schedule for loading, exporting and checking the warehouse and removing old personal "
-        'data; "" turns it off',
+        description="cron schedule for the maintenance of the warehouse: load new results, export them, remove "
+        'old personal data, and check the tables. "" turns it off',
     )
     digest_cron: CronLine = Field(
         default="0 7 * * *",
         description="cron schedule for the daily digest: one message for each target, also on days without "
-        'faults; "" turns it off',
+        'faults. "" turns it off',
     )
     missed: MissedRuns = Field(
         default=MissedRuns.ONE_EACH,
-        description="which missed runs Lookout starts when a worker is available again: newest (the newest missed "
-        "run of each deployment), skip (only runs that are at most one hour late) or all",
+        description="which missed runs Lookout starts when a worker is available again: newest (only the newest "
+        "missed run of each deployment), skip (only runs that are at most one hour late) or all",
     )
     time_zone: str | None = Field(
         default=None,
-        description="time zone of the cron lines in this table, such as Asia/Kolkata; default: UTC, or for a "
-        "target with live "
-        "traffic, the time zone of the traffic",
+        description="time zone of the cron schedules in this table, such as Asia/Kolkata. Default: UTC, but for "
+        "`verify_cron` of a target with live traffic, the time zone of its traffic",
     )
 
     @field_validator("time_zone")
@@ -131,27 +130,30 @@ class DrillSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     enabled: bool = Field(
-        default=True, description="whether Lookout runs drills on a schedule; `lookout drill` always works"
+        default=True,
+        description="whether Lookout runs drills on a schedule. Even with false, you can start a drill with "
+        "`lookout drill`",
     )
     cron: CronLine = Field(
         default="30 9 * * 1",
-        description="cron schedule for the drill, in the time zone of [schedules]; default: Mondays at 09:30",
+        description="cron schedule for the drill, in the time zone of [schedules]. Default: Mondays at 09:30",
     )
     missing_after_days: float = Field(
         default=8,
         gt=0,
-        description="days without a drill after which Lookout sends an alert, because the schedule or the worker "
-        "may not be running",
+        description="number of days without a drill after which Lookout sends an alert, because the schedule or "
+        "the worker may not be running",
     )
     receiver_url: str | None = Field(
         default=None,
         pattern=r"^https?://[^\s/]+$",
-        description="address of the deploy receiver; default: the deploy receiver of `lookout up` on this machine",
+        description="address of the deploy receiver that the drill tests. Default: the deploy receiver of "
+        "`lookout up` on this machine",
     )
     worker_wait_s: float = Field(
         default=120,
         gt=0,
-        description="maximum number of seconds that `lookout drill` waits for a worker to start the drill",
+        description="maximum time in seconds that `lookout drill` waits for a worker to start the drill",
     )
 
 
@@ -165,12 +167,11 @@ class RepeatabilitySettings(BaseModel):
 
     cases: Annotated[int, Field(ge=0, le=1000)] = Field(
         default=24,
-        description="number of cases that a session asks twice, most of them of severity 3; successive sessions "
-        "rotate "
-        "through all cases; 0 turns this off for the target",
+        description="number of cases that one session asks twice, most of them of severity 3. Successive sessions "
+        "rotate through all cases. 0 turns the sessions off for the target",
     )
     limit_s: Annotated[float, Field(gt=0)] = Field(
-        default=1800, description="seconds after which a session stops asking cases"
+        default=1800, description="maximum time in seconds for which one session asks cases"
     )
 
 
@@ -210,25 +211,33 @@ class TriggerSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    provider: DeploySender = Field(description="the sender: github, huggingface or standard (Standard Webhooks)")
-    repository: RepositoryName = Field(
-        description="the name of the repository or Space at the sender, as owner/name"
+    provider: DeploySender = Field(
+        description="the sender of the webhooks: github, huggingface or standard (Standard Webhooks)"
     )
-    target: Identifier = Field(description="the target to verify, one of [targets]")
+    repository: RepositoryName = Field(
+        description="the name of the repository or Space at the sender, in the form owner/name"
+    )
+    target: Identifier = Field(description="the target to verify: a name from [targets]")
     event: Identifier | None = Field(
         default=None,
-        description="github: deployment_status (default), workflow_run or push; standard: the type (default: "
-        f"{STANDARD_EVENT}); huggingface: do not set it",
+        description="the event that reports a deploy. For github: deployment_status (default), workflow_run or "
+        f"push. For standard: the type of the event (default: {STANDARD_EVENT}). For huggingface, do not set "
+        "this key",
     )
     branch: BranchName | None = Field(
         default=None,
-        description='the deployed branch; "*" for any; default: main, or any branch for deployment events',
+        description='the branch whose deploys start a verification; "*" for any branch. Default: main; for '
+        "deployment events, any branch",
     )
     environment: EnvironmentName | None = Field(
-        default=None, description="only deploys to this environment, if the sender names it; default: any"
+        default=None,
+        description="verify only deploys to this environment, if the sender names an environment. Default: "
+        "any environment",
     )
     workflow: str | None = Field(
-        default=None, description="only for workflow_run: the name of the workflow that deploys; default: any"
+        default=None,
+        description="the name of the GitHub workflow that deploys; only for workflow_run events. Default: any "
+        "workflow",
     )
 
     @property
@@ -274,22 +283,21 @@ class DeploySettings(BaseModel):
 
     deployment: Annotated[str, Field(pattern=r"^[^/]+/[^/]+$")] = Field(
         default="verify-deploy/verify-deploy",
-        description="the Prefect deployment that verifies deploys, as flow/deployment; each deploy starts one run "
-        "of this "
-        "deployment",
+        description="the Prefect deployment that verifies deploys, in the form flow/deployment. Each deploy "
+        "starts one run of it",
     )
     triggers: tuple[TriggerSettings, ...] = Field(
-        default=(), description="which webhook reports start a verification, and of which target"
+        default=(), description="the webhooks that start a verification, each with its target"
     )
     first_poll: FirstPoll = Field(
         default=FirstPoll.NOTE,
-        description="what to do with the commit that the first poll of a target finds: note (do not verify it, "
-        "because it was deployed before Lookout started) or verify",
+        description="what Lookout does with the commit that it finds when it polls a target for the first time: "
+        "note (record the commit, but do not verify it, because it was deployed before Lookout started) or verify",
     )
     failures_before_alert: Annotated[int, Field(ge=1, le=10_000)] = Field(
         default=5,
-        description="number of consecutive failed polls of the Hub after which Lookout sends an alert to the "
-        "monitor's owners",
+        description="number of consecutive failed polls of the Hugging Face Hub after which Lookout sends an "
+        "alert to the monitor's owners",
     )
 
     @property
@@ -324,36 +332,39 @@ class WarehouseSettings(BaseModel):
     journal: JournalPlace | None = Field(
         default=None,
         description="address of a journal that several machines share: an object store such as "
-        "s3://bucket/lookout/journal (S3 needs the extra `s3`); default: next to the warehouse in the data folder",
+        "s3://bucket/lookout/journal (S3 needs the extra `s3`). Default: a folder next to the warehouse, in the "
+        "data folder",
     )
     personal_data_days: int | None = Field(
         default=None,
         ge=1,
-        description="days after which Lookout removes questions and answers and replaces ids of real "
-        "conversations with pseudonyms, made with LOOKOUT_AGE_KEY; without this key, Lookout removes nothing",
+        description="number of days after which Lookout removes questions and answers, and replaces the ids of "
+        "real conversations with pseudonyms, which it computes with LOOKOUT_AGE_KEY. If this setting is missing, "
+        "Lookout removes nothing",
     )
     export_folder: Path | None = Field(
         default=None,
-        description="folder for each day's tables as Parquet files, relative to this file; without it, Lookout "
-        "exports nothing",
+        description="folder to which Lookout exports the tables of each day as Parquet files, relative to this "
+        "file. Without a folder, Lookout exports nothing",
     )
     export_days: int = Field(
         default=3,
         ge=1,
         description=(
-            "number of days, up to and including yesterday, that are exported each night; a number above 1 also "
-            "exports rows that arrive late"
+            "number of days, up to and including yesterday, that Lookout exports each night. With a "
+            "number above 1, it also exports rows that arrive late"
         ),
     )
     compact_after_days: int = Field(
         default=7,
         ge=0,
-        description="days after which Lookout moves the journal files of finished runs into Parquet archives, "
-        "which are smaller",
+        description="number of days after which Lookout moves the journal files of finished runs into Parquet "
+        "archives, which are smaller",
     )
     check: bool = Field(
         default=True,
-        description="compare journal and tables row by row each night; this takes as long as a rebuild",
+        description="whether Lookout compares journal and tables row by row each night. This takes as long as a "
+        "rebuild",
     )
 
 
@@ -364,15 +375,17 @@ class RecheckSettings(BaseModel):
 
     times: Annotated[int, Field(ge=0, le=50)] = Field(
         default=5,
-        description="number of times that each failed case of severity 3 or 2 is rechecked in new sessions, "
-        "after the verdict and its alert; 0 turns rechecks off",
+        description="number of times that Lookout asks each failed case of severity 2 or 3 again after the "
+        "verdict and its alert, each time in a new session. 0 turns these rechecks off",
     )
     max_questions: Annotated[int, Field(ge=1, le=10_000)] = Field(
         default=40,
         description="maximum number of recheck questions in one run, including the questions to the previous build",
     )
     max_s: Annotated[float, Field(gt=0, le=3600)] = Field(
-        default=90, description="seconds after which the recheck ends, even if questions are left"
+        default=90,
+        description="maximum time in seconds for the rechecks of a run. Lookout does not ask the questions "
+        "that are left after this time",
     )
 
 
@@ -401,42 +414,41 @@ class SiteSettings(BaseModel):
     host: str = Field(
         default="127.0.0.1",
         min_length=1,
-        description="the address to listen on; if it is not a loopback address, each person needs a token "
-        "(`lookout site token add`)",
+        description="the address on which the site listens. If it is not a loopback address, each person needs a "
+        "token (`lookout site token add`)",
     )
     port: Annotated[int, Field(ge=1, le=65_535)] | None = Field(
         default=None,
-        description=f"the port to listen on; default: {DEFAULT_SITE_PORT}, or N + 2 under `lookout up --port N`",
+        description=f"the port of the site. Default: {DEFAULT_SITE_PORT}, or N + 2 with `lookout up --port N`",
     )
     login: bool = Field(
         default=False,
-        description="require a token also on a loopback address; on any other address, and behind a proxy, the "
-        "site always "
-        "requires a token",
+        description="whether the site requires a token also on a loopback address. On any other address, and "
+        "behind a proxy, it always requires a token",
     )
     host_names: tuple[HostName, ...] = Field(
         default=(),
-        description="host names of the site in browsers, such as lookout.example.com; the site rejects requests "
-        "for any other host name, except loopback names",
+        description="host names under which browsers reach the site, such as lookout.example.com. The site "
+        "rejects requests for any other host name, except loopback names",
     )
     path_prefix: Annotated[str, Field(pattern=_PREFIX)] = Field(
-        default="", description='path of the site behind a reverse proxy, such as "/lookout"; "" for the root'
+        default="", description='path of the site behind a reverse proxy, such as "/lookout". "" is the root'
     )
     trusted_proxies: tuple[ProxyAddress, ...] = Field(
         default=(),
-        description="addresses or networks of the reverse proxies whose X-Forwarded-For, -Proto and -Host the "
-        "site trusts; behind a proxy, each person needs a token",
+        description="addresses or networks of the reverse proxies whose headers X-Forwarded-For, "
+        "X-Forwarded-Proto and X-Forwarded-Host the site trusts. Behind a proxy, each person needs a token",
     )
     session_h: Annotated[float, Field(gt=0, le=24 * 90)] = Field(
-        default=12, description="hours after which a person must enter the token again"
+        default=12, description="number of hours after which a person must enter the token again"
     )
     refresh_s: Annotated[float, Field(ge=1, le=3600)] = Field(
-        default=10, description="minimum seconds between two updates of the data that the site shows"
+        default=10, description="minimum time in seconds between two updates of the data on the site"
     )
     recent_h: Annotated[float, Field(gt=0)] = Field(
         default=36,
-        description="hours after which a verdict is old; the site shows a target as right only if a case was "
-        "graded within this time",
+        description="number of hours after which a verdict is too old. The site then no longer shows the target "
+        "as right, and shows its runs as overdue",
     )
 
     def build_address(self, port: int, host: str | None = None) -> str:

@@ -66,25 +66,27 @@ class DomainVocabulary(Record):
     )
     percent_of: tuple[str, ...] = Field(
         default=(),
-        description="roles that percentages are based on. A percentage never has one of these roles itself",
+        description='roles of amounts to which percentages refer. With the role `price` in this list, "10 % of '
+        'the price" does not get the role `price`',
     )
     events: Lexicon = Field(
-        default=(), description='events; "3 days before" an event is a time and not a look-back period'
+        default=(),
+        description='words for events. "3 days before" such an event is a time of its own, not a look-back period',
     )
     variants: Lexicon = Field(
-        default=(), description='words after a name that has several variants: "plan" in "the Pro plan"'
+        default=(), description='words that follow the name of a variant, such as "plan" in "the Pro plan"'
     )
-    yes: Lexicon = Field(default=(), description="words that answer yes to every question")
-    no: Lexicon = Field(default=(), description="words that answer no to every question")
+    yes: Lexicon = Field(default=(), description="words that answer any question with yes")
+    no: Lexicon = Field(default=(), description="words that answer any question with no")
     yes_unless: dict[str, Lexicon] = Field(
         default={},
-        description="words, each with the words of `yes` that do not mean yes in a clause with this word",
+        description="for each word, the words of `yes` that do not mean yes in a clause with this word",
     )
     predicates: dict[str, Annotated[Lexicon, Field(min_length=1)]] = Field(
         default={},
-        description="groups of words. A word of a group answers yes if the question has a word of the same group",
+        description="groups of words that mean yes if the question has a word of the same group",
     )
-    common: Lexicon = Field(default=(), description="words that occur in too many questions to identify a topic")
+    common: Lexicon = Field(default=(), description="words that are too frequent in questions to identify a topic")
 
     @model_validator(mode="after")
     def _check_roles(self) -> Self:

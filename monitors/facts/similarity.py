@@ -134,7 +134,7 @@ removed, because it is a range.
 
 
 class FoldedDocument(NamedTuple):
-    """A folded text in which quotes are searched. ``places[i]`` is the original place of character ``i``."""
+    """A folded text that is searched for quotes. ``places[i]`` is the original position of character ``i``."""
 
     text: str
     places: tuple[int, ...]

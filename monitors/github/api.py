@@ -361,14 +361,16 @@ class GitHubSettings(BaseModel):
 
     api_url: HttpUrl = Field(
         default=PUBLIC_API,
-        description="address of GitHub's REST API, for your own GitHub server; GITHUB_API_URL overrides this "
-        "setting",
+        description="address of GitHub's REST API. Set it for your own GitHub server. The environment variable "
+        "GITHUB_API_URL overrides this setting",
     )
     token_block: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")] | None = Field(
         default=None,
-        description="name of the Prefect Secret block with the token; used if GITHUB_TOKEN is not set",
+        description="name of the Prefect Secret block with the GitHub token. Lookout reads it only if "
+        "GITHUB_TOKEN is not set",
     )
     post_results: bool = Field(
         default=True,
-        description="post the results of a staging deploy on the pull request that the webhook delivery names",
+        description="whether Lookout posts the results of a staging deploy on the pull request that the webhook "
+        "about the deploy names",
     )

@@ -43,19 +43,19 @@ class TriageSettings(BaseModel):
 
     min_files_f1: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.5,
-        description="minimum F1 of the files or functions that a report names. With 0.5 and one relevant file, "
-        "a report that names this file passes with at most three files. A list of all files of a repository "
-        "has an F1 far below 0.5",
+        description="minimum F1 (a score from 0 to 1 that combines precision and recall) of the files or "
+        "functions that a report names. For example, with 0.5 and one relevant file, a report passes if it names "
+        "this file and at most two others. A list of all files of a repository has an F1 far below 0.5",
     )
     min_keywords: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.5,
-        description="minimum share of the `expected_keywords` that a report must contain. For the other keywords, "
-        "the report may use synonyms",
+        description="minimum share of the `expected_keywords` that a report must contain. Instead of the other "
+        "keywords, the report may use synonyms",
     )
     max_steps_factor: Annotated[float, Field(ge=1)] = Field(
         default=2,
         description="maximum number of steps for a case without `max_steps`, as a multiple of its "
-        "`shortest_path`. With 2, the agent may take twice as many steps as the shortest path",
+        "`shortest_path`. With 2, an agent may take twice as many steps as the shortest path has",
     )
 
 
@@ -66,33 +66,34 @@ class GraderSettings(BaseModel):
 
     citation_required: bool = Field(
         default=False,
-        description="whether every answer except an expected refusal must name its source. `lookout doctor` "
+        description="whether every answer must name its source, except an expected refusal. `lookout doctor` "
         "proposes this setting if it finds sources in answers",
     )
     citation_patterns: tuple[CitationPattern, ...] = Field(
         default=DEFAULT_PATTERNS,
         min_length=1,
-        description="how answers name a source: names of [forms](words.md#citations), or regular expressions with "
-        "a group `source` around the name. `lookout doctor` proposes the form that it finds in answers",
+        description="the formats in which answers name a source: names of [forms](words.md#citations), or regular "
+        "expressions with a group `source` around the name of the source. `lookout doctor` proposes the form that "
+        "it finds in answers",
     )
     locale: Annotated[str, AfterValidator(validate_locale)] | None = Field(
         default=None,
-        description="language and region of the app (en-IN, de-DE). They decide whether 1.500 is 1500 or 1.5. "
-        "Without this setting, the form of the number and the language of the case decide",
+        description="language and region of the app (en-IN, de-DE). They decide whether 1.500 means 1500 or 1.5. "
+        "Without this setting, the format of the number and the language of the case decide",
     )
     currency: Annotated[str, AfterValidator(validate_currency)] | None = Field(
         default=None,
-        description="currency (ISO 4217) of amounts without a currency or with an ambiguous sign ($, Rs). Default: "
-        "the currency of the locale's region. A currency that a text names is never changed",
+        description="currency (ISO 4217 code) of amounts without a currency or with an ambiguous sign ($, Rs). "
+        "Default: the currency of the locale's region. Lookout never changes a currency that the text names",
     )
     account_patterns: tuple[Pattern, ...] = Field(
         default=(),
-        description="regular expressions for the target's own account, policy or customer numbers, which are "
+        description="regular expressions for the application's own account, policy or customer numbers, which are "
         "personal data",
     )
     public_contacts: tuple[Annotated[str, Field(min_length=3)], ...] = Field(
         default=(),
-        description="phone numbers, addresses and mailboxes that the app may publish",
+        description="phone numbers, addresses and mailboxes that the application may publish",
     )
     triage: TriageSettings = Field(
         default=TriageSettings(), description="the thresholds at which a report on an issue passes"

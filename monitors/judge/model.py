@@ -172,28 +172,43 @@ class PriceRow(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: Annotated[str, Field(min_length=1)] = Field(
-        description="the model id, which may contain * and ?. The first matching row counts. Your rows come before "
-        "the built-in rows"
+        description="id of the model. It may contain the wildcards * and ?. The first matching row counts; your "
+        "rows come before the built-in rows"
     )
-    input: UsdPerMillion = Field(description="prompt tokens that are neither written to the cache nor read from it")
-    output: UsdPerMillion = Field(description="tokens that the model writes, including thinking")
+    input: UsdPerMillion = Field(
+        description="price in US dollars of a million prompt tokens that are neither written to the cache nor "
+        "read from it"
+    )
+    output: UsdPerMillion = Field(
+        description="price in US dollars of a million tokens that the model writes, including thinking"
+    )
     cache_write_5m: UsdPerMillion | None = Field(
-        default=None, description="prompt tokens cached for five minutes; default: the price of input"
+        default=None,
+        description="price in US dollars of a million prompt tokens that are written to the cache for five "
+        "minutes. Default: the price of `input`",
     )
     cache_write_1h: UsdPerMillion | None = Field(
-        default=None, description="prompt tokens cached for an hour; default: the price of input"
+        default=None,
+        description="price in US dollars of a million prompt tokens that are written to the cache for an "
+        "hour. Default: the price of `input`",
     )
     cache_read: UsdPerMillion | None = Field(
-        default=None, description="prompt tokens read from the cache; default: the price of input"
+        default=None,
+        description="price in US dollars of a million prompt tokens that are read from the cache. Default: "
+        "the price of `input`",
     )
     batch_factor: Annotated[Decimal, Field(gt=0, le=1)] = Field(
-        default=Decimal(1), description="the price of a token in a batch, as a share of the usual price"
+        default=Decimal(1), description="price of a token in a batch, as a share of its usual price: 0.5 is half"
     )
     prompt_tokens_up_to: Annotated[int, Field(gt=0)] | None = Field(
-        default=None, description="maximum number of prompt tokens for this row, including cached tokens"
+        default=None,
+        description="maximum number of prompt tokens, including cached tokens, of a request to which this row "
+        "applies",
     )
-    as_of: date = Field(description="the date of the price")
-    source: Annotated[str, Field(min_length=1)] = Field(description="the source of the price")
+    as_of: date = Field(description="date on which these prices were valid")
+    source: Annotated[str, Field(min_length=1)] = Field(
+        description="source of these prices, such as the provider's price list"
+    )
 
     def applies_to(self, model: str, prompt_tokens: int) -> bool:
         """Return whether this price row applies to a request of ``prompt_tokens`` tokens to ``model``."""

@@ -37,7 +37,9 @@ class ReviewSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     share: Annotated[float, Field(ge=0, le=1)] = Field(
-        default=0.05, description="share of the answers, graded by rules or by a judge, that people review"
+        default=0.05,
+        description="share (0 to 1) of the graded answers that people review. Answers graded by rules and by "
+        "a judge count",
     )
 
 
@@ -109,17 +111,21 @@ class JudgeModelSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     provider: JudgeProvider = Field(
-        default=JudgeProvider.ANTHROPIC, description="anthropic, or openai for every OpenAI-compatible API"
+        default=JudgeProvider.ANTHROPIC,
+        description="API of the model: anthropic, or openai for every OpenAI-compatible API",
     )
     model: Annotated[str, Field(min_length=1, max_length=200)] = Field(
         default="claude-sonnet-5-5",
-        description="the model id; it must be of another family than the target's model",
+        description="id of the model. The model must come from a different model family than the model of the "
+        "target",
     )
     base_url: HttpUrl | None = Field(
-        default=None, description="address of the API; default: the provider's address"
+        default=None, description="address of the API. Default: the provider's address"
     )
     key_variable: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = Field(
-        default=None, description="environment variable with the key; default: ANTHROPIC_API_KEY or OPENAI_API_KEY"
+        default=None,
+        description="name of the environment variable with the API key. Default: ANTHROPIC_API_KEY or "
+        "OPENAI_API_KEY",
     )
 
     @property
@@ -140,78 +146,82 @@ class JudgeSettings(BaseModel):
         default=(JudgeModelSettings(),),
         min_length=1,
         max_length=3,
-        description="one or three models. Lookout asks another model if the first is unsure or contradicts the "
-        "rules, or if the severity is 3",
+        description="one or three judging models. Lookout asks another model if the first is unsure or "
+        "contradicts the rules, or if the severity is 3",
     )
     scope: JudgeScope = Field(
         default=JudgeScope.SEVERE,
-        description="answers that the judge grades: open (answers that rules cannot grade), severe (also "
+        description="which answers the judge grades: open (only answers that rules cannot grade), severe (also "
         "severity-3 answers that rules pass), or all",
     )
     families: dict[str, tuple[str, ...]] = Field(
-        default={}, description="families of your own models, each with patterns for the ids of its models"
+        default={},
+        description="families of models that Lookout does not know: for each family, patterns for the ids of "
+        "its models, such as acme-*",
     )
     production_key_variables: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = Field(
         default=(),
-        description="environment variables with the model keys of production, if this machine has them. Lookout "
-        "refuses a run whose judge would use one of these keys",
+        description="names of the environment variables with production's keys for model APIs, if this machine "
+        "has them. Lookout refuses a run whose judge would use one of these keys",
     )
     prices: tuple[PriceRow, ...] = Field(
         default=(),
         description="prices of models, which override the built-in prices. For a model without a price, Lookout "
-        "counts only tokens and cannot apply a budget",
+        "only counts tokens and cannot apply a budget",
     )
     batch_size: Annotated[int, Field(ge=1, le=500)] = Field(
         default=25,
-        description="number of cases in a batch. If the judge misses canaries of a batch, all grades of the batch "
-        "are "
-        "discarded",
+        description="number of cases that the judge gets as one batch, together with known answers (canaries). If "
+        "the judge grades canaries of a batch wrongly, Lookout discards all grades of the batch",
     )
     canaries: Annotated[int, Field(ge=2, le=20)] = Field(
         default=4,
-        description="number of known answers (canaries) in a full batch, half of them wrong. A small batch has two "
-        "canaries",
+        description="number of known answers (canaries) in a full batch, half of them wrong. A small batch has "
+        "two canaries",
     )
     budget_usd: Annotated[Decimal, Field(gt=0)] | None = Field(
         default=None,
-        description="maximum cost of judging one run. When the budget is spent, the remaining answers stay "
-        "ungraded. The "
-        "price of each judge must be known. Default: 5 if all prices are known, otherwise no limit",
+        description="maximum cost in US dollars of judging one run. When the budget is spent, the remaining "
+        "answers stay ungraded. The price of each judge must be known. Default: 5 if all prices are known, "
+        "otherwise no limit",
     )
     concurrency: Annotated[int, Field(ge=1, le=64)] = Field(
-        default=4, description="number of parallel requests for verdicts"
+        default=4, description="maximum number of parallel requests to a judge"
     )
     deadline_s: Seconds = Field(
-        default=90.0, description="maximum time for one verdict, including all attempts and pauses"
+        default=90.0, description="maximum time in seconds for one verdict, including all attempts and pauses"
     )
-    try_s: Seconds = Field(default=45.0, description="maximum time for one attempt")
+    try_s: Seconds = Field(default=45.0, description="maximum time in seconds for one attempt to get a verdict")
     tries: Annotated[int, Field(ge=1, le=10)] = Field(
         default=4, description="maximum number of attempts for one verdict"
     )
     most_pause_s: Seconds = Field(
         default=20.0,
-        description="longest wait that a provider may request. If the provider requests a longer wait, the judge "
-        "counts as "
-        "unavailable",
+        description="longest wait in seconds that a provider may request before the next attempt. If it requests "
+        "a longer wait, the judge counts as unavailable",
     )
     max_tokens: Annotated[int, Field(ge=256, le=MAX_OUTPUT_TOKENS)] = Field(
         default=1024,
-        description="maximum number of tokens of a verdict. The verdict on a report may have 512 more tokens "
-        "for its criteria. If a verdict is longer, the answer stays ungraded",
+        description="maximum number of tokens of a verdict. A verdict on a report may have 512 tokens more, for "
+        "its criteria. If a verdict is longer, the answer stays ungraded",
     )
-    effort: Literal["low", "medium", "high"] = Field(default="low", description="thinking effort of a Claude judge")
-    cache_ttl: Literal["5m", "1h"] = Field(default="5m", description="cache time of the instructions")
+    effort: Literal["low", "medium", "high"] = Field(
+        default="low", description="how much effort a Claude judge spends on thinking"
+    )
+    cache_ttl: Literal["5m", "1h"] = Field(
+        default="5m", description="time for which the provider caches the instructions of a Claude judge"
+    )
     nightly_batches: bool = Field(
         default=True,
-        description="judge nightly traffic through the provider's batch API, at half the price, if the provider "
-        "has one",
+        description="whether Lookout judges nightly traffic through the provider's batch API, if there is one. "
+        "This costs half the price",
     )
     batch_deadline_s: Seconds = Field(
         default=14_400.0,
-        description="maximum time for a nightly batch. After that, Lookout asks for each missing verdict "
-        "separately",
+        description="maximum time in seconds for a nightly batch. After that, Lookout requests each missing "
+        "verdict separately",
     )
-    batch_poll_s: Seconds = Field(default=30.0, description="pause between two polls of a nightly batch")
+    batch_poll_s: Seconds = Field(default=30.0, description="time in seconds between two polls of a nightly batch")
 
     @model_validator(mode="after")
     def _check_model_count(self) -> Self:

@@ -66,27 +66,28 @@ class LangSmithSettings(BaseModel):
     project: str | None = Field(
         default=None,
         min_length=1,
-        description="the project for the traces of evaluations: the staging project, never the production project",
+        description="LangSmith project for the traces of evaluations: the staging project, never the production "
+        "project",
     )
     api_url: HttpUrl = Field(default="https://api.smith.langchain.com", description="LangSmith's address")
     key_env: Name = Field(
-        default="LANGSMITH_API_KEY", description="environment variable with the key for evaluations"
+        default="LANGSMITH_API_KEY", description="name of the environment variable with the key for evaluations"
     )
     workspace_id: str | None = Field(
-        default=None, min_length=1, description="the workspace, if the key belongs to an organisation"
+        default=None, min_length=1, description="id of the workspace, if the key belongs to an organisation"
     )
     production_project: str | None = Field(
-        default=None, min_length=1, description="the production project; traces of evaluations must not go there"
+        default=None, min_length=1, description="the production project, to which traces of evaluations must not go"
     )
     production_api_url: HttpUrl | None = Field(
-        default=None, description="LangSmith's address for production; set it only if it differs from api_url"
+        default=None, description="LangSmith's address for production. Set it only if it differs from api_url"
     )
     production_key_env: Name | None = Field(
         default=None,
-        description="environment variable with the production key, if this machine has it; evaluations must not "
-        "use it",
+        description="name of the environment variable with the production key, if this machine has it. "
+        "Evaluations must not use this key",
     )
-    request_deadline_s: Seconds = Field(default=30.0, description="seconds for one request to LangSmith")
+    request_deadline_s: Seconds = Field(default=30.0, description="timeout of one request to LangSmith, in seconds")
 
     @field_validator("api_url", "production_api_url")
     @classmethod
@@ -115,7 +116,7 @@ class TracingSettings(LangSmithSettings):
     trace_patience_s: Seconds = 30.0
 
 
-_SHARED: Final = "default: the value under [langsmith]"
+_SHARED: Final = "Default: the value under [langsmith]"
 
 
 # Shares its fields with LangSmithSettings because every key is optional here and has its value there.
@@ -130,39 +131,43 @@ class TargetLangSmith(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     project: str | None = Field(
-        default=None, min_length=1, description=f"the LangSmith project of this target's traces; {_SHARED}"
+        default=None, min_length=1, description=f"the LangSmith project with this target's traces. {_SHARED}"
     )
-    api_url: HttpUrl | None = Field(default=None, description=f"LangSmith's address; {_SHARED}")
+    api_url: HttpUrl | None = Field(default=None, description=f"LangSmith's address. {_SHARED}")
     key_env: Name | None = Field(
-        default=None, description=f"environment variable with the key that reads this project; {_SHARED}"
+        default=None,
+        description=f"name of the environment variable with the key that can read this project. {_SHARED}",
     )
     workspace_id: str | None = Field(
-        default=None, min_length=1, description=f"the workspace, if the key belongs to an organisation; {_SHARED}"
+        default=None,
+        min_length=1,
+        description=f"id of the workspace, if the key belongs to an organisation. {_SHARED}",
     )
     production_project: str | None = Field(
         default=None,
         min_length=1,
-        description=f"the production project; traces of runs must not go there; {_SHARED}",
+        description=f"the production project, to which traces of runs must not go. {_SHARED}",
     )
     production_api_url: HttpUrl | None = Field(
         default=None,
-        description=f"LangSmith's address for production; set it only if it differs from api_url; {_SHARED}",
+        description=f"LangSmith's address for production. Set it only if it differs from api_url. {_SHARED}",
     )
     production_key_env: Name | None = Field(
         default=None,
-        description="environment variable with the production key, if this machine has it; runs must not use it; "
-        + _SHARED,
+        description="name of the environment variable with the production key, if this machine has it. Runs must "
+        f"not use this key. {_SHARED}",
     )
     production_url: HttpUrl | None = Field(
-        default=None, description="the application's address in production, if no target of this file has it"
+        default=None,
+        description="address of the application in production. Set it if no target in this file has this address",
     )
     trace_patience_s: Seconds = Field(
         default=30.0,
-        description="longest wait in seconds for the trace of a finished job; without the trace, the steps are "
-        "unknown",
+        description="maximum time in seconds to wait for the trace of a finished job. Without the trace, Lookout "
+        "does not know the agent's steps",
     )
     request_deadline_s: Seconds | None = Field(
-        default=None, description=f"seconds for one request to LangSmith; {_SHARED}"
+        default=None, description=f"timeout of one request to LangSmith, in seconds. {_SHARED}"
     )
 
     @field_validator("api_url", "production_api_url", "production_url")

@@ -29,12 +29,15 @@ class EvidenceSettings(Record):
     """Settings in `[evidence]`: for how many days screenshots and traces are stored."""
 
     days: float = Field(
-        default=14, ge=1, description="days for which Lookout stores screenshots and traces of right answers"
+        default=14,
+        ge=1,
+        description="number of days for which Lookout stores screenshots and traces of right answers",
     )
     failure_days: float = Field(
         default=90,
         ge=1,
-        description="days for which Lookout stores screenshots and traces of failures and unfinished runs",
+        description="number of days for which Lookout stores screenshots and traces of failures and unfinished "
+        "runs",
     )
 
     @model_validator(mode="after")

@@ -45,83 +45,102 @@ class JobSettings(Record):
     the job is finished, Lookout does not poll.
     """
 
-    url: str | None = Field(default=None, description="the address to post to; default: the target's address")
+    url: str | None = Field(
+        default=None, description="address to which Lookout posts the question. Default: the target's address"
+    )
     request: str = Field(
         default='{"question": "{question}"}',
-        description='the JSON to post. {question} is replaced with the turn, "{history}" with the list of earlier '
-        'messages, and {conversation} with an id of the conversation. If "{history}" is an item of a list, it is '
-        "replaced with one item for each message",
+        description='the JSON to post. Lookout replaces {question} with the message of the user, "{history}" with '
+        'the list of earlier messages, and {conversation} with an id of the conversation. If "{history}" is an '
+        "item of a list, each earlier message becomes an item of this list",
     )
-    id: str = Field(default="id", description="path to the job's id in the reply to the start")
+    id: str = Field(
+        default="id", description="path to the job's id in the reply to the request that starts the job"
+    )
     status_url: Address = Field(
         default="{start}/{job}",
-        description="the address of the job's state, which Lookout polls. It may contain {start}, {job} and "
-        "{location} (the Location header of the reply)",
+        description="address at which Lookout polls the state of the job. It may contain {start} (the address to "
+        "which the job was posted), {job} (the id of the job) and {location} (the Location header of the reply)",
     )
     events_url: Address | None = Field(
         default=None,
-        description="an event stream of the job's progress. If the stream ends early, Lookout polls status_url",
+        description="address of an event stream with the progress of the job. If the stream ends early, Lookout "
+        "polls status_url",
     )
     report_url: Address | None = Field(
         default=None,
-        description="the address of the report. Default: the report is in the state of the finished job",
+        description="address of the report. Default: Lookout reads the report in the state of the finished job",
     )
     report_request: str | None = Field(
         default=None,
-        description="the JSON to post to report_url if a GET is not enough, for example a GraphQL query. {job} is "
-        "replaced with the id of the job. A GraphQL reply with `errors` is an error, with any HTTP status",
+        description="the JSON to post to report_url if a GET request is not enough, for example a GraphQL query. "
+        "Lookout replaces {job} with the id of the job. A GraphQL reply with `errors` counts as an error, with "
+        "any HTTP status",
     )
     cancel_url: Address | None = Field(
-        default=None, description="the address to which Lookout posts after the deadline to stop the agent"
+        default=None,
+        description="address to which Lookout sends a POST request after the deadline, to stop the agent",
     )
     state: str = Field(
-        default="status", description="path to the job's state. A job in a state that is not listed is running"
+        default="status",
+        description="path to the job's state. A job counts as running in every state that `finished`, "
+        "`failed` and `asking` do not list",
     )
     event_type: str = Field(
         default="type",
-        description="path to the type of an event, for events without a name. The type job.done means the state "
-        "done. If event_step is not set, the types of an agent's steps (agent.spawned, agent.tool_call, …) are "
-        "read",
+        description="path to the type of an event, for events without a name. An event of the type job.done sets "
+        "the state to done. If event_step is not set, Lookout also reads the agent's steps from events of the "
+        "types agent.spawned, agent.tool_call, …",
     )
     created_at: str = Field(
         default="created_at",
-        description="path to the creation time of the job in its state. If a start returns an older job, the "
-        "question has no answer",
+        description="path to the creation time in the job's state. If the app answers a start with an older job, "
+        "the question counts as not answered",
     )
-    finished: tuple[str, ...] = Field(default=FINISHED, description="states of a job whose report is ready")
-    failed: tuple[str, ...] = Field(default=FAILED, description="states of a job that failed without a report")
+    finished: tuple[str, ...] = Field(
+        default=FINISHED, description="states in which the report of the job is ready"
+    )
+    failed: tuple[str, ...] = Field(
+        default=FAILED, description="states that mean that the job failed and has no report"
+    )
     text: str = Field(
         default="report",
-        description="path to the report's text. If empty, the report is the whole body, which need not be JSON",
+        description="path to the text of the report. If this is empty, the report is the whole body, which need "
+        "not be JSON",
     )
     citations: str | None = Field(
         default=None, description="path to the sources. If the value is a list, each item is a source"
     )
-    app_path: str | None = Field(default=None, description="path to the name of the model or path that answered")
+    app_path: str | None = Field(
+        default=None,
+        description="path to the name of the model or of the app's internal path (such as primary or fallback) "
+        "that answered",
+    )
     app_version: str | None = Field(default=None, description="path to the app's version")
     latency_ms: str | None = Field(
-        default=None, description="path of the latency in milliseconds that the app reports"
+        default=None, description="path to the latency in milliseconds that the app reports"
     )
-    error: str = Field(default="error", description="path to the error")
+    error: str = Field(default="error", description="path to the error of the job")
     steps: str | None = Field(
         default=None,
-        description="path to the steps (tool calls) in the state or report, such as steps.*. The steps are stored "
-        "as "
-        "evidence",
+        description="path to the agent's steps (tool calls) in the state or the report, such as steps.*. Lookout "
+        "stores the steps as evidence",
     )
-    event_step: str | None = Field(default=None, description="path to the step in an event of events_url")
-    step_name: str = Field(default="name", description="path to a step's name within the step")
-    hops: str | None = Field(default=None, description="path to the number of hops, if the app counts hops")
+    event_step: str | None = Field(default=None, description="path to the agent's step in an event of events_url")
+    step_name: str = Field(default="name", description="path from a step to its name")
+    hops: str | None = Field(
+        default=None,
+        description="path to the number of hops (how often one agent gave the work to another), if the app "
+        "reports it",
+    )
     trace_url: str = Field(
         default="langsmith_url",
-        description="path in the state to the address or id of the job's trace in LangSmith. Lookout uses this "
-        "path if the "
-        "target has a table `langsmith`",
+        description="path in the state to the address or the id of the job's trace in LangSmith. Lookout reads it "
+        "only if the target has a table `langsmith`",
     )
     asking: tuple[str, ...] = Field(
         default=ASKING,
-        description="states, or names of events, of an agent that has stopped and waits for an answer to a "
-        "question",
+        description="states or event names which mean that the agent has asked a question and waits for the answer",
     )
     awaiting: str = Field(
         default="awaiting_human", description="path to a value that is true while the agent waits for an answer"
@@ -129,44 +148,50 @@ class JobSettings(Record):
     question: str | None = Field(
         default=None,
         description="path to the agent's question in a state, in an event, or in the reply of report_url. If "
-        "there is a text, the agent waits",
+        "there is a text at this path, the agent waits for an answer",
     )
     answer_url: Address | None = Field(
         default=None,
-        description="the address to which the answer is posted, such as {start}/{job}/answer. Without this "
-        "address, a job "
-        "in which the agent asks a question fails",
+        description="address to which Lookout posts the answer to the agent's question, such as "
+        "{start}/{job}/answer. Without this address, a job fails if the agent asks a question",
     )
     answer: str = Field(
-        default='{"answer": "{answer}"}', description="the JSON to post. {answer} is replaced with the answer"
+        default='{"answer": "{answer}"}',
+        description="the JSON to post to answer_url. Lookout replaces {answer} with the answer",
     )
     default_answer: Annotated[str, Field(min_length=1)] = Field(
         default="I don't know.",
-        description="the answer to a question for which the case has no answer in `when_asked`",
+        description="answer to a question of the agent for which the case has no answer in `when_asked`",
     )
     most_questions: Annotated[int, Field(ge=0, le=100)] = Field(
-        default=5, description="maximum number of questions in one job. After more questions, Lookout stops the job"
+        default=5,
+        description="maximum number of questions that the agent may ask in one job. If it asks more, Lookout "
+        "stops the job",
     )
-    deadline_s: JobSeconds = Field(default=900.0, description="longest time from the start to the report")
+    deadline_s: JobSeconds = Field(
+        default=900.0, description="maximum time in seconds from the start of the job to its report"
+    )
     poll_s: JobSeconds = Field(
         default=2.0,
-        description="first pause between two polls. Each pause is 1.5 times as long as the previous pause",
+        description="first pause between two polls, in seconds. Each further pause is 1.5 times as long as the "
+        "one before",
     )
-    poll_most_s: JobSeconds = Field(default=30.0, description="longest pause between two polls")
-    request_deadline_s: JobSeconds = Field(default=30.0, description="maximum time for one request")
+    poll_most_s: JobSeconds = Field(default=30.0, description="longest pause between two polls, in seconds")
+    request_deadline_s: JobSeconds = Field(default=30.0, description="timeout of one request, in seconds")
     silence_s: JobSeconds = Field(
         default=60.0,
-        description="longest time without an event. After that, Lookout closes the stream and polls status_url",
+        description="maximum time in seconds without an event on the stream. After that, Lookout closes the "
+        "stream and polls status_url",
     )
     stumbles: Annotated[int, Field(ge=0, le=1000)] = Field(
         default=5,
-        description="number of polls in a row that may fail (HTTP 404, 429, 5xx, no connection). One more failure "
-        "is an error",
+        description="maximum number of failed polls in a row (HTTP 404, 429, 5xx, no connection). One more failed "
+        "poll is an error",
     )
     busy_patience_s: Annotated[float, Field(ge=0, le=86_400)] = Field(
         default=300.0,
-        description="longest time for which Lookout tries to start a job while the app answers HTTP 429 (too many "
-        "jobs)",
+        description="maximum time in seconds for which Lookout tries to start a job while the app answers with "
+        "HTTP 429 (too many jobs)",
     )
     report_most_mb: Annotated[float, Field(gt=0, le=1000)] = Field(
         default=5.0, description="maximum size of a reply in megabytes. A larger reply is an error"
@@ -226,17 +251,17 @@ class FromEnvironment(Record):
         str,
         Field(
             pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
-            description="environment variable with the value; required for a secret",
+            description="name of the environment variable with the value",
         ),
     ]
-    prefix: str = Field(default="", description='text before the value, such as "Bearer "')
+    prefix: str = Field(default="", description='text that Lookout writes before the value, such as "Bearer "')
 
 
 class BasicAuth(Record):
     """User name and password for HTTP authentication, which a browser asks for in its own dialog."""
 
-    user: FromEnvironment = Field(description='the user name, as `{ env = "VARIABLE" }`')
-    password: FromEnvironment = Field(description='the password, as `{ env = "VARIABLE" }`')
+    user: FromEnvironment = Field(description='the user name, written as `{ env = "VARIABLE" }`')
+    password: FromEnvironment = Field(description='the password, written as `{ env = "VARIABLE" }`')
 
 
 class LoginSettings(Record):
@@ -246,35 +271,41 @@ class LoginSettings(Record):
     """
 
     url: HttpUrl | None = Field(
-        default=None, description="the address of the login page; default: the target's address"
+        default=None, description="address of the login page. Default: the target's address"
     )
     user: FromEnvironment | None = Field(
-        default=None, description='the user name for the form, as `{ env = "VARIABLE" }`'
+        default=None, description='the user name for the login form, written as `{ env = "VARIABLE" }`'
     )
     password: FromEnvironment | None = Field(
-        default=None, description='the password for the form, as `{ env = "VARIABLE" }`'
+        default=None, description='the password for the login form, written as `{ env = "VARIABLE" }`'
     )
     user_field: Selector | None = Field(
-        default=None, description="CSS selector of the field for the user name; default: detected"
+        default=None, description="CSS selector of the field for the user name. Default: detected"
     )
     password_field: Selector | None = Field(
-        default=None, description="CSS selector of the field for the password; default: detected"
+        default=None, description="CSS selector of the field for the password. Default: detected"
     )
     submit: Selector | None = Field(
-        default=None, description="CSS selector of the button that signs in; default: Enter, or the detected button"
+        default=None,
+        description="CSS selector of the button that submits the login form. Default: Enter, or the detected "
+        "button",
     )
     signed_in: Selector | None = Field(
         default=None,
-        description="CSS selector of an element that only signed-in users see; needed if other users also get a "
-        "chat",
+        description="CSS selector of an element that only signed-in users see. Set it if the page also shows a "
+        "chat to users who are not signed in",
     )
     headers: dict[str, FromEnvironment] = Field(
-        default={}, description="request headers, sent only to the target's own origin"
+        default={}, description="request headers that sign in. Lookout sends them only to the target's own origin"
     )
-    cookies: dict[str, FromEnvironment] = Field(default={}, description="cookies of the target's address")
-    basic: BasicAuth | None = Field(default=None, description="user and password of HTTP authentication")
+    cookies: dict[str, FromEnvironment] = Field(
+        default={}, description="cookies that sign in. Lookout sets them for the target's address"
+    )
+    basic: BasicAuth | None = Field(default=None, description="user name and password for HTTP authentication")
     deadline_s: Seconds = Field(
-        default=60.0, description="maximum time for the login form, from opening its page to the end of the login"
+        default=60.0,
+        description="maximum time in seconds for the login, from opening the page with the form to the end of "
+        "the login",
     )
 
     @model_validator(mode="after")
@@ -342,16 +373,25 @@ class Selectors(Record):
     A selector also matches elements in open shadow roots.
     """
 
-    message_box: Selector | None = Field(default=None, description="the box for the question")
+    message_box: Selector | None = Field(default=None, description="CSS selector of the box for the question")
     send: Selector | None = Field(
-        default=None, description="the button that sends; default: Enter, or the detected button"
+        default=None,
+        description="CSS selector of the button that sends the question. Default: Enter, or the detected button",
     )
-    answer: Selector | None = Field(default=None, description="an answer of the bot; Lookout reads the newest one")
+    answer: Selector | None = Field(
+        default=None, description="CSS selector of the bot's answers. Lookout reads the newest one"
+    )
     steps: Selector | None = Field(
-        default=None, description="parts of an answer that show only how the app found the answer"
+        default=None,
+        description="CSS selector of the parts of an answer that are not the answer itself, but show how the "
+        "app found it",
     )
-    busy: Selector | None = Field(default=None, description="an element that is visible while the app is answering")
-    error: Selector | None = Field(default=None, description="an element that is visible if the app shows an error")
+    busy: Selector | None = Field(
+        default=None, description="CSS selector of an element that is visible while the app is answering"
+    )
+    error: Selector | None = Field(
+        default=None, description="CSS selector of an element that is visible if the app shows an error"
+    )
 
     def with_overrides(self, overrides: Selectors) -> Self:
         """Return these selectors. Selectors that are set in ``overrides`` replace those with the same name."""
@@ -366,58 +406,70 @@ class ReadinessSettings(Record):
     """Settings for the wait until a target is ready, and for the commit that the target runs."""
 
     deadline_s: Seconds = Field(
-        default=600.0, description="maximum time until a deploy serves. A Space takes minutes to build"
+        default=600.0,
+        description="maximum time in seconds that Lookout waits until a new deploy answers. A Space needs "
+        "minutes to build",
     )
-    poll_s: Seconds = Field(default=5.0, description="pause between two polls of the target's state")
-    request_deadline_s: Seconds = Field(default=15.0, description="maximum time for one request")
+    poll_s: Seconds = Field(default=5.0, description="pause in seconds between two polls of the target's state")
+    request_deadline_s: Seconds = Field(default=15.0, description="timeout of one request, in seconds")
     version_url: str | None = Field(
-        default=None, description="an address of the app that returns the running commit"
+        default=None, description="address at which the app returns the commit that it runs"
     )
     version_path: str = Field(
         default="sha",
-        description="path of the commit in the JSON response of the version endpoint. If this is empty, the "
-        "whole response is the commit",
+        description="path to the commit in the JSON response of version_url. If this is empty, the whole response "
+        "is the commit",
     )
-    hub_url: str | None = Field(default=None, description="the Hub's address; default: the public Hub")
+    hub_url: str | None = Field(
+        default=None, description="address of the Hugging Face Hub. Default: the public Hub"
+    )
 
 
 # Has fields of JobSettings. Each of the two is a table of lookout.toml with its own defaults and order.
 class ApiSettings(Record):
     """Settings for asking a target through its API. Paths have the format of `WireRule`."""
 
-    url: str | None = Field(default=None, description="the address to post to; default: the target's address")
-    function: str = Field(default="chat", description="Gradio only: the name of the API endpoint")
+    url: str | None = Field(
+        default=None, description="address to which Lookout posts the question. Default: the target's address"
+    )
+    function: str = Field(default="chat", description="name of the API endpoint, only for Gradio")
     request: str = Field(
         default='{"question": "{question}"}',
-        description='the JSON to post. {question} is replaced with the turn, "{history}" with the list of earlier '
-        'messages, and {conversation} with an id of the conversation. If "{history}" is an item of a list, it is '
-        "replaced with one item for each message",
+        description='the JSON to post. Lookout replaces {question} with the message of the user, "{history}" with '
+        'the list of earlier messages, and {conversation} with an id of the conversation. If "{history}" is an '
+        "item of a list, each earlier message becomes an item of this list",
     )
     text: str = Field(
         default="answer",
-        description="path to the answer's text in the response or in each event: names with dots between them, "
-        'and a number for a place in a list ("part.text", "output.0.content"). All paths here have this format',
+        description="path to the text of the answer in the response, or in each event of a stream. A path "
+        'consists of names and of positions in lists, with dots between them: "part.text", "output.0.content". '
+        "All paths in this table have this format",
     )
     citations: str | None = Field(
         default=None, description="path to the sources. If the value is a list, each item is a source"
     )
-    app_path: str | None = Field(default=None, description="path to the name of the model or path that answered")
+    app_path: str | None = Field(
+        default=None,
+        description="path to the name of the model or of the app's internal path (such as primary or "
+        "fallback) that answered",
+    )
     app_version: str | None = Field(default=None, description="path to the app's version")
     latency_ms: str | None = Field(
-        default=None, description="path of the latency in milliseconds that the app reports"
+        default=None, description="path to the latency in milliseconds that the app reports"
     )
     error: str = Field(
         default="error",
-        description="path of the error in the app's JSON response. If this field has a value, the question failed",
+        description="path to the error in the app's JSON response. If there is a value at this path, the question "
+        "failed",
     )
     joins: bool = Field(
         default=True,
-        description="with true, the texts of a stream are joined. With false, each text replaces the previous text",
+        description="whether Lookout joins the texts of a stream. If false, each text replaces the previous text",
     )
     done: str = Field(
         default="[DONE]",
-        description="the last data or event name of a stream. If a stream ends without it, the answer is "
-        "incomplete",
+        description="the data or the name of the event that ends a complete stream. If a stream ends without this "
+        "event, the answer is incomplete",
     )
 
     def with_end_mark(self, done: str) -> Self:
@@ -437,101 +489,121 @@ class ApiSettings(Record):
 class ProbeSettings(Record):
     """Settings for asking questions to one target. All times are in seconds."""
 
-    driver: Identifier = Field(default="browser", description="the protocol: browser, gradio, json, sse or job")
+    driver: Identifier = Field(
+        default="browser",
+        description="how Lookout asks the application: browser (on the page), gradio, json or sse (through an "
+        "API), or job (an agent that works on jobs)",
+    )
     profile: Identifier | None = Field(
         default=None,
-        description="a known kind of page: gradio, streamlit or generic. Default: detected on the page",
+        description="kind of the page: gradio, streamlit or generic. Default: detected on the page",
     )
     selectors: Selectors = Field(
         default=Selectors(), description="selectors that override the selectors of the profile"
     )
     open: tuple[Selector, ...] = Field(
         default=(),
-        description="selectors of the elements that Lookout clicks, in this order, to open the chat. Default: "
+        description="CSS selectors of the elements that Lookout clicks, in this order, to open the chat. Default: "
         "detected",
     )
-    isolation: Isolation = Field(default=Isolation.CONTEXT, description="how strictly cases are separated")
+    isolation: Isolation = Field(
+        default=Isolation.CONTEXT,
+        description="how Lookout separates one case from the next: context (a new browser context, without "
+        "cookies and storage of other cases), reload (load the page again) or new-chat (click the page's button "
+        "for a new chat)",
+    )
     concurrency: Count | None = Field(
         default=None,
-        description="number of parallel questions. Default: two for each core at first, then as many as the CPU "
-        "allows, at most eight",
+        description="maximum number of questions at the same time. Default: two for each core at first, then as "
+        "many as the CPU allows, at most eight",
     )
     requests_per_minute: Annotated[float, Field(gt=0)] | None = Field(
         default=None,
         description="maximum number of questions per minute. Each turn of a conversation counts. Default: as fast "
-        "as the app answers, until it limits requests (HTTP 429)",
+        "as the app answers, until the app limits requests (HTTP 429)",
     )
     answer_deadline_s: Seconds = Field(
-        default=60.0, description="maximum time from sending a question to the complete answer"
+        default=60.0, description="maximum time in seconds from sending a question to the complete answer"
     )
     page_deadline_s: Seconds = Field(
-        default=30.0, description="maximum time from opening the page to a usable message box"
+        default=30.0, description="maximum time in seconds from opening the page until the message box is usable"
     )
     close_deadline_s: Seconds = Field(
-        default=5.0, description="maximum time for closing a page, because a crashed page can hang forever"
+        default=5.0,
+        description="maximum time in seconds for closing a page. Without this limit, a crashed page could "
+        "hang forever",
     )
     quiet_s: Seconds = Field(
-        default=0.8, description="time with unchanged text and a quiet network after which the answer is complete"
+        default=0.8,
+        description="time in seconds for which the text must not change and the network must be quiet before the "
+        "answer counts as complete",
     )
     patience_s: Seconds = Field(
         default=12.0,
-        description="time with unchanged text after which the answer is complete if neither the "
-        "page nor the network shows its end",
+        description="time in seconds for which the text must not change before the answer counts as complete, if "
+        "neither the page nor the network shows the end of the answer",
     )
     attempts: Count = Field(
-        default=2, description="maximum number of attempts for each question. Failed attempts are recorded"
+        default=2, description="maximum number of attempts for each question. Lookout records failed attempts"
     )
     retry_pause_s: Annotated[float, Field(ge=0, le=600)] = Field(
-        default=1.0, description="pause between two attempts"
+        default=1.0, description="pause in seconds between two attempts"
     )
     circuit_breaker_failures: Count = Field(
         default=5,
-        description="number of questions in a row without an answer after which Lookout does not ask the remaining "
-        "questions",
+        description="number of questions in a row without an answer after which Lookout asks no more questions in "
+        "the run",
     )
     outage_patience_s: Annotated[float, Field(ge=0, le=3600)] = Field(
         default=60.0,
-        description="longest wait for an app that stops answering during a run. After that, the run stops",
+        description="maximum time in seconds for which a run waits for an app that has stopped answering. After "
+        "that, the run stops",
     )
-    repeats_severity_3: Count = Field(default=1, description="number of times that each severity-3 case is asked")
+    repeats_severity_3: Count = Field(
+        default=1, description="number of times that Lookout asks each severity-3 case in a run"
+    )
     screenshots: CapturePolicy = Field(
-        default=CapturePolicy.FAILURES_AND_SEVERE, description="when Lookout stores a picture of the page"
+        default=CapturePolicy.FAILURES_AND_SEVERE,
+        description="for which questions Lookout stores a screenshot of the page",
     )
     traces: CapturePolicy = Field(
         default=CapturePolicy.NEVER,
-        description="when Lookout stores a Playwright trace. Recording takes about 0.2 s for each question",
+        description="for which questions Lookout stores a Playwright trace. Recording takes about 0.2 s for each "
+        "question",
     )
     load_images: bool = Field(
         default=False, description="whether the page loads images, so that screenshots show them"
     )
     browser_path: str | None = Field(
-        default=None, description="path of the Chromium. Default: detected on this machine"
+        default=None, description="path of the Chromium browser. Default: detected on this machine"
     )
     private_network: bool = Field(
         default=False,
-        description="allow a target whose name resolves to a private network or to this machine. Other hosts and "
-        "ports of the private network, and link-local addresses, stay blocked",
+        description="whether the name of the target may resolve to a private network or to this machine. Other "
+        "hosts and ports of the private network, and link-local addresses, stay blocked",
     )
     service_workers: bool = Field(
         default=False,
-        description="allow the page to register service workers. Use this only if the app needs them",
+        description="whether the page may register service workers. Set this only if the app needs them",
     )
     allowed_origins: tuple[WebOrigin, ...] = Field(
         default=(),
-        description='further addresses of the app, as `["http://api.internal:8000"]`. The page may connect and '
+        description='other addresses of the app, such as `["http://api.internal:8000"]`. The page may connect and '
         "redirect to them, even in a private network",
     )
-    readiness: ReadinessSettings = Field(default=ReadinessSettings(), description="how to wait for a deploy")
+    readiness: ReadinessSettings = Field(default=ReadinessSettings(), description="how Lookout waits for a deploy")
     headers: HeaderTable = Field(
         default={},
-        description="headers for every request of the drivers gradio, json, sse and job, sent only to the "
-        f"configured hosts. Without an Authorization header, Lookout sends {API_TOKEN_VARIABLE} as a bearer token "
-        "if it is set",
+        description="headers of every request of the drivers gradio, json, sse and job. Lookout sends them only to "
+        f"the configured hosts. If there is no Authorization header and {API_TOKEN_VARIABLE} is set, Lookout sends "
+        "this token as a bearer token",
     )
     api: ApiSettings = Field(default=ApiSettings(), description="settings for the drivers gradio, json and sse")
     job: JobSettings = Field(default=JobSettings(), description="settings for the driver job")
     wire: WireRule | None = Field(
-        default=None, description="the network response with the answer, if the page hides a part of it"
+        default=None,
+        description="the network response that contains the answer. Set this if the page hides a part of the "
+        "answer",
     )
 
     def with_browser_from_environment(self, environment: Mapping[str, str]) -> Self:

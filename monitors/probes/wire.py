@@ -27,19 +27,32 @@ class WireRule(Record):
     texts of all events are joined if ``joins`` is True. Otherwise, the last text is the answer.
     """
 
-    url: Annotated[str, Field(min_length=1, description="regular expression for the response's address")]
-    text: str = Field(default="", description="path to the text. If empty, the text is the whole body")
+    url: Annotated[
+        str, Field(min_length=1, description="regular expression for the address of the network response")
+    ]
+    text: str = Field(
+        default="", description="path to the text of the answer. If this is empty, the text is the whole body"
+    )
     citations: str | None = Field(
         default=None, description="path to the sources. If the value is a list, each item is a source"
     )
-    app_path: str | None = Field(default=None, description="path to the name of the model or path that answered")
-    latency_ms: str | None = Field(default=None, description="path to the app's own latency in milliseconds")
+    app_path: str | None = Field(
+        default=None,
+        description="path to the name of the model or of the app's internal path (such as primary or "
+        "fallback) that answered",
+    )
+    latency_ms: str | None = Field(
+        default=None, description="path to the latency in milliseconds that the app reports"
+    )
     joins: bool = Field(
         True,
-        description="with true, the texts of an event stream are joined. With false, each text replaces the "
+        description="whether Lookout joins the texts of an event stream. If false, each text replaces the "
         "previous text",
     )
-    graded: Channel = Field(default=Channel.WIRE, description="the text to grade: wire or visible")
+    graded: Channel = Field(
+        default=Channel.WIRE,
+        description="the text that Lookout grades: wire (the network response) or visible (the text on the page)",
+    )
 
     @field_validator("url")
     @classmethod

@@ -58,17 +58,18 @@ class Provenance(Record):
     pipeline: Pipeline = Field(description="The origin of the case, see below. `manual` means written by hand.")
     document: str | None = Field(
         default=None,
-        description="The document that states the gold. `lookout gold check --documents` searches for `clause` in "
-        "the text with this name.",
+        description="The name of the document that states the gold. `lookout gold check --documents` searches for "
+        "`clause` in the file with this name.",
     )
     field: str | None = Field(
         default=None,
-        description="The fact that the question is about. Cases of one `cluster` and one `field` must not "
-        "contradict each other.",
+        description="The name of the fact that the question is about. Cases with the same `cluster` and the same "
+        "`field` must not contradict each other.",
     )
     clause: str | None = Field(
         default=None,
-        description="The exact words of the document that prove the gold, or the number of the clause.",
+        description="The exact words of the document that prove the gold, or the number of the clause in the "
+        "document.",
     )
     reviewed_by: str | None = Field(
         default=None,
@@ -76,7 +77,9 @@ class Provenance(Record):
         + ", ".join(f"`{pipeline}`" for pipeline in Pipeline if pipeline in NEEDS_REVIEW)
         + ".",
     )
-    reviewed_at: UtcTime | None = Field(default=None, description="The time of the confirmation.")
+    reviewed_at: UtcTime | None = Field(
+        default=None, description="The time at which this person confirmed the gold."
+    )
 
     def derive_unreviewed(self, pipeline: Pipeline) -> Self:
         """Return the origin of a case that ``pipeline`` derives from the case with this origin.
@@ -91,10 +94,10 @@ class ScriptedAnswer(Record):
 
     asks: Text | None = Field(
         default=None,
-        description="Words of the agent's question, in any letter case. Without this key, the entry matches every "
-        "question.",
+        description="Words that the agent's question must contain, in any letter case. Without this key, the "
+        "entry matches every question.",
     )
-    answer: Text = Field(description="The answer to the agent.")
+    answer: Text = Field(description="The answer that Lookout gives to the agent.")
 
 
 class GoldCase(Record):
@@ -116,7 +119,9 @@ class GoldCase(Record):
         default=(), description="Other right answers. A reply that agrees with one of these answers is also right."
     )
     expected_refusal: bool = Field(
-        default=False, description="`true` if the application must decline. If it answers, the case fails."
+        default=False,
+        description="`true` if the application must decline. The case then fails if the application answers "
+        "the question.",
     )
     expected_citation: Text | None = Field(
         default=None,
@@ -126,8 +131,8 @@ class GoldCase(Record):
     )
     alternative_citations: tuple[Text, ...] = Field(
         default=(),
-        description="Other names of the expected source, such as its name in another language. A citation that "
-        "contains one of these names is also accepted.",
+        description="Other names of the expected source, such as its name in another language. Lookout also "
+        "accepts a citation that contains one of these names.",
     )
     must_say: tuple[SayingText, ...] = Field(
         default=(),
@@ -149,40 +154,38 @@ class GoldCase(Record):
         "English), German, French, Spanish, or any other."
     )
     type: Identifier = Field(
-        description="The kind of question, as a word of your choice, such as `waiting_period`. Reports count by "
-        "type, and "
-        "`[gate.themes]` lists the types about personal data, destructive actions and money."
+        description="The kind of question, as a word of your choice, such as `waiting_period`. Reports count "
+        "cases by type. `[gate.themes]` lists the types about personal data, destructive actions and money."
     )
     provenance: Provenance = Field(description="The source of the case, see below.")
     cluster: Identifier | None = Field(
         default=None,
-        description="A name that related cases share, such as a policy. Related cases often fail together, so "
-        "statistics do not count them as independent.",
+        description="A name that related cases share, such as the name of a policy. Related cases often fail "
+        "together, so statistics do not count them as independent.",
     )
     pair: Identifier | None = Field(
         default=None,
-        description="A word that a question and its versions in other languages share. Lookout compares languages "
-        "over these "
-        "pairs.",
+        description="An id that a question shares with its versions in other languages. Lookout uses these pairs "
+        "to compare the languages.",
     )
     month_is_30_days: bool = Field(
         default=False, description="If `true`, 30 days and one month are equal. Otherwise, they differ."
     )
     relative_tolerance: Annotated[Decimal, Field(ge=0, lt=1)] = Field(
         default=Decimal(0),
-        description="Maximum difference between a quantity in the reply and in the gold, as a share of the gold: "
-        "0.01 is 1 %.",
+        description="Maximum difference between a quantity in the reply and in the gold, as a share of the gold. "
+        "For example, 0.01 is 1 %.",
     )
 
     when_asked: tuple[ScriptedAnswer, ...] = Field(
         default=(),
-        description="The answer for an agent that stops to ask a question. Lookout uses the first entry whose "
-        "`asks` is in the question; an entry without `asks` matches every question. If no entry matches, the "
+        description="The answers for an agent that stops to ask a question. Lookout uses the first entry whose "
+        "`asks` is in the question. An entry without `asks` matches every question. If no entry matches, the "
         "agent gets the target's `default_answer`.",
     )
     triage: TriageTask | None = Field(
         default=None,
-        description="An issue for an agent that writes a report, see [agents that triage issues](triage.md). "
+        description="An issue for an agent that writes a report (see [agents that triage issues](triage.md)). "
         "Lookout grades the reply as a report, not as an answer.",
     )
 

@@ -28,10 +28,11 @@ class IssueSeverity(StrEnum):
 class TriageReference(Record):
     """The expected content of a good report on an issue. Fields that are not set are not graded."""
 
-    severity: IssueSeverity | None = Field(default=None, description="The urgency of the issue.")
+    severity: IssueSeverity | None = Field(default=None, description="How urgent the issue is.")
     root_cause: Text | None = Field(
         default=None,
-        description="The cause: the location and the mechanism. The judge compares the report with this text.",
+        description="The cause of the issue: where the fault is, and how it leads to the issue. The judge "
+        "compares the report with this text.",
     )
     relevant_files: tuple[Text, ...] = Field(
         default=(), description="The files that the fix changes, as paths from the repository's root."
@@ -41,16 +42,16 @@ class TriageReference(Record):
     )
     expected_keywords: tuple[Text, ...] = Field(
         default=(),
-        description="Words that the report must contain and that the issue does not contain. A word that is "
-        "already in the "
-        "issue does not count.",
+        description="Words that the report must contain and that the issue does not contain. Lookout ignores a "
+        "word that is already in the issue.",
     )
     shortest_path: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="The number of steps on the shortest path."
+        default=None, description="The smallest number of steps that an agent needs for its report."
     )
     max_steps: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description="Maximum number of steps; more steps count as a failure. Default: twice `shortest_path`.",
+        description="Maximum number of steps. If the agent takes more, the case fails. Default: `shortest_path` "
+        "times `max_steps_factor`, which is 2 by default.",
     )
 
 
@@ -60,13 +61,14 @@ class Issue(Record):
     url: Text | None = Field(
         default=None,
         description="The issue's address, which Lookout sends to the agent. Without an address, Lookout sends the "
-        "text.",
+        "issue's title and text.",
     )
     title: Text = Field(description="The issue's title.")
     body: str = Field(default="", description="The issue's text.")
     repository_files: tuple[Text, ...] = Field(
         default=(),
-        description="All files of the repository. If a report names any other file, that file counts as invented.",
+        description="All files of the repository. A file that a report names and that is not in this list counts "
+        "as invented.",
     )
 
     @property

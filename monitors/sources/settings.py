@@ -20,31 +20,36 @@ class NightlySettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sources: dict[Identifier, TrafficSettings] = Field(
-        min_length=1, description="sources of stored conversations, by name"
+        min_length=1, description="the sources of stored conversations, by name"
     )
-    sampling: SamplingSettings = Field(default=SamplingSettings(), description="how conversations are sampled")
+    sampling: SamplingSettings = Field(default=SamplingSettings(), description="how Lookout samples conversations")
     privacy: PrivacyMode = Field(
         default=PrivacyMode.REDACT,
-        description="how personal data is removed from conversations before they are stored: redact, pseudonymise "
-        "(needs "
-        "LOOKOUT_AGE_KEY) or none",
+        description="how Lookout protects personal data in conversations before it stores them: redact (replace "
+        "it with its type), pseudonymise (replace it with a pseudonym; needs LOOKOUT_AGE_KEY) or none (store it "
+        "unchanged)",
     )
-    hour: Annotated[int, Field(ge=0, le=23)] = Field(default=2, description="the hour of the nightly run")
-    time_zone: str = Field(default="UTC", description="the time zone of this hour, such as Asia/Kolkata")
+    hour: Annotated[int, Field(ge=0, le=23)] = Field(
+        default=2, description="the hour (0 to 23) at which the nightly run starts"
+    )
+    time_zone: str = Field(default="UTC", description="the time zone of `hour`, such as Asia/Kolkata")
     first_h: Annotated[float, Field(gt=0)] = Field(
         default=24.0, description="number of hours of traffic that the first nightly run reads"
     )
     late_h: Annotated[float, Field(ge=0)] = Field(
         default=48.0,
-        description="number of hours within which a conversation may appear in the source after its end",
+        description="maximum delay in hours between the end of a conversation and its arrival in the source. Each "
+        "nightly run reads this much further back",
     )
     severity: Severity = Field(
         default=Severity.MAJOR,
-        description="severity (1, 2, 3) of a failure whose kind has no minimum severity in the policy table",
+        description="severity (1, 2 or 3) of a failure in live traffic whose kind of failure has no minimum "
+        "severity",
     )
     write_back: bool = Field(
         default=False,
-        description="write scores back to the source as feedback, if the source supports it (langsmith)",
+        description="whether Lookout writes scores back to the source as feedback, if the source supports this "
+        "(langsmith)",
     )
 
     @field_validator("time_zone")

@@ -43,7 +43,7 @@ _CHANGE_PRIOR_RUNS = 30.0
 At later runs, a change is less and less likely.
 """
 _MAX_LOG_EVIDENCE = 690.0
-"""Maximum logarithm of reported evidence. A float cannot store a number much larger than about 1e299."""
+"""Maximum logarithm of the reported evidence, which is then at most about 1e299. A float ends at 1.8e308."""
 _PRIOR = tuple(
     (fails, passes, lgamma(fails) + lgamma(passes) - lgamma(fails + passes))
     for fails, passes in ((0.5, 0.5), (0.5, 8.0))

@@ -10,13 +10,17 @@ MAX_TELLING_ERRORS = 20
 
 INTRODUCTION = """# Accuracy of the graders
 
-Other people wrote and labelled the rows behind these figures. The rows are in the data folder beside the project and are not
-part of the project. `make accuracy` measures again and rewrites this page. The table at the end describes errors in our own
-words, with the id of the row.
+Each section of this page has the figures of one set of labelled rows. Other people wrote and labelled most of these rows. Their
+rows are in the data folder beside the project, and are not part of the project. The project itself generates the rows of the
+sets `bisect`, `shrink` and `what changed`, and a part of the rows of other sets, such as "own rows".
 
-The intervals are Wilson's 95 % intervals. The column "baseline" shows the result of the simplest method on the same rows. The
-interval of F1 is the interval of the share found / (found + half of the errors). "Agreement where decided" counts only the
-rows on which a grader decided and did not abstain.
+`make accuracy` measures all figures again and rewrites this page. The table at the end describes errors in our own words, with
+the id of the row.
+
+- **95 %** is Wilson's 95 % interval of the value. For F1, it is the interval of the share found / (found + half of the errors).
+- **baseline** is the result of a simple method, or of another tool, on the same rows.
+- **agreement where decided** counts only the rows on which a grader decided. It does not count the rows on which the grader
+  abstained.
 """
 
 

@@ -25,7 +25,7 @@ UP = (sys.executable, "-P", "-m", "deployments.cli.app", "up", "--config")
 
 
 def plant_packages(folder: Path) -> None:
-    """Write packages with the names of Lookout's packages into a folder, as Prefect projects often have them."""
+    """Write packages with the same names as Lookout's into a folder. Prefect projects often use such names."""
     for package in PACKAGES:
         (folder / package).mkdir()
         (folder / package / "__init__.py").write_text("raise SystemExit('not Lookout')\n", encoding="utf-8")

@@ -112,7 +112,7 @@ class OpenAIServer(ThreadedServer):
         return completion
 
     def _cached(self, body: dict[str, Any], schema: int, share: float) -> int:
-        """Return how many tokens of the schema and of all messages but the last are read from the cache."""
+        """Return the number of cached prompt tokens: those of the schema and of all messages except the last."""
         before = json.dumps([body["model"], body["response_format"], body["messages"][:-1]])
         prefix = schema + sum(tokens(message["content"]) for message in body["messages"][:-1])
         last = hashlib.sha256(json.dumps(body["messages"][-1]).encode()).digest()[0]

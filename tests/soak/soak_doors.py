@@ -161,7 +161,7 @@ async def crowd_once(address: str, name: str, kind: str, count: int) -> tuple[fl
 
 
 def main() -> int:
-    """Test the servers until the time is over, and print the counts."""
+    """Test the servers for the given time, and then print the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=6)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))

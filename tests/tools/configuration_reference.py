@@ -29,8 +29,8 @@ SUITE_DOCUMENT = Path("docs/suite.md")
 INTRODUCTION = """\
 # Configuration
 
-All settings are in one file, `lookout.toml`. To use another file, set `--config`. This is the smallest working
-configuration:
+All settings are in one file, `lookout.toml`. To use another file, give its path with `--config`. This is the smallest
+working configuration:
 
 ```toml
 [targets.bot]
@@ -38,33 +38,32 @@ url = "https://owner-name.hf.space"
 suite = "suite.jsonl"
 ```
 
-If several keys or values are wrong, Lookout reports all of them at once, with the accepted values. Never write a secret
-into `lookout.toml`. Set secrets in environment variables:
+If several keys or values are wrong, Lookout reports all of them at once, with the accepted values.
+
+Never write a secret into `lookout.toml`. Set secrets in environment variables:
 
 | environment variable | meaning |
 | --- | --- |
-| `SLACK_BOT_TOKEN` | a bot token with `chat:write`; alerts go to `alerts.slack_channel` |
-| `SLACK_WEBHOOK_URL` | an incoming webhook, if you have no bot token; without webhook and token, alerts are printed and stored |
-| `SLACK_FALLBACK_WEBHOOK_URL` | an incoming webhook for messages that the main channel permanently refuses |
-| `LOOKOUT_HEARTBEAT_URL` | the address of an external check that Lookout pings when a run starts, ends or breaks; `{target}` is replaced with the target's name |
-| `PREFECT_API_URL`, `PREFECT_API_AUTH_STRING` | the address and the credentials of your own Prefect server; without an address, Lookout starts a local server |
-| `HF_TOKEN` | a token of Hugging Face, for a private Space and its state on the Hub |
-| `LOOKOUT_API_TOKEN` | bearer token for a target with an API; for other headers, see \
-`probe.headers` |
-| `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` | keys of the judges in `[judge]`; without its key, a judge is off |
+| `SLACK_BOT_TOKEN` | a bot token with the scope `chat:write`. Lookout sends alerts to `alerts.slack_channel` |
+| `SLACK_WEBHOOK_URL` | the address of an incoming webhook, if you have no bot token. Without a token and a webhook, Lookout only prints and stores alerts |
+| `SLACK_FALLBACK_WEBHOOK_URL` | the address of an incoming webhook, for messages that the main channel permanently refuses |
+| `LOOKOUT_HEARTBEAT_URL` | the address of an external check. Lookout pings it when a run starts, ends or breaks, and replaces `{target}` in it with the target's name |
+| `PREFECT_API_URL`, `PREFECT_API_AUTH_STRING` | the address and the credentials of your own Prefect server. Without an address, Lookout starts a local server |
+| `HF_TOKEN` | a Hugging Face token, to open a private Space and to read its state on the Hub |
+| `LOOKOUT_API_TOKEN` | the bearer token for a target with an API. For other headers, see `probe.headers` |
+| `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` | the keys of the judges in `[judge]`. A judge without its key is off |
 | `LANGFUSE_PUBLIC_KEY`, `LANGFUSE_SECRET_KEY` | the keys of the project in `[langfuse]` |
-| `CHROMIUM_PATH` | the path of the browser with which Lookout asks pages; default: Lookout finds a browser |
-| `LOOKOUT_AGE_KEY` | key for the pseudonyms in old records and in live traffic; never change it |
-| `LOOKOUT_LOG_TOKEN` | bearer token for a hallucination log at an http address; for a log on the Hub, set `HF_TOKEN` |
+| `CHROMIUM_PATH` | the path of the browser in which Lookout opens pages. Default: Lookout finds a browser |
+| `LOOKOUT_AGE_KEY` | the key of the pseudonyms in old records and in live traffic. Never change it |
+| `LOOKOUT_LOG_TOKEN` | the bearer token for a hallucination log at an http address. For a log on the Hub, set `HF_TOKEN` |
 | `LOOKOUT_GITHUB_WEBHOOK_SECRET`, `LOOKOUT_HUGGINGFACE_WEBHOOK_SECRET`, `LOOKOUT_STANDARD_WEBHOOK_SECRET` | \
-secrets of the senders of deploys; during a change, set the new and the old secret with a comma between them |
-| `GITHUB_TOKEN`, `GITHUB_API_URL` | the token to post results on pull requests (`pull-requests: write`, \
-`statuses: write`); the address of GitHub, if it is not github.com |
-| `LOOKOUT_DEBUG` | 1: show errors with their traceback |
+the secrets of the senders of deploys. During a change, set the new and the old secret, separated by a comma |
+| `GITHUB_TOKEN`, `GITHUB_API_URL` | the token that posts results on pull requests (`pull-requests: write`, `statuses: write`), and the address of GitHub's API, if you do not use github.com |
+| `LOOKOUT_DEBUG` | if it is 1, Lookout shows errors with their traceback |
 
-If a page does not show the sources of its answers, the table `probe.wire` names the response, event stream or web socket
-that contains answer and sources. Lookout then grades this payload instead of the text on the page. `lookout doctor URL
---ask` proposes the lines for `lookout.toml`:
+A page may receive the sources of its answers, but not show them. For such a page, set the table `probe.wire`: it names
+the response, event stream or web socket that contains the answer and its sources. Lookout then grades this payload
+instead of the text on the page. `lookout doctor URL --ask` proposes the lines for `lookout.toml`:
 
 ```toml
 [targets.bot]
@@ -78,15 +77,17 @@ citations = "sources.*.title"
 app_path = "model"
 ```
 
-A path to a list stands for the items of the list, so `sources` and `sources.*` are the same. The name of a source object is
-its `title`, `name`, `source`, file or id, with its `url` after it in brackets. An empty list, null, false, an empty string
-and an object without a name are not sources: if a citation is required, the case fails.
+A path to a list stands for the items of the list: `sources` and `sources.*` mean the same. If a source is an object,
+its name is its `title`, `name`, `source`, file or id, followed by its `url` in brackets. These values are not sources:
+an empty list, null, false, an empty string, and an object without a name. If a citation is required and there is no
+other source, the case fails.
 
-If the API of a target needs headers, set `headers` as in the example below. Never write a secret into the file: name the
-environment variable that contains the secret. Lookout refuses plain text for headers with secrets (Authorization, Cookie,
-names that end in key, token, secret or password). Lookout sends secrets only to the configured host, and removes them from
-messages, results and logs, even if the app repeats them. To test the headers, run `lookout doctor bot`, which asks one
-question.
+If the API of a target needs headers, set `headers` as in the example below. Never write a secret into the file: for
+each secret, name the environment variable that contains it. Lookout refuses a header with a secret in plain text. These
+are the headers Authorization and Cookie, and all headers whose name ends in key, token, secret or password.
+
+Lookout sends secrets only to the configured host, and removes them from messages, results and logs, even if the
+application repeats them. To test the headers, run `lookout doctor bot`, which asks one question.
 
 ```toml
 [targets.bot]
@@ -103,8 +104,8 @@ url = "https://bot.example.com/api/conversations"
 headers = { Authorization = { env = "EXPORT_TOKEN", prefix = "Token " } }
 ```
 
-If a page requires a login, Lookout can sign in with a form, with a session that a person started, or with headers, cookies
-or HTTP authentication ([how](login.md)):
+If a page requires a login, Lookout can sign in with a form, with the session of a person who signed in, or with
+headers, cookies or HTTP authentication ([how](login.md)):
 
 ```toml
 [targets.bot]
@@ -117,8 +118,9 @@ user = { env = "BOT_USER" }
 password = { env = "BOT_PASSWORD" }
 ```
 
-For an agent that works on jobs, Lookout starts each job, follows it and fetches its report. It stores the agent's steps as
-evidence. If a run is killed, the next run continues the jobs of the killed run and does not start new ones:
+If the target is an agent that works on jobs, Lookout starts a job for each question, follows the job, and fetches its
+report. It stores the steps of the agent as evidence. If a run is killed, the next run continues its jobs and does not
+start them again:
 
 ```toml
 [targets.triage]
@@ -137,11 +139,13 @@ steps = "result.tool_calls.*"
 deadline_s = 1800
 ```
 
-If Lookout must fetch the report from another address with a POST request, for example with GraphQL, set `report_url` to the
-address and `report_request` to the request. The report may be an object; Lookout reads the names of its fields in any
-spelling. If the application has too many active jobs (HTTP 429), Lookout retries the start for `busy_patience_s`. If the
-application answers the start with an old job (for example for the same issue within a day), there is no new result: the
-case has no answer, with this reason.
+If Lookout must fetch the report with a POST request from another address, for example with GraphQL, set `report_url` to
+the address and `report_request` to the request. The report may be an object: Lookout recognizes the names of its fields
+in any spelling.
+
+If the application has too many active jobs (HTTP 429), Lookout tries to start the job again for `busy_patience_s`
+seconds. An application may answer the start with an old job, for example if it got the same issue within a day. Then
+there is no new result: the case gets no answer, with this reason.
 
 ```toml
 [targets.triage]
@@ -160,11 +164,15 @@ report_request = '{"query": "query Report($id: ID!) { job(jobId: $id) { severity
 text = "data.job"
 ```
 
-Lookout reads the agent's steps from its events (`agent.spawned`, `agent.tool_call`, …, without any setting), from the list
-at `steps` (of steps, LangGraph messages, node updates or LangSmith runs), or from the job's trace in LangSmith. With the
-table `langsmith`, Lookout asks only staging: before the first request, it compares project, address and key with those of
-production. It runs the first job alone until it knows in which project the job's trace appears. If a value belongs to
-production, the exit code is 2 and the message names the value.
+Lookout reads the steps of the agent from one of these sources:
+
+- the events of the job (`agent.spawned`, `agent.tool_call`, …), without any setting;
+- the list at `steps`: of steps, LangGraph messages, node updates or LangSmith runs;
+- the trace of the job in LangSmith.
+
+With the table `langsmith`, Lookout asks only staging. Before the first request, it compares project, address and key
+with those of production. If a value belongs to production, Lookout names this value, and the exit code is 2. It also
+runs the first job alone until it knows in which project the trace of the job appears.
 
 ```toml
 [targets.triage]
@@ -182,9 +190,9 @@ production_key_env = "LANGSMITH_API_KEY"
 production_url = "https://agent.example.com"
 ```
 
-If settings of LangSmith are the same for all targets, write them once, in the table `[langsmith]`; the table of a target
-overrides them. With `experiments`, each run of the suite appears in LangSmith as an [experiment](langsmith.md) on that
-dataset:
+Write LangSmith settings that are the same for all targets once, in the table `[langsmith]`. The table of a target
+overrides them. With `experiments`, each run of the suite appears in LangSmith as an [experiment](langsmith.md) on the
+dataset that this setting names:
 
 ```toml
 [langsmith]
@@ -199,9 +207,9 @@ suite = "triage.jsonl"
 experiments = "langsmith:triage-gold"
 ```
 
-A judge grades the answers that rules cannot grade. The judge must be a model of another family than the model that answers.
-Lookout asks a second judge if the first is unsure or contradicts a rule, or if the case has severity 3. It asks a third
-judge if the first two differ:
+A **judge** is a model that grades the answers that rules cannot grade. It must be a model of another family than the
+model that answers. Lookout asks a second judge if the first is unsure or contradicts a rule, or if the case has
+severity 3. It asks a third judge if the first two differ:
 
 ```toml
 [targets.bot]
@@ -240,9 +248,9 @@ as_of = 2026-11-22
 source = "an example: read it in the maker's price list"
 ```
 
-[Domain packs](domains.md) define the roles of amounts and the words that answer yes. Without `domains`, Lookout uses the
-pack `general`, which is for any shop or service. For the assistant of a health insurer, set `domains =
-["health_insurance"]`. You can also add your own pack:
+[Domain packs](domains.md) contain the words of a business: they define the roles of amounts, and the words that answer
+yes. Without `domains`, Lookout uses the pack `general`, which fits any shop or service. For the assistant of a health
+insurer, set `domains = ["health_insurance"]`. You can also add your own pack:
 
 ```toml
 [targets.shop]
@@ -257,9 +265,9 @@ The tables below are generated from the code that checks `lookout.toml`.
 SUITE_INTRODUCTION = """\
 # A suite's keys
 
-A suite is a file of JSON lines: each line is one JSON object and one case. Blank lines are skipped. If another line is
-not a valid case, the suite does not load, and the error names the line, the key and the accepted values. These lines
-are written by hand and use every key:
+A suite is a file in the format JSON Lines: each line is a JSON object with one case. Lookout skips blank lines. If a
+line is not a valid case, the suite does not load, and the error names the line, the key and the accepted values. The
+following example uses every key:
 
 ```json
 {"id": "returns", "question": "How many days do I have to send a lamp back?", "gold": "30 days", "severity": 2, \
@@ -282,27 +290,32 @@ are written by hand and use every key:
 {"issue_url": "https://github.com/acme/lamps/issues/7", "issue_title": "Orders hang after a failed payment", "issue_body": "One payment was refused. Every order after it waits until the worker is started again.", "repository_files": ["shop/orders.py", "shop/payments.py", "shop/queue.py"], "severity": 2, "reference": {"severity": "high", "root_cause": "charge() raises before the order lock is released", "relevant_files": ["shop/payments.py"], "relevant_functions": ["shop/payments.py::charge"], "expected_keywords": ["lock", "finally"], "shortest_path": 4, "max_steps": 10}, "when_asked": [{"asks": "version", "answer": "2.4"}]}
 ```
 
-The last line is an issue for an [agent that triages issues](triage.md). An issue must have only one of the keys of a
-case, `severity`.
+The last line is an issue for an [agent that triages issues](triage.md). Of the keys of a case, an issue needs only
+`severity`.
 
-`lookout gold check suite.jsonl` reads a suite like a run and lists the faults to correct. There are no other keys. The
-tables below are generated from the code that reads the file.
+`lookout gold check suite.jsonl` reads a suite as a run does, and lists the faults to correct. The tables below list all
+keys. They are generated from the code that reads the file.
 
 ## What a reply must and must not say
 
-Rules compare figures, dates, names, and yes or no. For other text, write `must_say` and `must_not_say` phrases. Lookout
-searches for them in the reply:
+The rules of the graders compare figures, dates, names, and yes or no. For all other text, list what a reply must
+contain in `must_say`, and what it must not contain in `must_not_say`. Each entry is one of these:
 
-- A **phrase** must match whole words and whole numbers: `24` does not match 240 or 24.5. Letter case, the kind of
-  space, hyphen and apostrophe, and the script of digits do not matter.
-- A **regular expression** is written between two slashes, as `/(?:14|fourteen) days/`. It can match a part of a word.
-  `*`, `+` and `{2,}` match at most 60 repeats. At most two of them may follow each other; for more, write the maximum
-  length of each, as in `.{0,20}`. A group that repeats must not contain `|` or a repeat of open length.
+- A **phrase** matches only whole words and whole numbers: `24` does not match 240 or 24.5. Differences in letter case,
+  in the kind of space, hyphen or apostrophe, and in the script of digits do not matter.
+- A **regular expression** is written between two slashes, as in `/(?:14|fourteen) days/`. It can match a part of a
+  word. `*`, `+` and `{2,}` match at most 60 repeats, and at most two of them may follow each other. For more, write
+  the maximum length of each, as in `.{0,20}`. A group that repeats must not contain `|` or a repeat of open length.
 
-A reply with all phrases of `must_say` is right, even if rules cannot decide the rest. If rules find a contradiction, it
-still fails. A reply without one of the phrases fails with `missing_fact`. A reply with a phrase of `must_not_say` fails
-with `wrong_fact`. If a refusal is expected, it fails with `should_have_refused`, even if it declines first. An expected
-refusal must also decline: `must_say` alone is not enough. If a pattern is not valid, the error names file, line and key.
+A reply gets these results:
+
+- It is right if it contains all phrases of `must_say`, even if the rules cannot decide the rest. However, it fails if
+  the rules find a contradiction. An expected refusal must also decline: `must_say` alone is not enough.
+- It fails with `missing_fact` if it lacks a phrase of `must_say`.
+- It fails with `wrong_fact` if it contains a phrase of `must_not_say`. If a refusal is expected, it fails with
+  `should_have_refused` instead, even if it declines first.
+
+If a pattern is not valid, the error names the file, the line and the key.
 """
 
 QUESTION = FieldInfo(annotation=str, description="The user's message, if there is only one: short for `turns`.")

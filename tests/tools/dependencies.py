@@ -23,7 +23,7 @@ LOCK = ROOT / "requirements" / "runtime.lock"
 SBOM = ROOT / "requirements" / "sbom.cdx.json"
 PAGE = ROOT / "docs" / "dependencies.md"
 
-NOT_HERE = "not installed where this list was made"
+NOT_HERE = "unknown: not installed on the machine that made this list"
 FOR_PREFECT = frozenset({"fastapi", "sqlalchemy"})
 """Dependencies in pyproject.toml that only pin versions with which Prefect's server works."""
 
@@ -173,8 +173,8 @@ def page(packages: dict[str, Package]) -> str:
         (
             f"An installation of Lookout has {len(packages)} packages. `requirements/runtime.lock` lists them with the hash of each file, "
             "and `requirements/sbom.cdx.json` is the same list as a CycloneDX bill of materials. "
-            f"Lookout itself needs {len(ours)} of these packages, and Prefect needs {len(ours & prefects)} of the {len(ours)} too. "
-            f"The other {len(prefects - ours)} packages are needed only by Prefect."
+            f"Lookout itself needs {len(ours)} of these packages. Prefect also needs {len(ours & prefects)} of these {len(ours)} packages. "
+            f"Only Prefect needs the other {len(prefects - ours)} packages."
         ),
         "",
         (

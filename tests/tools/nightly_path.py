@@ -77,9 +77,9 @@ class Recorder:
 
 
 def record_nightly_path() -> frozenset[Function]:
-    """Return the product functions that a nightly run enters, from its first item to the stored grades.
+    """Return the functions of Lookout that a nightly run calls, from reading the first item to storing the grades.
 
-    The store is warm, because one nightly run took place before.
+    One nightly run is completed before, so that the caches are filled.
     """
     with tempfile.TemporaryDirectory() as folder, AnthropicServer() as provider:
         worker_functions = Path(folder) / "worker_functions"

@@ -216,7 +216,7 @@ class SnapshotDatabase(Database):
 
 
 def build_snapshot_store(store: Store) -> tuple[Snapshot, Store]:
-    """Build the snapshot of a store's warehouse, and a store that reads it. No copy is made yet."""
+    """Return a snapshot object for a store's warehouse, and a store that reads from it. Nothing is copied yet."""
     source = store.database
     folder = source.file.parent
     snapshot = Snapshot(source, folder / SNAPSHOT_FOLDER)

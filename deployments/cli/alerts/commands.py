@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 IdArgument = Annotated[
     str,
     typer.Argument(
-        help="the id at the end of an alert message (LK-…), or the id of an incident from `lookout alerts list`"
+        help="the id at the end of an alert message (LK-…), or the id of an incident in the output of `lookout "
+        "alerts list`"
     ),
 ]
 ByOption = Annotated[
@@ -34,11 +35,11 @@ ByOption = Annotated[
     typer.Option(
         "--as",
         envvar=["LOOKOUT_USER", "USER"],
-        help="your name, which is stored with the decision",
+        help="your name, which Lookout stores with the decision",
         show_default=False,
     ),
 ]
-NoteOption = Annotated[str, typer.Option("--note", help="the reason, which is shown in the history")]
+NoteOption = Annotated[str, typer.Option("--note", help="the reason, which the history shows")]
 
 
 def list_command(
@@ -114,7 +115,7 @@ def ack_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Acknowledge an incident. Lookout sends no reminder until it gets worse."""
+    """Acknowledge an incident. Lookout sends no reminder unless the incident gets worse."""
     _store_and_print_action(
         ActionKind.ACKNOWLEDGE, incident, by=by, note=note, location=(config, data_folder), as_json=as_json
     )
@@ -170,34 +171,41 @@ def silence_command(
     by: ByOption = "",
     reason: Annotated[str, typer.Option("--reason", help="the reason for the silence", min=1)],
     incident: Annotated[
-        str | None, typer.Argument(help="silence this incident, or all incidents of this message")
+        str | None,
+        typer.Argument(help="the id of an incident to silence, or of a message to silence all its incidents"),
     ] = None,
-    lasting: Annotated[str | None, typer.Option("--for", help="the duration, such as 90m, 4h or 2d")] = None,
+    lasting: Annotated[
+        str | None, typer.Option("--for", help="the duration of the silence, such as 90m, 4h or 2d")
+    ] = None,
     until: Annotated[
-        str | None, typer.Option("--until", help="the end, such as 2026-03-02T08:00 or 08:00, in UTC or in --zone")
+        str | None,
+        typer.Option(
+            "--until", help="the end of the silence, such as 2026-03-02T08:00 or 08:00, in UTC or in --zone"
+        ),
     ] = None,
     begins: Annotated[
         str | None,
         typer.Option(
-            "--from", help="the start, such as 2026-03-02T06:00 or 06:00, in UTC or in --zone; default: now"
+            "--from",
+            help="the start of the silence, such as 2026-03-02T06:00 or 06:00, in UTC or in --zone; default: now",
         ),
     ] = None,
     every: Annotated[
         str | None,
         typer.Option(
             "--every",
-            help='periods that repeat every week, with --zone: "Sunday 02:00-04:00", "Mon-Fri, Sun 22:00-06:00" or '
-            '"day 01:00-01:30"',
+            help='weekly periods of silence, in --zone: "Sunday 02:00-04:00", "Mon-Fri, Sun 22:00-06:00" or, for '
+            'every day, "day 01:00-01:30"',
         ),
     ] = None,
     zone: Annotated[
         str | None,
         typer.Option("--zone", help="the time zone of --until, --from and --every, such as Europe/Berlin or UTC"),
     ] = None,
-    target: Annotated[str | None, typer.Option(help="silence incidents of this target")] = None,
-    case: Annotated[str | None, typer.Option(help="silence incidents of this case")] = None,
-    failure: Annotated[FailureKind | None, typer.Option(help="silence this kind of failure")] = None,
-    kind: Annotated[IncidentKind | None, typer.Option(help="silence this kind of incident")] = None,
+    target: Annotated[str | None, typer.Option(help="silence only incidents of this target")] = None,
+    case: Annotated[str | None, typer.Option(help="silence only incidents of this case")] = None,
+    failure: Annotated[FailureKind | None, typer.Option(help="silence only failures of this kind")] = None,
+    kind: Annotated[IncidentKind | None, typer.Option(help="silence only incidents of this kind")] = None,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
@@ -247,7 +255,8 @@ def silences_command(
 
 def unsilence_command(
     silence_id: Annotated[
-        str, typer.Argument(metavar="SILENCE", help="the id of the silence from `lookout alerts silences`")
+        str,
+        typer.Argument(metavar="SILENCE", help="the id of the silence in the output of `lookout alerts silences`"),
     ],
     by: ByOption = "",
     config: ConfigOption = DEFAULT_CONFIG,

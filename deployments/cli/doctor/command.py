@@ -147,14 +147,14 @@ AskOption = Annotated[
     bool | None,
     typer.Option(
         "--ask/--no-ask",
-        help="ask each API one harmless question, and a page three questions; with --no-ask: ask nothing",
+        help="ask each API one harmless question, and each page three questions; with --no-ask: ask nothing",
     ),
 ]
 AlertOption = Annotated[
     bool | None,
     typer.Option(
         "--alert/--no-alert",
-        help="send a test message through every alert channel; default: only if none arrived in the last day",
+        help="send a test message through every alert channel; default: only if no message arrived in the last day",
     ),
 ]
 JudgeOption = Annotated[
@@ -163,16 +163,14 @@ JudgeOption = Annotated[
 ]
 FixOption = Annotated[
     bool,
-    typer.Option(
-        "--fix", help="first fix what is safe to fix: install a missing browser, load new results of runs"
-    ),
+    typer.Option("--fix", help="first apply the safe fixes: install a missing browser, load new results of runs"),
 ]
 
 
 def doctor_command(
     target: Annotated[
         str | None,
-        typer.Argument(help="a target or an address to inspect; default: check everything that runs need"),
+        typer.Argument(help="the target or the address to inspect; default: check everything that a run needs"),
     ] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -185,7 +183,7 @@ def doctor_command(
     fix: FixOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Check everything that runs need. With an address, show what Lookout reads on that page, with a picture."""
+    """Check everything that a run needs. With an address, show what Lookout reads on that page, with a picture."""
     if target is not None:
         if fix:
             raise ConfigError(

@@ -283,9 +283,7 @@ def bisect_command(
     ] = None,
     url_of: Annotated[
         str | None,
-        typer.Option(
-            "--url-of", help="the address of a build, with the placeholder {commit} or {short} for the commit"
-        ),
+        typer.Option("--url-of", help="the address of a build, with {commit} or {short} in place of the commit"),
     ] = None,
     repo: Annotated[Path | None, typer.Option(help="a git repository with the commits")] = None,
     commits: Annotated[
@@ -296,10 +294,10 @@ def bisect_command(
         ),
     ] = None,
     commit: Annotated[
-        list[str] | None, typer.Option(help="the commit of a build; repeat for each build, oldest first")
+        list[str] | None, typer.Option(help="the commit of a build; repeat the option for each build, oldest first")
     ] = None,
     case: Annotated[
-        list[str] | None, typer.Option(help="the id of a case that fails; repeat for more cases")
+        list[str] | None, typer.Option(help="the id of a case that fails; repeat the option for more cases")
     ] = None,
     budget: Annotated[int, typer.Option(min=2, help="the maximum number of questions to ask")] = 40,
     config: ConfigOption = DEFAULT_CONFIG,

@@ -81,22 +81,26 @@ def require_target_with_case(config: Config, case_id: str, target: str | None) -
 def shrink_command(
     case: Annotated[str, typer.Argument(help="the id of a case that fails")],
     *,
-    target: Annotated[str | None, typer.Option(help="the target, if several targets have the case")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="the name of the target, if several targets have the case")
+    ] = None,
     turn: Annotated[
         list[str] | None,
-        typer.Option(help="ask this question instead of the question of the case; repeat for each turn"),
+        typer.Option(help="ask this question instead of the question of the case; repeat the option for each turn"),
     ] = None,
-    url: Annotated[str | None, typer.Option(help="ask at this address instead of the target's own address")] = None,
+    url: Annotated[
+        str | None, typer.Option(help="ask at this address instead of the address of the target")
+    ] = None,
     right_at: Annotated[
         str | None,
         typer.Option(
             "--right-at",
-            help="the address of a build that answers the case correctly; a shorter question must also be "
-            "correct there",
+            help="the address of a build that answers the case correctly; this build must also answer the shorter "
+            "question correctly",
         ),
     ] = None,
     ask: Annotated[
-        int | None, typer.Option(min=1, help="only ask the question N times, without shrinking it")
+        int | None, typer.Option(min=1, help="only ask the question this number of times, without shortening it")
     ] = None,
     budget: Annotated[int, typer.Option(min=3, help="the maximum number of questions to ask")] = 40,
     config: ConfigOption = DEFAULT_CONFIG,

@@ -140,29 +140,27 @@ ConfigOrNoneOption = Annotated[
 BaselineOption = Annotated[
     str,
     typer.Option(
-        help="the run to compare with: auto, none, the id of a run, or the path of its results.json; auto is the "
-        "target's last accepted run that was not for a pull request"
+        help="the run to compare with: auto, none, the id of a run, or the path of its results.json; auto means "
+        "the target's last accepted run that was not for a pull request"
     ),
 ]
 MinScoreOption = Annotated[
     float | None,
     typer.Option(
-        help="up to 1: the minimum weighted score, such as 0.98; above 1 and up to 5: the minimum average rating "
-        "of "
-        "reports, "
-        "which needs a judge"
+        help="the minimum score: up to 1, such as 0.98, for the weighted score; above 1 and up to 5 for the "
+        "average rating of reports, which needs a judge"
     ),
 ]
 FailOnRegressionOption = Annotated[
     bool,
     typer.Option(
         "--fail-on-regression",
-        help="fail the run if it is significantly worse than the baseline; a drop of the average rating by more "
-        "than 0.3 always fails it",
+        help="fail the run if it is significantly worse than the baseline; even without this option, a drop of "
+        "the average rating by more than 0.3 fails the run",
     ),
 ]
 StrictOption = Annotated[
-    bool, typer.Option("--strict", help="make the run INCONCLUSIVE if the suite is not balanced")
+    bool, typer.Option("--strict", help="make the run INCONCLUSIVE if the suite is unbalanced")
 ]
 JunitOption = Annotated[
     Path | None, typer.Option(help="also write the results of the cases to this file, as JUnit XML")
@@ -170,8 +168,8 @@ JunitOption = Annotated[
 NameOption = Annotated[
     str | None,
     typer.Option(
-        help="the name of the commit status and of the comment on GitHub, after lookout/; default: the folder of "
-        "the configuration, the target and the suite"
+        help="the name after lookout/ of the commit status and the comment on GitHub; default: the folder of the "
+        "configuration, the target and the suite"
     ),
 ]
 GithubOption = Annotated[
@@ -240,8 +238,8 @@ def gate_command(
 ) -> ExitCode:
     """Verify a staging deploy, or evaluate the results of a run again. The exit code is the verdict.
 
-    0 PASS. 1 FAIL. 2 wrong usage or configuration. 3 INCONCLUSIVE, also if the application did not answer. 4
-    Lookout itself failed.
+    The exit code is 0 for PASS, 1 for FAIL, and 3 for INCONCLUSIVE, also if the application did not answer. It is 2
+    if the command or the configuration is not valid, and 4 if Lookout itself failed.
     """
     options = GateOptions(
         results=results,

@@ -34,12 +34,15 @@ MAX_REASONS = 8
 def build_command(
     *,
     facts: Annotated[
-        Path, typer.Option("--facts", help="a folder of fact sheets (*.json), one sheet, or rows (*.jsonl)")
+        Path,
+        typer.Option(
+            "--facts", help="a folder of fact sheets (*.json), one fact sheet, or a file with rows (*.jsonl)"
+        ),
     ],
     out: Annotated[
         Path,
         typer.Option(
-            "--out", help="the file for the suite; cases in it that do not come from a template stay unchanged"
+            "--out", help="the file for the suite; its cases that do not come from a template stay unchanged"
         ),
     ],
     domain: Annotated[
@@ -51,7 +54,10 @@ def build_command(
     ] = None,
     language: Annotated[
         list[str] | None,
-        typer.Option(help="en, hi or hinglish; repeat for more; default: the languages of the templates"),
+        typer.Option(
+            help="the language: en, hi or hinglish; repeat the option for more; default: the languages of the "
+            "templates"
+        ),
     ] = None,
     why: Annotated[bool, typer.Option("--why", help="list every fact without a case, with the reason")] = False,
     as_json: JsonOption = False,

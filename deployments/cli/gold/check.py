@@ -306,18 +306,19 @@ def check_command(
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option("--config", help="use the gate and the graders of a target in this configuration"),
+        typer.Option("--config", help="the configuration with the target whose gate and graders to use"),
     ] = None,
-    target: Annotated[str | None, typer.Option(help="the target in the configuration")] = None,
+    target: Annotated[str | None, typer.Option(help="the name of this target in the configuration")] = None,
     mutants: Annotated[
-        bool, typer.Option("--mutants/--no-mutants", help="test whether wrong answers to severity-3 cases fail")
+        bool,
+        typer.Option("--mutants/--no-mutants", help="test whether wrong answers to severity-3 cases would fail"),
     ] = True,
     propose: Annotated[
         Path | None,
         typer.Option(help="write drafts of must_say to this file, for golds that the rules cannot grade"),
     ] = None,
     accept: Annotated[
-        Path | None, typer.Option(help="first add the must_say drafts in this file to the suite")
+        Path | None, typer.Option(help="first add the drafts of must_say in this file to the suite")
     ] = None,
     as_json: JsonOption = False,
 ) -> ExitCode:

@@ -57,12 +57,16 @@ LOCK_WAIT_S: Final = 10.0
 DEFAULT_LISTED: Final = 20
 
 DatasetArgument = Annotated[str, typer.Argument(help="the dataset: langsmith:NAME or langfuse:NAME")]
-SuiteFileOption = Annotated[Path | None, typer.Option("--suite", help="the suite; default: the target's suite")]
+SuiteFileOption = Annotated[
+    Path | None, typer.Option("--suite", help="the file with the suite; default: the target's suite")
+]
 TargetOption = Annotated[
-    str | None, typer.Option("--target", help="the target whose suite is used; default: the only target")
+    str | None, typer.Option("--target", help="the target whose suite to use; default: the only target")
 ]
 YesOption = Annotated[bool, typer.Option("--yes", help="write without confirmation, for scripts")]
-MostOption = Annotated[int, typer.Option(min=1, help="the number of cases to list in each group")]
+MostOption = Annotated[
+    int, typer.Option(min=1, help="the maximum number of cases to list in each group of changes")
+]
 
 
 def is_dataset_address(text: str) -> bool:
@@ -169,9 +173,8 @@ def push_command(
         bool,
         typer.Option(
             "--prune",
-            help="delete pushed cases from the dataset that are no longer in the suite; entries that people added "
-            "are never "
-            "deleted",
+            help="delete the pushed cases from the dataset that are no longer in the suite; entries that people "
+            "added are never deleted",
         ),
     ] = False,
     yes: YesOption = False,

@@ -104,7 +104,7 @@ def draft_command(
         Language, typer.Option("--language", help="the language of the questions")
     ] = Language.ENGLISH,
     suite: Annotated[
-        Path | None, typer.Option("--suite", help="a suite; its questions are not drafted again")
+        Path | None, typer.Option("--suite", help="a suite whose questions must not be drafted again")
     ] = None,
     drafts: DraftsOption = DEFAULT_DRAFTS,
     model: ModelOption = None,

@@ -42,9 +42,11 @@ def freeze_command(
     ] = None,
     note: Annotated[str, typer.Option(help="the reason for this version")] = "",
     verify: Annotated[
-        bool, typer.Option("--verify", help="only check that the suite is the same as its newest frozen version")
+        bool, typer.Option("--verify", help="only check that the suite equals its newest frozen version")
     ] = False,
-    unchecked: Annotated[bool, typer.Option("--unchecked", help="freeze even if something must be fixed")] = False,
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", help="freeze the suite even if it has faults that must be fixed")
+    ] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Freeze a version of a suite: write a numbered copy with its hash and counts."""
@@ -121,11 +123,14 @@ def diff_command(
     new: Annotated[
         str | None,
         typer.Argument(
-            help="the second suite, manifest or dataset; default, if the first is a dataset: the target's suite"
+            help="the second suite, manifest or dataset; if the first is a dataset, the default is the target's "
+            "suite"
         ),
     ] = None,
     *,
-    most: Annotated[int, typer.Option(min=1, help="the number of cases to list in each group")] = 20,
+    most: Annotated[
+        int, typer.Option(min=1, help="the maximum number of cases to list in each group of changes")
+    ] = 20,
     target: TargetOption = None,
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,

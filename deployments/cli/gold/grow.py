@@ -199,10 +199,10 @@ def grow_command(
     *,
     suite: Annotated[
         Path | None,
-        typer.Option("--suite", help="the suite for accepted cases; without it, the drafts are only listed"),
+        typer.Option("--suite", help="the suite for accepted cases; without it, Lookout only lists the drafts"),
     ] = None,
     take: Annotated[
-        str | None, typer.Option("--take", help="first create a draft of the conversation RUN/CASE")
+        str | None, typer.Option("--take", help="first create a draft from the conversation RUN/CASE")
     ] = None,
     target: Annotated[str | None, typer.Option("--target", help="list only drafts of this target")] = None,
     by: ByOption = None,

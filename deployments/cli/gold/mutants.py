@@ -59,10 +59,12 @@ def mutants_command(
     suite: Annotated[Path, typer.Argument(help="the file with the suite (JSON Lines)")],
     *,
     config: Annotated[
-        Path | None, typer.Option("--config", help="use the graders of a target in this configuration")
+        Path | None, typer.Option("--config", help="the configuration with the target whose graders to use")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="the target in the configuration")] = None,
-    missed: Annotated[int, typer.Option(min=0, help="the maximum number of missed mutants to show")] = 5,
+    target: Annotated[str | None, typer.Option(help="the name of this target in the configuration")] = None,
+    missed: Annotated[
+        int, typer.Option(min=0, help="the maximum number of wrong answers to show that the rules did not catch")
+    ] = 5,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Test the graders: make wrong answers from every gold, and count how many the rules catch without a judge."""

@@ -80,7 +80,9 @@ def translate_command(
     ] = "hi,hinglish",
     case: Annotated[
         list[str] | None,
-        typer.Option("--case", help="the id of a case to translate; repeat for more; default: all"),
+        typer.Option(
+            "--case", help="the id of a case to translate; repeat the option for more; default: all cases"
+        ),
     ] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="the maximum number of cases for each language")
@@ -90,7 +92,7 @@ def translate_command(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Let a model draft missing translations of English cases. A person accepts each with `lookout gold review`."""
+    """Let a model draft missing translations of English cases. Accept each draft with `lookout gold review`."""
     languages = parse_target_languages(to)
     cases = _load_cases_with_translations(suite, case or ())
     loaded = load_config(config)

@@ -42,7 +42,8 @@ def vary_command(
         str,
         typer.Option(
             "--kinds",
-            help="paraphrase (other words), typo, code_switch (two languages mixed); separated by commas",
+            help="the kinds of variants, separated by commas: paraphrase (other words), typo, code_switch (two "
+            "languages mixed)",
         ),
     ] = "paraphrase,typo,code_switch",
     seed: Annotated[
@@ -56,7 +57,7 @@ def vary_command(
     ] = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Write variants of a suite's questions with the same expected answers. No model is used."""
+    """Write variants of a suite's questions, with the same expected answers and without a model."""
     wanted = parse_variant_kinds(kinds)
     if not suite.name:
         raise ConfigError(f"{suite} is not a file. Give a suite (JSON Lines)")

@@ -57,7 +57,7 @@ class InitReport(Record):
 
 DriverOption = Annotated[
     str | None,
-    typer.Option(help="the kind of the address: browser (a page), json or sse (a chat API); default: detected"),
+    typer.Option(help="how to ask the application: browser (a page), json or sse (a chat API); default: detected"),
 ]
 
 
@@ -87,10 +87,10 @@ def init_command(
     ] = None,
     driver: DriverOption = None,
     ask: Annotated[
-        bool, typer.Option("--ask/--no-ask", help="ask a chat API a harmless question, to detect its format")
+        bool, typer.Option("--ask/--no-ask", help="ask a chat API one harmless question, to detect its format")
     ] = True,
     yes: Annotated[
-        bool, typer.Option("--yes", help="do not ask; use the defaults of options that are not given")
+        bool, typer.Option("--yes", help="ask no questions; use the default of each option that is not given")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="rename existing files to FILE.old")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON")] = False,

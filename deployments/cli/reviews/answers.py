@@ -217,7 +217,9 @@ def review_command(
     share: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, help="the share of graded answers to review; default: the configured share, or 0.05"
+            min=0,
+            max=1,
+            help="the share (0 to 1) of the graded answers to review; default: the configured share, or 0.05",
         ),
     ] = None,
     days: Annotated[int, typer.Option(min=1, help="the number of past days to sample from")] = 30,

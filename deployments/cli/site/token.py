@@ -18,7 +18,7 @@ NameArgument = Annotated[
 ]
 RoleOption = Annotated[Role, typer.Option(help="read: may only view; operate: may also decide")]
 PersonalOption = Annotated[
-    bool, typer.Option("--personal-data", help="the person may see personal data; each such view is logged")
+    bool, typer.Option("--personal-data", help="let the person see personal data; Lookout logs each such view")
 ]
 
 

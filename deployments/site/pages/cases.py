@@ -39,7 +39,7 @@ OUTCOME_LABELS: Final = {
     "missing": "not asked",
 }
 COURSE_LABELS: Final = {
-    CaseCourse.BROKE: ("Broke", "Right before the marked run, and wrong since then"),
+    CaseCourse.BROKE: ("Broke", "Correct before the marked run, and wrong since then"),
     CaseCourse.FAILING: ("Failing", "Wrong in every shown run that graded it"),
     CaseCourse.UNSTEADY: ("Unsteady", "Flipped more than once, each time with another deploy or suite"),
     CaseCourse.FIXED: ("Fixed", "Wrong before the marked run, and right since then"),

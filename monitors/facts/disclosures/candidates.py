@@ -465,7 +465,7 @@ def _find_regions_around_digits(text: str) -> Iterator[tuple[int, int]]:
 
 
 class DisclosureCandidate(NamedTuple):
-    """A part of the view that may be a disclosure. ``start`` and ``end`` count characters of the view."""
+    """A part of the view that may be a disclosure. ``start`` and ``end`` are character offsets in it."""
 
     kind: DisclosureKind
     start: int

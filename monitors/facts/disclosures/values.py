@@ -1,7 +1,7 @@
-"""Decide whether other texts contain a value, in any format.
+"""Decide whether a text contains a given value, in any format.
 
-For example, a telephone number with its country code and the same number without it are equal. Digits in words, a
-dictated e-mail address and a date with the month as a word are recognized too.
+For example, a telephone number with and without its country code counts as the same value. Numbers in words,
+dictated e-mail addresses and dates with the month as a word are recognized, too.
 """
 
 from __future__ import annotations

@@ -110,4 +110,4 @@ class QuantityReading(NamedTuple):
     per: str = ""
     """The period that directly follows an amount: ``year`` for "€119 a year"."""
     counts: str = ""
-    """The noun whose place in a sequence the number shows: ``week`` for "the 28th week" and for "week 28"."""
+    """The noun that an ordinal number counts: ``week`` in "the 28th week" and in "week 28"."""

@@ -23,24 +23,28 @@ class LangfuseSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     project: str = Field(
-        min_length=1, description="name or id of the Langfuse project that the keys must belong to"
+        min_length=1, description="name or id of the Langfuse project. Lookout accepts only keys of this project"
     )
     production_project: str | None = Field(
-        default=None, min_length=1, description="name or id of the production project; Lookout refuses its keys"
+        default=None,
+        min_length=1,
+        description="name or id of the production project. Lookout refuses keys of this project",
     )
     host: HttpUrl = Field(
         default="https://cloud.langfuse.com",
-        description="URL of Langfuse, for another region or your own server (version 4)",
+        description="URL of Langfuse. Set it for another region or for your own server (version 4)",
     )
     public_key_env: VariableName = Field(
-        default="LANGFUSE_PUBLIC_KEY", description="environment variable with the project's public key"
+        default="LANGFUSE_PUBLIC_KEY", description="name of the environment variable with the project's public key"
     )
     secret_key_env: VariableName = Field(
-        default="LANGFUSE_SECRET_KEY", description="environment variable with the project's secret key"
+        default="LANGFUSE_SECRET_KEY", description="name of the environment variable with the project's secret key"
     )
-    request_deadline_s: Duration = Field(default=30.0, description="seconds for one request to Langfuse")
+    request_deadline_s: Duration = Field(default=30.0, description="timeout of one request to Langfuse, in seconds")
     trace_patience_s: Duration = Field(
-        default=30.0, description="maximum time in seconds to read a trace again until two readings agree"
+        default=30.0,
+        description="maximum time in seconds for which Lookout reads a trace again until two successive "
+        "readings are the same",
     )
 
     @field_validator("host")

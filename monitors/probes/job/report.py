@@ -27,7 +27,9 @@ def build_report_request(template: str, job: AgentJob) -> Any:
     Raises `PageNotUnderstood` if the template contains ``{job}``, but the app returned no id.
     """
     if "{job}" in template and not job.job_id:
-        raise PageNotUnderstood(f"probe.job.id = {job.settings.id!r} matches nothing in the reply to the start")
+        raise PageNotUnderstood(
+            f"probe.job.id = {job.settings.id!r} matches nothing in the response that started the job"
+        )
     return _fill_report_template(json.loads(template), job)
 
 

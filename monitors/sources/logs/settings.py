@@ -30,21 +30,21 @@ class LogFields(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    ts: Paths = _build_log_paths_field("ts", "time when the reply was blocked")
-    user_text: Paths = _build_log_paths_field("user_text", "the user's question; a list of strings is joined")
+    ts: Paths = _build_log_paths_field("ts", "time at which the reply was blocked")
+    user_text: Paths = _build_log_paths_field("user_text", "the user's question. A list of strings is joined")
     blocked_reply: Paths = _build_log_paths_field(
-        "blocked_reply", "the reply that was blocked; a list of strings is joined"
+        "blocked_reply", "the reply that was blocked. A list of strings is joined"
     )
     reasons: Paths = _build_log_paths_field(
-        "reasons", "the reasons: a list of strings, or one string for one reason"
+        "reasons", "the reasons why the reply was blocked: a list of strings, or one string for one reason"
     )
     unsupported_claims: Paths = _build_log_paths_field(
-        "unsupported_claims", ("the unsupported claims: a list of strings, or one string")
+        "unsupported_claims", ("the claims in the reply that no source supports: a list of strings, or one string")
     )
     chunk_count: Paths = _build_log_paths_field(
-        "chunk_count", "the number of passages that were retrieved for the reply"
+        "chunk_count", "the number of passages that the application retrieved for the reply"
     )
-    top_score: Paths = _build_log_paths_field("top_score", "the best passage's score, from 0 to 1")
+    top_score: Paths = _build_log_paths_field("top_score", "the score of the best passage, from 0 to 1")
     policy_ids: Paths = _build_log_paths_field("policy_ids", "the documents that the reply was about")
 
     _usual: tuple[tuple[str, str], ...] = PrivateAttr(())
@@ -76,40 +76,41 @@ class HallucinationLogSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     at: Annotated[str, Field(min_length=1)] = Field(
-        description="a path (relative to this file), an address that supports range requests, or a file in a Hub "
-        "repository (hf://datasets/owner/name/path/hallucinations.jsonl); tokens come from the environment "
-        "(LOOKOUT_LOG_TOKEN, HF_TOKEN)"
+        description="location of the log: a path (relative to this file), an address that supports range "
+        "requests, or a file in a Hub repository (hf://datasets/owner/name/path/hallucinations.jsonl). Tokens "
+        "come from the environment variables LOOKOUT_LOG_TOKEN and HF_TOKEN"
     )
     rotated: str | None = Field(
         default=None,
         min_length=1,
-        description="glob pattern for rotated files next to a local log; default: the log's name and any suffix "
-        "(hallucinations.jsonl.1, hallucinations.jsonl-20260301.gz)",
+        description="glob pattern for rotated files in the folder of a local log. Default: the log's name with "
+        "any suffix (hallucinations.jsonl.1, hallucinations.jsonl-20260301.gz)",
     )
     may_be_missing: bool = Field(
         default=False,
-        description="true if the application creates the file with its first entry; a missing file is then not a "
-        "fault until Lookout has seen the file once",
+        description="true if the application creates the file only with its first entry. A missing file is then "
+        "not a fault until Lookout has seen the file once",
     )
     store_raw: bool = Field(
         default=False,
-        description="true: store the texts unchanged; false: mask personal data before storing",
+        description="true: store the texts unchanged. false: mask personal data before storing",
     )
     group_minutes: Annotated[float, Field(ge=0, le=24 * 60)] = Field(
         default=30.0,
-        description="number of minutes within which new entries are added to an existing message instead of a new "
-        "message "
-        "(only with a bot token; without a bot token, each poll sends one message)",
+        description="number of minutes for which Lookout adds new entries to the last message instead of sending "
+        "a new one. This works only with a bot token. Without a bot token, each poll sends one message",
     )
     poll_s: Annotated[float, Field(ge=1, le=3600)] = Field(
         default=15.0,
-        description="seconds between two polls of the watcher, and of `lookout watch`",
+        description="interval in seconds between two polls of the log",
     )
     longest_line_kb: Annotated[int, Field(ge=1, le=64 * 1024)] = Field(
-        default=1024, description="maximum length of a line; longer lines are quarantined without being read"
+        default=1024,
+        description="maximum length of a line in kilobytes. Lookout does not read a longer line, and lists it "
+        "in the table quarantined_lines",
     )
 
-    fields: LogFields = Field(default=LogFields(), description="the paths of the parts of an entry")
+    fields: LogFields = Field(default=LogFields(), description="the paths to the parts of an entry")
 
     @property
     def is_remote(self) -> bool:

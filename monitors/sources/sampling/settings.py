@@ -82,57 +82,60 @@ class SamplingSettings(BaseModel):
 
     mode: SamplingMode = Field(
         default=SamplingMode.SIMPLE,
-        description="simple: all conversations are equally likely; stratified: each sign of risk gets a share",
+        description="simple: all conversations have the same probability of being sampled. stratified: "
+        "conversations with the same sign of risk form a group (stratum), and each stratum gets a share of the "
+        "sample",
     )
     number: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description=f"number of conversations per night; if neither number nor rate is set, {DEFAULT_NUMBER} with "
-        "a "
-        f"judge; without a judge, all conversations up to {MAX_BY_RULES:,}",
+        description="number of conversations to grade each night. Default, if rate is not set either: "
+        f"{DEFAULT_NUMBER} with a judge; without a judge, all conversations up to {MAX_BY_RULES:,}",
     )
     rate: Annotated[float, Field(gt=0, le=1)] | None = Field(
         default=None,
-        description="share of the conversations, instead of number; with strata, the share is multiplied by the "
-        "risk weight",
+        description="share of the conversations to grade, from 0 to 1; use it instead of number. With strata, the "
+        "share is multiplied by the risk weight of the stratum",
     )
     minimum_per_stratum: Annotated[int, Field(ge=1)] = Field(
         default=1,
-        description="minimum number of conversations from each stratum, even if the sum is larger than number",
+        description="minimum number of conversations from each stratum, even if the total is then larger than "
+        "number",
     )
     signs: Annotated[tuple[RiskSign, ...], Field(min_length=1)] = Field(
         default=tuple(RiskSign),
-        description="signs of risk, the most severe first; a conversation belongs to its first sign",
+        description="signs of risk, the most severe first. A conversation with several signs belongs to the "
+        "stratum of the first",
     )
     certainty: tuple[RiskSign, ...] = Field(
         default=(),
-        description="signs whose conversations come first in a quarter of number, or are all sampled with a rate; "
-        "Lookout always counts disclosures and errors in every conversation",
+        description="signs whose conversations are sampled completely if possible. With rate, they are always "
+        "sampled completely. With number, they come first in the part of number that is not divided equally or by "
+        "size. Lookout always counts disclosures and errors in every conversation",
     )
     allocation: Allocation = Field(
         default=Allocation.RISK,
-        description="how to divide number: a quarter equally among all strata, and three quarters with `risk` by "
-        "size and "
-        "risk_weights, or with `neyman` by the rates of earlier nights (only with number)",
+        description="how number is divided among the strata. A quarter is always divided equally. risk: half is "
+        "divided by size, and a quarter by size and risk_weights. neyman: three quarters are divided by the size "
+        "of the strata and the spread of their results in earlier nights. neyman does not work with rate",
     )
     risk_weights: dict[RiskSign, Weight] = Field(
         default_factory=_build_default_weights,
-        description="weight of a conversation with this sign (without a sign, the weight is 1): with a rate, the "
-        "weight "
-        "multiplies the rate; with a number, it decides how a quarter of the number is divided",
+        description="weight of a conversation with this sign of risk. A conversation without a sign has the "
+        "weight 1. With rate, Lookout multiplies the rate by the weight. With number and the allocation risk, the "
+        "weights decide how a quarter of number is divided",
     )
     primary_path: str | None = Field(
         default=None,
         min_length=1,
-        description="name of the path or model that must answer; any other path or model counts as a fallback. "
-        "Without "
-        "this key, nothing counts as a fallback",
+        description="name of the path or model that normally answers. Any other path or model counts as a "
+        "fallback. Without this key, nothing counts as a fallback",
     )
     main_language: Language = Field(
         default=Language.ENGLISH,
-        description="the main language, which does not get a stratum",
+        description="the main language of the users. A conversation in any other language has the sign `language`",
     )
     latency_objective_ms: Annotated[float, Field(gt=0)] = Field(
-        default=4_000, description="number of milliseconds after which a reply is slow"
+        default=4_000, description="time in milliseconds above which a reply has the sign `slow`"
     )
 
     @model_validator(mode="after")

@@ -260,7 +260,7 @@ def explain_missing_pages(settings: HttpTraffic, page: ExportPage, items: int) -
     is_full = items == settings.size if settings.size_parameter is not None else items in _COMMON_PAGE_SIZES
     if has_paging_keys or total is not None or not is_full:
         return None
-    count = f"{plural(items, 'item')}, like a full page"
+    count = f"{plural(items, 'item')}, as many as a full page"
     return f"the page has {count} and no link to a next page, but there may be more items; {_PAGING_HINT}"
 
 

@@ -29,6 +29,8 @@ def measure(data: Path) -> Measured:
         names.append(name)
         if name == "abstained":
             lesson = "only a judge can grade a gold that is a sentence of conditions, even if the reply contains some of its words"
-            errors.append(TellingError(NAME, row["id"], f"left open ({row['label']}): {verdict.reason}", lesson))
+            errors.append(
+                TellingError(NAME, row["id"], f"ungraded, label {row['label']}: {verdict.reason}", lesson)
+            )
     figures = count_verdicts(names).figures(NAME, "facts", target_agreement=0.92, baseline_agreement=21 / 26)
     return Measured(figures, tuple(errors[:1]))

@@ -16,8 +16,9 @@ from tests.accuracy.rows import read_rows
 NAME = "answers/tatqa"
 
 NOTE = (
-    "The label of a span requires an exact match: *In 2018,* is labelled wrong if the gold is *2018*. One figure excludes "
-    "replies that differ from the gold only in small words, words of the question, or the day and month of a year."
+    "A span is an answer that is copied from the text. Its label requires an exact match: if the gold is *2018*, the "
+    "reply *In 2018,* has the label wrong. Therefore the last figure does not count replies that differ from the gold "
+    "only in small words, in words of the question, or in the day and month of a year."
 )
 
 YEAR = re.compile(r"[12]\d\d\d")
@@ -60,7 +61,7 @@ SMALL = frozenset(
 )
 
 LESSONS = {
-    "false_pass": "the label requires the same words or decimals; Lookout also passes an equal value without its zeros",
+    "false_pass": "the label requires the same words or decimals; Lookout also passes the same value without its final zeros",
     "false_fail": "a figure without its scale or unit is another figure, although the label accepts it",
 }
 

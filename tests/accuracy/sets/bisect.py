@@ -62,11 +62,15 @@ SUITES = (
 )
 
 NOTE = """\
-A probe is one question to one build. Without noise, a search needs {noise_free} probes: one shows that the good build is right, one
-shows that the bad build is wrong, and {halves} halve the {between} candidates. A search uses no record of an earlier run. It ends when
-one build is the first bad one with a probability of 95 %, or after 60 probes. If a case passes 20 % of the time after the
-break, one answer gives at most 0.62 bits, so every method needs at least 7 probes on average. If every answer is wrong 20 % of
-the time, one answer gives at most 0.28 bits, so every method needs at least 16 probes, more than twice {noise_free}.
+The searches of this set are simulated. The first bad build is called the break. A probe is one question to one build. A search
+uses no record of an earlier run. It ends when one build is the first bad build with a probability of 95 %, or after 60 probes.
+
+- If no answer is right or wrong by chance (noise-free), a search needs {noise_free} probes: one shows that the good build is right,
+  one shows that the bad build is wrong, and {halves} halve the {between} candidates.
+- If a case passes 20 % of the time after the break, one answer gives at most 0.62 bits of information. Therefore every method
+  needs at least 7 probes on average.
+- If every answer is wrong 20 % of the time, one answer gives at most 0.28 bits. Therefore every method needs at least 16
+  probes, which is more than twice {noise_free}.
 
 | failing cases | right | probes: mean | median | 95th percentile | noise-free |
 | --- | ---: | ---: | ---: | ---: | ---: |

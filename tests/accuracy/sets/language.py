@@ -32,8 +32,8 @@ def measure(data: Path) -> Measured:
         ).value  # the labels know no other
         seen[row["language"], identified] += 1
         if identified != row["language"]:
-            teaches = "the text is short and has names; it lacks the function words that show a language, or has words of two languages"
-            errors.append(TellingError(NAME, row["id"], f"{row['language']} taken for {identified}", teaches))
+            teaches = "the text is short and has names; it has no function words that show its language, or words of two languages"
+            errors.append(TellingError(NAME, row["id"], f"label {row['language']}, detected {identified}", teaches))
     languages = sorted({language for language, _ in seen})
     totals = {language: sum(n for (is_, _), n in seen.items() if is_ == language) for language in languages}
     recalls = [

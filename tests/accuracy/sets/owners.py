@@ -36,7 +36,10 @@ def measure(data: Path) -> Measured:
             *_measure_refusals(folder, verdicts),
         ),
         notes=(
-            "Measured without a judge, with the domain pack `general`. An open case neither passes nor fails: it stays ungraded.",
+            (
+                "These figures are measured without a judge, with the domain pack `general`. A grader should neither pass "
+                "nor fail an unclear answer: the answer should stay ungraded."
+            ),
         ),
     )
 

@@ -43,4 +43,5 @@ def _is_found(row: dict[str, Any]) -> bool:
 
 def _list_kinds(rows: list[dict[str, Any]]) -> str:
     counted = Counter(row["kind"] for row in rows)
-    return "Clauses by kind: " + ", ".join(f"{kind} {count}" for kind, count in counted.most_common()) + "."
+    kinds = ", ".join(f"{kind} {count}" for kind, count in counted.most_common())
+    return f"The number of policy clauses of each kind: {kinds}."

@@ -37,14 +37,18 @@ def measure(data: Path) -> Measured:
             tally["right" if verdict == row["equal"] else "wrong"] += 1
             tally[f"{row['equal']}-{verdict}"] += 1
         if verdict != row["equal"]:
-            label = "taken for the same" if verdict else "not found to be the same"
+            label = "different texts, read as equal" if verdict else "equal texts, read as different"
             errors.append(TellingError(NAME, row["id"], f"{source}, {row['language']} {row['kind']}: {label}", ""))
     figures = [figure for group, tally in sorted(counts.items()) for figure in _build_figures(group, tally)]
     return Measured(
         tuple(figures),
         add_lessons(errors, 4),
         (
-            "Pairs of kind `measure` are not counted. Lookout deliberately reads an improper fraction in digits (25/7) as two numbers.",
+            (
+                "Each row is a pair of texts, and its label says whether the two texts state the same quantity. Pairs of "
+                "kind `measure`, such as 20 km, are not counted. Lookout deliberately reads an improper fraction in digits "
+                "(25/7) as two numbers."
+            ),
         ),
     )
 

@@ -28,22 +28,34 @@ The values are from the set's own notes.
 
 NOTES = (
     (
-        "In this set, ordinals are numbers and are marked as ordinals. A number inside another kind counts "
+        "In this set, ordinals count as numbers, and are marked as ordinals. A number inside another quantity counts "
         "neither as missed nor as made up. Durations in years or months may differ by 1.6 %. If the label has no "
         "currency, any currency is right."
     ),
+    """\
+These libraries were tried on the same rows in November 2026:
+
+| library | kind and language | F1 over all sources | F1 over Recognizers-Text alone |
+| --- | --- | ---: | ---: |
+| price-parser 0.5.1 | money, en | .70 | .28 |
+| price-parser 0.5.1 | money, hi | .33 | .33 |
+| price-parser 0.5.1 | money, other | 1.00 | |
+| number-parser 0.3.2 | number, en | .66 | .30 |
+| number-parser 0.3.2 | number, hi | .50 | .28 |
+| quantulum3 0.10.0 | number, en | .55 | .45 |
+| quantulum3 0.10.0 | money, en | .59 | .33 |
+| quantulum3 0.10.0 | percent, en | .80 | .80 |
+| quantulum3 0.10.0 | duration, en | .60 | .66 |
+| quantulum3 0.10.0 | all kinds, hi | .36 and less | |
+| dateparser 1.5.0 | date, en | .57 | .65 |
+| dateparser 1.5.0 | date, hi | .69 | .67 |
+
+quantulum3 and dateparser read 2,000 to 60,000 characters a second, which is too slow for
+[P3](performance.md#what-the-figures-mean). No library has a higher F1 than Lookout for any kind, so Lookout uses none of
+them.""",
     (
-        "These libraries were tried on the same rows in November 2026. The figures are F1 over all sources / F1 "
-        "over Recognizers-Text alone: price-parser 0.5.1 money en .70 / .28, hi .33 / .33, other 1.00; "
-        "number-parser 0.3.2 number en .66 / .30, hi .50 / .28; quantulum3 0.10.0 number en .55 / .45, money en "
-        ".59 / .33, percent en .80 / .80, duration en .60 / .66, Hindi .36 and less; dateparser 1.5.0 date en .57 "
-        "/ .65, hi .69 / .67. quantulum3 and dateparser read 2,000 to 60,000 characters a second, which is too "
-        "slow for P3. None of them is best for any kind, so Lookout depends on none."
-    ),
-    (
-        "Lookout deliberately does not read these phrases as quantities, because a monitor must not make up "
-        'figures: "a few", "some"; '
-        "names of coins; feasts; fractions with a spoken denominator of two words."
+        "A monitor must not make up figures. Therefore Lookout deliberately does not read these phrases as quantities: "
+        '"a few" and "some", names of coins, names of feasts, and fractions with a spoken denominator of two words.'
     ),
 )
 

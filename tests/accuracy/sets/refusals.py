@@ -42,7 +42,7 @@ def measure(data: Path) -> Measured:
         labels[row["label"], right] += 1
         tally["found" if refused and right else "false" if refused else "missed" if not right else "answered"] += 1
         if not right:
-            what = "taken for a refusal" if refused else "not seen as a refusal"
+            what = "detected as a refusal" if refused else "not detected as a refusal"
             errors.append(TellingError(NAME, row["id"], f"{row['label']}: {what}", TEACHES[row["label"]]))
     figures = Detection(tally["found"], tally["false"], tally["missed"]).figures(
         NAME, "refused", target_f1=TARGET_F1, baseline_f1=BASELINE_F1

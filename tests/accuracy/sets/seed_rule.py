@@ -55,5 +55,5 @@ def _outcome(correct: bool | None, *, truth: bool) -> str:
 
 def _teaches(row: dict[str, Any]) -> str:
     if row["expected_refusal"]:
-        return "the annotator decided where a refusal becomes an answer; a pattern cannot"
+        return "the annotator decided where a refusal becomes an answer; a pattern cannot decide this"
     return "only a judge can grade a gold in words, or a number with a condition"

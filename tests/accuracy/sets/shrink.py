@@ -29,11 +29,17 @@ SEEDS = 10
 WRONG = "₹80,000"
 
 NOTE = """\
-A row is met if the trigger remains, the question has at most 1.2 times the words of the trigger, and the search asked at most
-{budget} questions, including those that confirm the result. The real page is the demo's bot with its planted faults, in Chromium.
-Its shortest question that causes the wrong amount was found by trying all questions of up to four of the words.
+A trigger is the part of a question that makes the answer fail. A probe is one question that the search asks. A row is met if
+three conditions are true:
 
-| trigger | words before | trigger's | left | probes | fails | met |
+- The trigger is still in the shortened question.
+- The shortened question has at most 1.2 times as many words as the trigger.
+- The search asked at most {budget} questions, including the questions that confirm the result.
+
+The row "a wrong amount on a real page" asks the demo's bot with its planted faults, in Chromium. To find the trigger of this
+row, all questions of up to four of the words were asked.
+
+| trigger | words before | words of the trigger | words left | probes | fails | met |
 | --- | ---: | ---: | ---: | ---: | --- | --- |
 {rows}"""
 

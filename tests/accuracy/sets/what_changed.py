@@ -44,9 +44,11 @@ APPLICATION, MODEL, CONTENT, MONITOR = "application", "model", "content", "monit
 
 
 NOTE = """\
-Each row compares two real runs of the demo's bot: 64 cases of its suite over HTTP, or 12 cases on a real page. If the page
-changed between the runs, Lookout must name the side `page`; if the suite changed, `suite`. An installation has only one
-version of a grader, of the browser and of Lookout, so the test changes these versions in the second run's snapshot."""
+Each row compares two real runs of the demo's bot: 64 cases of its suite over HTTP, or 12 cases on a real page. The test makes
+one change between the two runs, and Lookout must name the side of this change: the application, its model, its content or the
+monitor. If the page changed, Lookout must name the side `page`. If the suite changed, it must name the side `suite`. An
+installation has only one version of each grader, of the browser and of Lookout. Therefore the test changes these versions only
+in the snapshot of the second run."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,7 @@ def measure(data: Path) -> Measured:
         TellingError(
             NAME,
             one.name,
-            f"{one.expected} expected, {_list_causes(changed)} said",
+            f"expected {one.expected}, got {_list_causes(changed)}",
             "; ".join(_format_lines(changed)),
         )
         for one, changed in found
@@ -193,7 +195,7 @@ def _list_causes(changed: WhatChanged) -> str:
 
 
 def _format_lines(changed: WhatChanged) -> list[str]:
-    return [change.evidence for change in changed.changes] or ["nothing that is recorded changed"]
+    return [change.evidence for change in changed.changes] or ["no property that Lookout records changed"]
 
 
 def _is_right(one: Planted, changed: WhatChanged) -> bool:

@@ -80,7 +80,7 @@ What to do: open the address on this machine; check its spelling, the network
 http://{NOBODY}: the port is closed (ERR_CONNECTION_REFUSED). Check that the
   app is running and uses this port""",
             code=1,
-            to_do="Start the application, or copy the port from its first lines of output.",
+            to_do="Start the application. When it starts, it prints the port that it uses.",
             part=True,
         ),
         Mistake(
@@ -91,7 +91,7 @@ http://{NOBODY}: the port is closed (ERR_CONNECTION_REFUSED). Check that the
 Why       the app did not serve: unreachable: http://{PAGE}/chat answered
           HTTP 404""",
             code=3,
-            to_do="Copy the address from a browser that shows the chat. The line `Next` shows the command for details.",
+            to_do="Copy the address from a browser that shows the chat. The line `Next` has a command for details.",
             part=True,
             set_up="prefect",
         ),
@@ -102,7 +102,7 @@ Why       the app did not serve: unreachable: http://{PAGE}/chat answered
 https://{PAGE}/docs: the server does not use https (ERR_SSL_PROTOCOL_ERROR).
   Try http://…""",
             code=1,
-            to_do="Most local applications use plain http: begin the address with `http://`.",
+            to_do="Begin the address with `http://`: most local applications do not use https.",
             part=True,
         ),
         Mistake(
@@ -110,7 +110,7 @@ https://{PAGE}/docs: the server does not use https (ERR_SSL_PROTOCOL_ERROR).
             typed=f"lookout verify {PAGE} --suite suite.jsonl",
             seen=f"lookout: target {PAGE!r} does not exist. For an address, write http://{PAGE}",
             code=2,
-            to_do="Without `http://` or `https://`, Lookout reads a name as a target of `lookout.toml`.",
+            to_do="Write `http://` before the address. Without it, Lookout looks for a target with this name.",
             files={"lookout.toml": TOML},
         ),
         Mistake(
@@ -123,7 +123,7 @@ What to do: check that the chat is at this address. If the address is right, ope
   the picture and write the missed selectors under [targets.NAME.probe.selectors]: message_box,
   send, answer""",
             code=3,
-            to_do="Many applications show their chat on another page: give the address of that page.",
+            to_do="Many applications show their chat on another page. Give the address of that page.",
             part=True,
         ),
         Mistake(
@@ -134,7 +134,7 @@ the page shows a login form instead of the chat: page titled 'Sign in', no text 
 What to do: if the page asks for a login, configure [targets.NAME.login] in
   lookout.toml (docs/login.md)""",
             code=3,
-            to_do="For the lines to copy, see [pages behind a login](login.md).",
+            to_do="Configure the login: [pages behind a login](login.md) has the lines to copy.",
             part=True,
         ),
         Mistake(
@@ -142,7 +142,7 @@ What to do: if the page asks for a login, configure [targets.NAME.login] in
             typed="lookout doctor --no-alert",
             seen="Space of bot  acme/bot: SLEEPING",
             code=0,
-            to_do="You need to do nothing: `lookout verify` opens the page, which wakes the Space, and waits until it is up.",
+            to_do="You do not have to do anything: `lookout verify` opens the page, which wakes the Space, and waits for it.",
             files={"lookout.toml": SPACE},
             part=True,
             set_up="SLEEPING",
@@ -155,7 +155,7 @@ broken  Space of bot  the Hub answered HTTP 401 for acme/bot. Check the name of
   the Space, and that the token in HF_TOKEN may read the Space
 → correct targets.bot.space, or set HF_TOKEN to a token that may read this Space""",
             code=4,
-            to_do="Set `export HF_TOKEN=…` to a token of Hugging Face that may read the Space.",
+            to_do="Run `export HF_TOKEN=…` with a Hugging Face token that may read the Space.",
             files={"lookout.toml": SPACE},
             part=True,
             set_up="hidden",
@@ -167,7 +167,7 @@ broken  Space of bot  the Hub answered HTTP 401 for acme/bot. Check the name of
 Space of bot  acme/bot: RUNNING_BUILDING
 → wait until the Space runs; a run waits up to""",
             code=0,
-            to_do="While a Space is building, a run waits for up to `probe.readiness.deadline_s` seconds.",
+            to_do="Wait until the Space runs. A run waits for at most `probe.readiness.deadline_s` seconds.",
             files={"lookout.toml": SPACE},
             part=True,
             set_up="RUNNING_BUILDING",
@@ -182,14 +182,14 @@ lookout: to verify an address, also give a file with questions and right
   answers: --suite FILE. `lookout init` creates a first suite; docs/suite.md
   explains the format""",
             code=2,
-            to_do="A good first suite has ten questions whose right answers you know.",
+            to_do="Give the path of a suite. A good first suite has ten questions whose right answers you know.",
         ),
         Mistake(
             title="The path of the suite is wrong",
             typed=f"lookout verify http://{PAGE}/docs --suite sute.jsonl",
             seen="lookout: {folder}/sute.jsonl cannot be read: file not found (did you mean 'suite.jsonl'?)",
             code=2,
-            to_do="Paths in `lookout.toml` are relative to that file. Paths of options are relative to the current folder.",
+            to_do="Correct the path. It is relative to the current folder or, in `lookout.toml`, to the folder of that file.",
         ),
         Mistake(
             title="A case has no severity",
@@ -198,7 +198,7 @@ lookout: to verify an address, also give a file with questions and right
 lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
   line 2: "severity" is missing; accepted: 1 (minor), 2 (major) or 3 (critical: alerts at once)""",
             code=2,
-            to_do="Decide for each case how bad a wrong answer is. Severity 3 sends an alert at once.",
+            to_do="Add a severity, which states how bad a wrong answer is. Severity 3 sends an alert at once.",
             files={"mine.jsonl": SUITE.replace(', "severity": 2', "")},
         ),
         Mistake(
@@ -208,7 +208,7 @@ lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
 lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
   line 2: broken JSON at column 94: Expecting ',' delimiter""",
             code=2,
-            to_do="Each line must be one complete JSON object. `lookout gold check mine.jsonl` shows all faults at once.",
+            to_do="Write one complete JSON object on each line. `lookout gold check mine.jsonl` lists all faults at once.",
             files={"mine.jsonl": SUITE.replace('"severity": 2}', '"severity": 2')},
         ),
         Mistake(
@@ -218,7 +218,7 @@ lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
 lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
   line 2: line 1 already has the id "wait"; use each id once""",
             code=2,
-            to_do="An id links the results of a case over all runs. Give the new case a new id.",
+            to_do="Give the new case another id. By its id, Lookout links the results of a case over all runs.",
             files={"mine.jsonl": SUITE.replace('"grace"', '"wait"')},
         ),
         Mistake(
@@ -229,7 +229,7 @@ lookout: {folder}/mine.csv is a table, but a suite must be JSON lines. To conver
   columns question, gold, id and severity: `lookout gold import {folder}/mine.csv
   --out mine.jsonl`""",
             code=2,
-            to_do="Run the `gold import` command of the message. Add `--severity 2` for rows without a severity.",
+            to_do="Run the command `lookout gold import` of the message. If rows have no severity, add `--severity 2`.",
             files={"mine.csv": "question,gold\nHow long is it?,30 days\n"},
         ),
         Mistake(
@@ -240,7 +240,7 @@ lookout: {folder}/mine.json is a JSON array, but a suite must be JSON lines (one
   object on each line). `jq -c '.[]'` converts it; for an array of another
   project, use `lookout gold import`""",
             code=2,
-            to_do="If the objects already have the keys of a suite, run `jq -c '.[]' mine.json > mine.jsonl`.",
+            to_do="If the objects have the keys of a suite, run `jq -c '.[]' mine.json > mine.jsonl`.",
             files={"mine.json": json.dumps([WAIT, GRACE])},
         ),
         Mistake(
@@ -250,7 +250,7 @@ lookout: {folder}/mine.json is a JSON array, but a suite must be JSON lines (one
 lookout: {folder}/mine.jsonl has no cases; write one JSON object on each line, or
   choose another suite""",
             code=2,
-            to_do="For the smallest case, see [the keys of a suite](suite.md).",
+            to_do="Add at least one case. [The keys of a suite](suite.md) shows examples.",
             files={"mine.jsonl": "\n"},
         ),
     ),
@@ -260,14 +260,14 @@ lookout: {folder}/mine.jsonl has no cases; write one JSON object on each line, o
             typed="lookout nightly",
             seen="lookout: lookout.toml does not exist; `lookout init` creates it; for another file, use --config",
             code=2,
-            to_do="Run `lookout init` to create the file. `lookout demo` and `lookout doctor URL` need no `lookout.toml`.",
+            to_do="Run `lookout init` to create the file. `lookout demo` and `lookout doctor URL` work without it.",
         ),
         Mistake(
             title="A key is misspelt",
             typed="lookout verify bot",
             seen="lookout: lookout.toml: targets.bot.siute: unknown key (did you mean 'suite'?)",
             code=2,
-            to_do="For all keys, see [configuration](configuration.md).",
+            to_do="Correct the key. [Configuration](configuration.md) lists all keys.",
             files={"lookout.toml": TOML.replace("suite =", "siute =")},
         ),
         Mistake(
@@ -275,7 +275,7 @@ lookout: {folder}/mine.jsonl has no cases; write one JSON object on each line, o
             typed="lookout verify bto",
             seen="lookout: target 'bto' does not exist (did you mean 'bot'?); accepted: bot",
             code=2,
-            to_do="The name of a target is in its table: `[targets.bot]`.",
+            to_do="Use the name in the header of the target's table: it is `bot` in `[targets.bot]`.",
             files={"lookout.toml": TOML},
         ),
         Mistake(
@@ -285,7 +285,7 @@ lookout: {folder}/mine.jsonl has no cases; write one JSON object on each line, o
 lookout: lookout.toml: not valid TOML: Invalid value (at line 2, column 7); fix
   that line, or see docs/configuration.md""",
             code=2,
-            to_do="In a TOML file, write strings in quotes and the names of tables in brackets.",
+            to_do="In a TOML file, strings must be in quotes, and names of tables in brackets.",
             files={"lookout.toml": TOML.replace('"', "")},
         ),
     ),
@@ -298,7 +298,7 @@ optional  judge  claude-sonnet-5-5: off, because ANTHROPIC_API_KEY is not set
 → set the key in the environment of runs. Until then, answers that rules cannot
   grade stay ungraded""",
             code=0,
-            to_do="Set `export ANTHROPIC_API_KEY=…` in the shell, the service or the workflow that starts runs.",
+            to_do="To use the judge, set `ANTHROPIC_API_KEY` in the shell, the service or the workflow that starts runs.",
             files={
                 "lookout.toml": TOML.replace("[targets.bot]", '[targets.bot]\nmodel_family = "llama"')
                 + '[[judge.models]]\nmodel = "claude-sonnet-5-5"\n'
@@ -315,7 +315,7 @@ lookout: SLACK_SIGNING_SECRET is not set. Lookout needs it to check that a reque
 SLACK_BOT_TOKEN is not set: alerts.slack_buttons needs a bot token, because a
   webhook has no buttons""",
             code=2,
-            to_do="[Slack's buttons](operations.md#slacks-buttons) shows where to find both values.",
+            to_do="Set both variables. [Slack's buttons](operations.md#slacks-buttons) describes where to find their values.",
             files={"lookout.toml": f'{TOML}[alerts]\nslack_channel = "#oncall"\nslack_buttons = true\n'},
         ),
         Mistake(
@@ -326,7 +326,7 @@ broken  alerts, bot  the test message did not arrive
 → Slack refuses the message (HTTP 200, channel_not_found): check `slack_channel`
   in lookout.toml (the bot can find a private channel only if it is a member)""",
             code=4,
-            to_do="Fix `alerts.slack_channel`, and type `/invite @lookout` in the channel.",
+            to_do="Correct `alerts.slack_channel`. If the channel is private, type `/invite @lookout` in it.",
             files={"lookout.toml": ON_SLACK},
             variables=BOT_TOKEN,
             part=True,
@@ -339,7 +339,7 @@ broken  alerts, bot  the test message did not arrive
 → Slack refuses the message (HTTP 200, not_allowed_token_type): use a bot token
   (it begins with xoxb)""",
             code=4,
-            to_do="The bot token is in the Slack app's settings under OAuth & Permissions.",
+            to_do="Set `SLACK_BOT_TOKEN` to the bot token. The Slack app's settings show it under OAuth & Permissions.",
             files={"lookout.toml": ON_SLACK},
             variables={"SLACK_BOT_TOKEN": "xapp-1-a-token-for-tests"},
             part=True,
@@ -353,7 +353,7 @@ broken  alerts, bot  the test message did not arrive
 → Slack refuses the message (HTTP 200, token_revoked): create a new bot token in
   the Slack app's settings and set SLACK_BOT_TOKEN""",
             code=4,
-            to_do="Install the app again under OAuth & Permissions, and set SLACK_BOT_TOKEN to its new token.",
+            to_do="Install the app again under OAuth & Permissions, and set `SLACK_BOT_TOKEN` to the new token.",
             files={"lookout.toml": ON_SLACK},
             variables=BOT_TOKEN,
             part=True,
@@ -370,7 +370,7 @@ broken  browser  Chromium was not found. Run `lookout browser install`, or insta
   (probe.browser_path) to the path of a Chromium
 → lookout browser install""",
             code=4,
-            to_do="`lookout doctor --fix` also installs a browser, and applies other safe fixes.",
+            to_do="Run `lookout browser install`, or `lookout doctor --fix`, which also applies the other safe fixes.",
             files={"lookout.toml": TOML},
             part=True,
             set_up="no browser",
@@ -382,7 +382,7 @@ broken  browser  Chromium was not found. Run `lookout browser install`, or insta
 The browser may be damaged or have the wrong version. Run `lookout browser install`,
   or set CHROMIUM_PATH (probe.browser_path) to another browser""",
             code=4,
-            to_do="`CHROMIUM_PATH` overrides the installed browser. To use the installed browser, unset this variable.",
+            to_do="If `CHROMIUM_PATH` is set, Lookout uses that browser. To use the installed browser, unset the variable.",
             files={"lookout.toml": TOML},
             part=True,
             set_up="old browser",
@@ -394,7 +394,7 @@ The browser may be damaged or have the wrong version. Run `lookout browser insta
 lookout: another `lookout up` or `lookout receive` already uses {folder}/data; stop it
   first, or set another data_folder""",
             code=2,
-            to_do="Only one installation can use a data folder. Set another `data_folder` for the second installation.",
+            to_do="Set another `data_folder` for the second installation, because only one can use a data folder.",
             files={"lookout.toml": f'data_folder = "data"\n{TOML}'},
             set_up="lock",
         ),
@@ -405,7 +405,7 @@ lookout: another `lookout up` or `lookout receive` already uses {folder}/data; s
 lookout: the site cannot listen on port 7860 (address already in use); stop the
   program that uses it, or choose another port with --port""",
             code=2,
-            to_do="`ss -ltnp` shows the program on a port. `lookout up` uses three ports, from `--port` on.",
+            to_do="`ss -ltnp` lists programs with their ports. `lookout up` uses `--port` and the next two ports.",
             files={"lookout.toml": TOML},
         ),
         Mistake(
@@ -413,7 +413,7 @@ lookout: the site cannot listen on port 7860 (address already in use); stop the
             typed="lookout verify bot",
             seen="Read-only file system; the file system is read-only: choose another data folder",
             code=4,
-            to_do="Set `data_folder` in `lookout.toml` to a folder of the user who runs Lookout.",
+            to_do="Set `data_folder` in `lookout.toml` to a folder in which the user who runs Lookout can write.",
             files={"lookout.toml": f'data_folder = "data"\n{TOML}'},
             part=True,
             set_up="read-only",
@@ -423,7 +423,7 @@ lookout: the site cannot listen on port 7860 (address already in use); stop the
             typed="lookout verify bot",
             seen="No space left on device; the disk is full: free some space",
             code=4,
-            to_do="`lookout warehouse pictures` removes old pictures; `[evidence]` sets how long they are stored.",
+            to_do="`lookout warehouse pictures` deletes old pictures. The table `[evidence]` sets their maximum age.",
             files={"lookout.toml": f'data_folder = "data"\n{TOML}'},
             part=True,
             set_up="full",
@@ -433,7 +433,7 @@ lookout: the site cannot listen on port 7860 (address already in use); stop the
             typed="lookout doctor --no-alert",
             seen="→ set the clock with NTP: signatures of Slack and webhooks are refused if it is\n  wrong by more than 300 s",
             code=4,
-            to_do="On most systems, run `timedatectl set-ntp true`.",
+            to_do="On most systems, `timedatectl set-ntp true` turns NTP on.",
             files={"lookout.toml": TOML.replace("/docs", "/late")},
             part=True,
         ),
@@ -444,7 +444,7 @@ lookout: the site cannot listen on port 7860 (address already in use); stop the
 lookout: the library duckdb is not as Lookout needs it (No module named
   'duckdb') in {prefix}. To install it:""",
             code=2,
-            to_do="Run the command in the next line of the output. It uses the same Python environment as `lookout`.",
+            to_do="Run the command in the next line of the output. It installs the library for the Python of `lookout`.",
             part=True,
             files={"lookout.toml": TOML, "data.txt": ""},
             set_up="no duckdb",
@@ -457,7 +457,7 @@ lookout: no Prefect server answers at http://localhost:9/api (from PREFECT_API_U
   prefect.api_url). Start that server, or remove the address, so that Lookout
   starts a local server""",
             code=4,
-            to_do="Run `unset PREFECT_API_URL`, or start that server.",
+            to_do="Start that server. To use a local server instead, run `unset PREFECT_API_URL`.",
             files={"lookout.toml": TOML},
             variables={"PREFECT_API_URL": "http://localhost:9/api"},
             part=True,
@@ -479,14 +479,14 @@ lookout: this folder has no lookout.toml and no data folder .lookout. Create a d
 INTRODUCTION: Final = """\
 # When something does not work
 
-For each problem, this page shows the command, the message, and what to do. Each message has the fault, its cause and
-the next step. The last line of a report and of `lookout doctor` has the next step. Set `LOOKOUT_DEBUG=1` before a
-command to see the traceback of an error.
+For each problem, this page shows the command, its output, the exit code and the fix. A message of Lookout names the
+fault, its cause and the next step. A report and the output of `lookout doctor` end with the next step. To see the
+traceback of an error, set `LOOKOUT_DEBUG=1` before the command.
 
-| exit code | means |
+| exit code | meaning |
 | --- | --- |
-| 2 | the command or the configuration is wrong; Lookout asked nothing |
-| 3 | no verdict was possible: the app was down, or too few answers could be graded |
+| 2 | the command or the configuration is wrong. Lookout asked no question |
+| 3 | there is no verdict, because the application was down or too few answers could be graded |
 | 4 | Lookout itself, or a program that it needs on this machine, does not work |
 """
 
@@ -505,7 +505,7 @@ def _row(row: Mistake) -> str:
     set_before = "".join(f"{name}={_shown(name, value)} " for name, value in row.variables.items())
     return (
         f"### {row.title}\n\n```console\n$ {set_before}{row.typed}\n```\n\n```text\n{shown}\n```\n\n"
-        f"{row.to_do} The exit code is {row.code}.\n"
+        f"The exit code is {row.code}. {row.to_do}\n"
     )
 
 

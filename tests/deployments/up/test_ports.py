@@ -1,4 +1,4 @@
-"""A port that is in use is refused before anything starts, with a command that uses another port."""
+"""If a port is in use, nothing starts, and the error suggests a command that uses another port."""
 
 from __future__ import annotations
 

@@ -20,30 +20,34 @@ ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs" / "alerts.md"
 PICTURES = ROOT / "docs" / "alerts"
 DIGEST = "nightly-digest"
-DIGEST_WHEN = """Lookout sends the digest of a target once a day, even if nothing is wrong. The digest covers the daily verification runs of the
-target and the night of its live traffic: the number of conversations that were read and sampled, the rates with their intervals,
-the kinds of failure, drift, and a missing night. Faults of Lookout and its judge go to the channel of the monitor's owners, so the
-digest does not list them. If the two channels are the same, the digest gives the number of these faults."""
+DIGEST_WHEN = """Lookout sends the digest of a target once a day, even if nothing is wrong. The digest describes the verification runs of the day
+and the last nightly run: how many conversations were read and sampled, the failure rates with their intervals, the kinds of
+failure, and drift. It also says if a nightly run is missing.
+
+The digest does not list faults of Lookout and its judge, because messages about them go to the channel of the monitor's owners. If
+the two channels are the same, the digest gives the number of these faults."""
 COLOURS = 64
 """The number of colours in a picture. It is enough for text on white, and makes the files a fifth as large."""
 WIDTHS = {"desktop": 600, "phone": 360}
 
 INTRODUCTION = """# Alerts
 
-This page shows every kind of message that Lookout sends. Each picture shows the message in Slack. The text below a
-picture is the message that a terminal shows if Slack is not configured.
+This page shows every kind of message that Lookout sends. Each picture shows a message in Slack. The text below the
+picture is the same message as a terminal shows it if Slack is not configured.
 
-The first line of a message names the fault, its severity and the target. The first line also marks a target with `environment =
-"production"`. Severity 3 (SEV 3) is the highest: one such failure sends an alert during the run and fails the run, unless the case
-is flaky. `To do` is the next step. The last line has the id of the alert: for details, run `lookout alerts show ID`. Buttons need a
-bot token and a receiver (see [operations](operations.md)).
+- The first line names the fault, its severity and the target. It also marks a target with `environment = "production"`.
+- Severity 3 (SEV 3) is the highest severity. Such a failure sends an alert during the run. It also fails the run, unless the case
+  is flaky.
+- `To do` is the next step.
+- The last line has the id of the alert. For details, run `lookout alerts show ID`.
+- The buttons of a message in Slack need a bot token and a receiver (see [operations](operations.md)).
 
 | mark | meaning |
 | --- | --- |
 | 🔴 🟠 🟡 | a fault of the application, of severity 3, 2 or 1 |
-| 🛠️ | Lookout itself or its judge has a fault; this is not about the application |
+| 🛠️ | a fault of Lookout itself or of its judge, not of the application |
 | ✅ | the fault is gone; in the digest: no incident is open |
-| ❔ | closed, because the case or the target was removed; in the digest: no incident is open, but not everything was checked |
+| ❔ | the incident was closed because its case or target was removed; in the digest: no incident is open, but not everything was checked |
 | ⚠️ | this finding is uncertain: only one judge found it, or the case is right only sometimes |
 
 `python -m tests.monitors.alerts.make_docs` generates this page and its pictures; `make snapshots` renews the texts.

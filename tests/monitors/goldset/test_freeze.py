@@ -1,4 +1,4 @@
-"""A frozen version has one number, never changes, and records its content."""
+"""A frozen version of a suite has one number and cannot be changed. It stores a copy of the cases."""
 
 from __future__ import annotations
 

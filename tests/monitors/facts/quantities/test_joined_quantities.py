@@ -124,5 +124,5 @@ _JOINTS = st.sampled_from(
 def test_any_two_quantities_between_any_joint_are_two(
     first: tuple[str, Read], joint: str, second: tuple[str, Read]
 ) -> None:
-    """For any two quantities, the text between them neither joins them nor changes one of them."""
+    """Two quantities are read as two, and unchanged, whatever text is between them."""
     assert _read(f"{first[0]}{joint}{second[0]}") == [first[1], second[1]]
