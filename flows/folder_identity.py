@@ -10,7 +10,7 @@ from flows.data_folder import RUNS_FOLDER, open_store_in
 from flows.deploys.queue import DeployOutcome, DeployQueue
 from monitors.errors import ConfigError
 from warehouse.folder_identity import CopiedFolder, assign_new_identity, create_or_check_identity, read_identity
-from warehouse.queries.copied_folder import leave_messages_to_original
+from warehouse.queries.copied_folder import leave_alerting_to_original
 
 
 def claim_or_separate_data_folder(
@@ -48,7 +48,7 @@ def _leave_work_to_original(data_folder: Path, journal_at: str | None, at: datet
     from flows.nightly.checkpoint import READING_FILE  # this import takes seconds, and only a copy needs it
 
     store = open_store_in(data_folder)
-    leave_messages_to_original(store, store.journal, at, wait_s=LOCK_WAIT_S)
+    leave_alerting_to_original(store, store.journal, at, wait_s=LOCK_WAIT_S)
     for note in (data_folder / RUNS_FOLDER).glob(f"*/{READING_FILE}"):
         note.unlink(missing_ok=True)
     deploys = DeployQueue(data_folder)

@@ -74,7 +74,7 @@ def classify_address(address: str) -> Network:
     Raises `ValueError` if ``address`` is not an IP address.
     """
     parsed = ipaddress.ip_address(address.partition("%")[0])
-    ip = _extract_ipv4(parsed) if isinstance(parsed, ipaddress.IPv6Address) else parsed
+    ip = _prefer_embedded_ipv4(parsed) if isinstance(parsed, ipaddress.IPv6Address) else parsed
     if ip.is_link_local or ip in _METADATA_ADDRESSES:
         return Network.LINK_LOCAL
     if ip.is_loopback or ip.is_unspecified:  # 0.0.0.0 is this machine
@@ -84,7 +84,7 @@ def classify_address(address: str) -> Network:
     return Network.PUBLIC if ip.is_global and not ip.is_multicast else Network.PRIVATE
 
 
-def _extract_ipv4(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+def _prefer_embedded_ipv4(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     """Return the IPv4 address inside an IPv6 address. If there is none, return the address itself."""
     if ip.is_loopback or ip.is_unspecified:
         return ip
@@ -107,7 +107,7 @@ class AddressGuard:
         self, configured: Iterable[str | None], *, private_network: bool = False, resolve: Resolve | None = None
     ) -> None:
         self._configured: dict[Place, frozenset[Network]] = {}
-        for host, port in (parse_place(address) for address in configured if address):
+        for host, port in (parse_host_and_port(address) for address in configured if address):
             networks = _infer_networks(host) | _PRIVATE_NETWORKS if private_network else _infer_networks(host)
             ports = _WEB_PORTS if port in _WEB_PORTS else {port}
             for place in product(_LOCALHOST_NAMES if host in _LOCALHOST_NAMES else {host}, ports):
@@ -117,7 +117,7 @@ class AddressGuard:
 
     def is_own(self, url: str) -> bool:
         """Return whether the host and port of ``url`` are in the configuration."""
-        return parse_place(url) in self._configured
+        return parse_host_and_port(url) in self._configured
 
     async def check(self, url: str) -> None:
         """Raise `AccessDenied` if requests for the target may not connect to the address ``url``."""
@@ -125,7 +125,7 @@ class AddressGuard:
             raise AccessDenied(
                 f"the target leads to an address that is not a web page: {url.partition(':')[0][:20]}:"
             )
-        await self.resolve_allowed(*parse_place(url))
+        await self.resolve_allowed(*parse_host_and_port(url))
 
     async def resolve_allowed(self, host: str, port: int) -> tuple[str, ...]:
         """Return the IP addresses of a host. The result is empty if the host cannot be resolved.
@@ -133,7 +133,7 @@ class AddressGuard:
         Raises `AccessDenied` if one of the addresses is not allowed.
         """
         host = host.rstrip(".").lower()
-        in_digits = _is_address(host)
+        in_digits = _is_ip_address(host)
         addresses = (host,) if in_digits else tuple(await self._resolve(host))
         place = await self._find_configured_place(host, port) if in_digits else (host, port)
         for address in addresses:
@@ -147,7 +147,7 @@ class AddressGuard:
         """
         if (address, port) not in self._configured and classify_address(address) is not Network.PUBLIC:
             for host, own_port in self._configured:
-                if own_port == port and not _is_address(host) and address in await self._resolve(host):
+                if own_port == port and not _is_ip_address(host) and address in await self._resolve(host):
                     return host, own_port
         return address, port
 
@@ -161,12 +161,12 @@ class AddressGuard:
             else "if the target needs this address, add it to probe.allowed_origins in lookout.toml"
         )
         raise AccessDenied(
-            f"the target leads to {format_place(place)}, a {network.value} address that its configuration does "
-            f"not allow: {to_do}"
+            f"the target leads to {format_host_and_port(place)}, a {network.value} address that its configuration "
+            f"does not allow: {to_do}"
         )
 
 
-def parse_place(url: str) -> Place:
+def parse_host_and_port(url: str) -> Place:
     """Return the host and port of an address. Raises `AccessDenied` for an invalid address."""
     try:
         parsed_url = httpx.URL(url)
@@ -175,7 +175,7 @@ def parse_place(url: str) -> Place:
     return parsed_url.host.rstrip(".").lower(), parsed_url.port or _DEFAULT_PORTS.get(parsed_url.scheme, 0)
 
 
-def format_place(place: Place) -> str:
+def format_host_and_port(place: Place) -> str:
     """Return ``host:port`` for messages. A long host is cut to 100 characters."""
     host, port = place[0][:100], place[1]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -183,12 +183,12 @@ def format_place(place: Place) -> str:
 
 def _infer_networks(host: str) -> frozenset[Network]:
     """Infer the kinds of networks, besides the public network, to which a configured host may resolve."""
-    if _is_address(host):
+    if _is_ip_address(host):
         return frozenset({classify_address(host)})
     return _PRIVATE_NETWORKS if "." not in host or host.endswith(_INTERNAL_SUFFIXES) else frozenset()
 
 
-def _is_address(host: str) -> bool:
+def _is_ip_address(host: str) -> bool:
     try:
         classify_address(host)
     except ValueError:

@@ -91,7 +91,7 @@ class GuardedClient(httpx.AsyncClient):
             follow_redirects=max_redirects > 0,
             max_redirects=max_redirects,
             event_hooks={
-                "request": [self._check_address, headers.build_hook(addresses)],
+                "request": [self._check_address, headers.build_header_removal_hook(addresses)],
                 "response": [self._limit_response, self._check_redirect],
             },
             verify=verify,

@@ -18,7 +18,7 @@ _PASSAGES: Final = ("text", "content", "quote", "snippet", "page_content")
 _NOTHING: Final = frozenset({"none", "null", "nil", "undefined", "n/a"})
 _MAX_DEPTH: Final = 20
 _MAX_KEYS: Final = 64
-"""Maximum number of keys of an object for which the result of `select_leading_paths` is cached."""
+"""Maximum number of keys of an object for which the result of `select_paths_by_first_key` is cached."""
 
 
 def collect_values(document: Any, path: str) -> list[Any]:
@@ -33,7 +33,7 @@ def collect_values(document: Any, path: str) -> list[Any]:
     return values
 
 
-def select_leading_paths(document: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
+def select_paths_by_first_key(document: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return the paths that can have a value in the document, because the document has the first name of the path.
 
     If the document is not an object, all paths are returned. This quick check excludes useless paths.
@@ -66,7 +66,7 @@ def collect_sources(document: Any, path: str) -> tuple[str, ...]:
       the name is the passage of the object, such as its ``text``, or else its JSON.
     - Empty values, and words such as ``null``, are not sources.
     """
-    return tuple(name for item in collect_items(document, path) for name in _list_names(item, 0))
+    return tuple(name for item in collect_items(document, path) for name in _iterate_source_names(item, 0))
 
 
 def join_text_parts(value: Any) -> str:
@@ -99,7 +99,7 @@ def _flatten_items(value: Any) -> Iterator[Any]:
             yield item
 
 
-def _list_names(item: Any, depth: int) -> Iterator[str]:
+def _iterate_source_names(item: Any, depth: int) -> Iterator[str]:
     if not isinstance(item, dict):
         text = "" if isinstance(item, bool) else str(item).strip()
         if text.casefold() not in _NOTHING and any(map(str.isalnum, text)):
@@ -114,7 +114,10 @@ def _list_names(item: Any, depth: int) -> Iterator[str]:
         nested_item for value in members for nested_item in _flatten_items(value) if isinstance(value, dict | list)
     ]
     nested = [
-        name for nested_item in nested_items if depth < _MAX_DEPTH for name in _list_names(nested_item, depth + 1)
+        name
+        for nested_item in nested_items
+        if depth < _MAX_DEPTH
+        for name in _iterate_source_names(nested_item, depth + 1)
     ]
     if nested or passage:
         yield from nested or [passage]
@@ -124,7 +127,7 @@ def _list_names(item: Any, depth: int) -> Iterator[str]:
 
 def _find_first_name(item: Any, paths: tuple[str, ...]) -> str:
     values = (value for path in paths for value in collect_values(item, path) if isinstance(value, str | int))
-    return next((name for value in values for name in _list_names(value, 0)), "")
+    return next((name for value in values for name in _iterate_source_names(value, 0)), "")
 
 
 @lru_cache(maxsize=1024)

@@ -56,7 +56,7 @@ def explain_validation_error(
     if isinstance(detail["input"], Mapping):
         return f"{key}: {message}" if key else message
     shown = "the value" if "headers" in place else URL_CREDENTIALS.sub("[secret]@", repr(detail["input"]))
-    return f"{key}: {shown} is not accepted; expected {message}{_format_share_hint(detail)}"
+    return f"{key}: {shown} is not accepted; expected {message}{_format_percentage_hint(detail)}"
 
 
 def find_new_name_of_key(key: str, renamed: Mapping[str, str]) -> str | None:
@@ -73,7 +73,7 @@ def find_new_name_of_key(key: str, renamed: Mapping[str, str]) -> str | None:
     return None
 
 
-def _format_share_hint(detail: Mapping[str, Any]) -> str:
+def _format_percentage_hint(detail: Mapping[str, Any]) -> str:
     """Return a hint to write 0.5 instead of 50, or an empty string if the value does not look like a percentage."""
     given, limits = detail["input"], detail.get("ctx", {})
     if detail["type"] != "less_than_equal" or limits.get("le") != 1 or not isinstance(given, int | float):

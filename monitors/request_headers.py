@@ -55,7 +55,7 @@ class HeaderValue(BaseModel):
         return {"value": given} if isinstance(given, str) else given
 
     @model_validator(mode="after")
-    def _check_one_source(self) -> Self:
+    def _check_source_and_characters(self) -> Self:
         if (self.env is None) == (self.value is None):
             raise ValueError('either a string, or { env = "VARIABLE" } for a secret')
         if not is_sendable(self.value or "") or not is_sendable(self.prefix):
@@ -96,7 +96,7 @@ _REFUSED_VARIABLE: Final = re.compile(
 _REFUSAL: Final = re.compile(r"HTTP \d+: (it does not accept|Lookout sent no token)")
 
 
-def find_refused_variables(text: str) -> tuple[str, ...]:
+def find_variables_in_refusal(text: str) -> tuple[str, ...]:
     """Return the environment variables that a message of `RequestHeaders.explain_refusal` names.
 
     The result is empty for any other text.
@@ -135,7 +135,7 @@ class RequestHeaders:
                 text = text.replace(form, HIDDEN)
         return text
 
-    def build_hook(self, addresses: Iterable[str]) -> Callable[[httpx.Request], Awaitable[None]]:
+    def build_header_removal_hook(self, addresses: Iterable[str]) -> Callable[[httpx.Request], Awaitable[None]]:
         """Return an httpx event hook that removes the headers from requests to hosts that are not in ``addresses``.
 
         After a redirect to another host, httpx itself removes only the header Authorization.

@@ -105,7 +105,7 @@ async def retry_with_pauses(
         raise last.error from None
 
 
-async def retry_until_deadline(
+async def retry_judge_request(
     attempt: Callable[[], Awaitable[T]],
     policy: RetryPolicy,
     *,

@@ -64,7 +64,7 @@ def write_once(path: Path, content: Content, *, within: Path | None = None) -> b
     try:
         with (
             open_folder(path.parent, within=within or path.parent, make=True) as folder,
-            _write_beside(folder, path.name, content) as written,
+            _write_temporary_file(folder, path.name, content) as written,
         ):
             try:  # unlike a rename, a link fails if the file exists
                 os.link(written, path.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
@@ -92,13 +92,13 @@ def move(source: Path, destination: Path, *, within: Path | None = None) -> Path
 
 
 def _replace_file(folder: int, name: str, content: Content, mode: int | None) -> None:
-    with _write_beside(folder, name, content, mode) as written:
+    with _write_temporary_file(folder, name, content, mode) as written:
         os.replace(written, name, src_dir_fd=folder, dst_dir_fd=folder)
         os.fsync(folder)
 
 
 @contextmanager
-def _write_beside(folder: int, name: str, content: Content, mode: int | None = None) -> Generator[str]:
+def _write_temporary_file(folder: int, name: str, content: Content, mode: int | None = None) -> Generator[str]:
     """Write ``content`` to a temporary file in the open folder ``folder``, and yield the file's name.
 
     The caller renames the file to ``name``. At the end of the ``with`` block, the file is deleted unless it was
@@ -245,7 +245,7 @@ def read_text_or_empty(path: Path) -> str:
         raise GoldSetError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def replace_text(path: Path, text: str) -> None:
+def replace_gold_file(path: Path, text: str) -> None:
     """Replace the content of a gold file, and preserve its permissions. Raises `GoldSetError`.
 
     The caller must hold the lock of `lock_parent_folder`.

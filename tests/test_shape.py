@@ -82,7 +82,7 @@ def test_the_nightly_path_goes_through_workers_to_the_judge_s_grade():
     functions = nightly_path.record_nightly_path()
     total, counted = nightly_path.count_functions(functions)
     assert {
-        ("flows/nightly/census_worker.py", "run_worker"),
+        ("flows/nightly/census_worker.py", "run_census_worker"),
         ("flows/nightly/checkpoint.py", "NightlyCheckpoint.save_judged_replies"),
         ("warehouse/journal/journal.py", "Journal.append"),
     } <= functions

@@ -39,7 +39,7 @@ from monitors.storage import (
     move,
     open_without_links,
 )
-from warehouse.database.database import build_log_path
+from warehouse.database.database import build_wal_path
 from warehouse.database.snapshot import SNAPSHOT_FOLDER
 from warehouse.database.stage import AGED, ARCHIVE_FOLDER, MANIFEST, PARQUET, ArchiveManifest
 from warehouse.database.store import DATABASE_FILE, JOURNAL_FOLDER, Store
@@ -142,7 +142,7 @@ def _iterate_backup_files(store: Store, scratch: Path, made_at: datetime, wait_s
         with tempfile.TemporaryDirectory(dir=scratch, prefix=".lookout-backup-") as temporary:
             copy = Path(temporary) / DATABASE_FILE
             store.database.copy_and_return_version(copy, wait_s)
-            for path in (copy, build_log_path(copy)):
+            for path in (copy, build_wal_path(copy)):
                 if path.exists():
                     yield path.name, path.read_bytes(), made_at.timestamp()
 
@@ -352,7 +352,7 @@ def _is_valid_name(name: str) -> bool:
 
 
 @contextmanager
-def extract_backup(file: Path, manifest: BackupManifest, folder: Path) -> Generator[Path]:
+def extract_backup_atomically(file: Path, manifest: BackupManifest, folder: Path) -> Generator[Path]:
     """Extract a verified backup into a temporary folder, and yield the path of that folder.
 
     At the end of the ``with`` block, the temporary folder is moved to ``folder``, which must be missing or empty.

@@ -74,7 +74,7 @@ def restore_command(
     from flows.data_folder import open_store_in  # slow: imports duckdb
     from flows.folder_identity import require_valid_copy_options  # slow: imports duckdb
     from monitors.config.file import load_config  # slow: imports all configuration models
-    from warehouse.backup import extract_backup, read_verified_manifest  # slow: imports duckdb
+    from warehouse.backup import extract_backup_atomically, read_verified_manifest  # slow: imports duckdb
     from warehouse.database.rebuild import rebuild_database  # slow: imports duckdb
     from warehouse.folder_identity import IDENTITY_FILE
 
@@ -102,7 +102,7 @@ def restore_command(
             "warehouse.journal"
         )
     require_valid_copy_options(journal_at, moved=moved, copied=copy)
-    with show_waiting("Restoring the data folder"), extract_backup(file, manifest, folder) as beside:
+    with show_waiting("Restoring the data folder"), extract_backup_atomically(file, manifest, folder) as beside:
         report = rebuild_database(open_store_in(beside, journal_at), wait_s=0)
     claim_data_folder(folder, configured, moved=moved, copied=copy)
     if as_json:

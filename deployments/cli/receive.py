@@ -243,11 +243,11 @@ def _require_registered_deployment(api: str, deployment: str) -> None:
     """
     from prefect.exceptions import PrefectException
 
-    from deployments.receivers.readiness import find_deployment, is_prefect_up  # imports Prefect's client
+    from deployments.receivers.readiness import find_prefect_deployment, is_prefect_up  # imports Prefect's client
 
     async def is_deployment_missing() -> bool:
         try:
-            return await is_prefect_up(api) and await find_deployment(api, deployment) is None
+            return await is_prefect_up(api) and await find_prefect_deployment(api, deployment) is None
         except (httpx.HTTPError, PrefectException, TimeoutError, OSError):
             return False
 

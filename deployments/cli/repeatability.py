@@ -13,7 +13,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.repeatability.context import build_repeatability_context
 from flows.repeatability.format import format_repeatability, format_session_briefly
-from flows.repeatability.session import compute_figures
+from flows.repeatability.session import compute_repeatability_figures
 from flows.repeatability.targets import list_measured_targets
 from flows.runtime.run import start_or_connect_to_prefect
 from flows.terminal import print_text, write_json
@@ -39,7 +39,9 @@ def repeatability_command(
     names = list_measured_targets(loaded, target)
     if show:
         for name in names:
-            _print_figures(compute_figures(build_repeatability_context(loaded, name)), as_json=as_json)
+            _print_figures(
+                compute_repeatability_figures(build_repeatability_context(loaded, name)), as_json=as_json
+            )
         return ExitCode.PASS
     with show_waiting("Checking the prerequisites"):
         for name in names:  # Invalid names are reported before a server is started.

@@ -134,7 +134,7 @@ def age_command(
     from flows.data_folder import RUNS_FOLDER  # slow: imports duckdb
     from flows.nightly.grading import build_turn_id  # slow: imports all graders
     from flows.runtime.secrets import load_pseudonym_key  # slow: imports duckdb
-    from warehouse.database.retention import ConversationReport, remove_conversation, remove_personal_data
+    from warehouse.database.retention import ConversationReport, remove_conversation_data, remove_personal_data
 
     if (days is None) == (conversation is None):
         raise ConfigError("give either --days N or --conversation ID")
@@ -143,7 +143,7 @@ def age_command(
     with show_waiting("Removing personal data"):
         if conversation is not None:
             case_ids = build_turn_id(conversation, 0).removesuffix("1")
-            report = remove_conversation(store, conversation, case_ids=case_ids, key=key, wait_s=wait_s)
+            report = remove_conversation_data(store, conversation, case_ids=case_ids, key=key, wait_s=wait_s)
         else:
             before = utc_now() - timedelta(days=days or 0)
             report = remove_personal_data(store, before=before, key=key, wait_s=wait_s)

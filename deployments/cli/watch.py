@@ -16,7 +16,7 @@ from deployments.cli.data_folder import claim_data_folder
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, CopyOption, JsonOption, MovedOption
 from flows.clock import utc_now
-from flows.hallucination_log.follower import LogFollower, build_log_follower, format_poll, list_targets_with_logs
+from flows.hallucination_log.follower import LogFollower, build_log_follower, format_poll, select_targets_to_follow
 from flows.runtime.run import start_or_connect_to_prefect
 from flows.runtime.slack import write_line_to_stderr
 from flows.terminal import write_json
@@ -51,7 +51,7 @@ def watch_command(
         if target is not None or once:
             raise ConfigError("--runs watches all targets until you stop it, so give neither a target nor --once")
         return _watch_and_start_runs(loaded, config.resolve())
-    followers = [build_log_follower(loaded, name) for name in list_targets_with_logs(loaded, target)]
+    followers = [build_log_follower(loaded, name) for name in select_targets_to_follow(loaded, target)]
     console = make_terminal_console(stderr=True)
     for log_follower in followers:
         every = "once" if once else f"every {log_follower.settings.poll_s:g} s"

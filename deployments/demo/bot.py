@@ -95,7 +95,7 @@ class BlockedDraft:
     unsupported_claims: tuple[str, ...]
 
 
-def block_unsupported_numbers(reply: str, hits: Sequence[Hit], question: str) -> BlockedDraft | None:
+def detect_unsupported_numbers(reply: str, hits: Sequence[Hit], question: str) -> BlockedDraft | None:
     """Return a `BlockedDraft` if the reply contains a number that no fact supports.
 
     Returns ``None`` if the reply may be sent. Numbers in the question do not count as support.
@@ -391,7 +391,7 @@ class Bot:
         return f"{sentence} {citation}".rstrip()
 
     def _block_reply_with_unsupported_numbers(self, reply: BotReply, question: ParsedQuestion) -> BotReply:
-        blocked = block_unsupported_numbers(reply.text, reply.hits, question.text)
+        blocked = detect_unsupported_numbers(reply.text, reply.hits, question.text)
         if blocked is None:
             return reply
         return replace(

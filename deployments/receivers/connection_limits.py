@@ -154,7 +154,7 @@ class BoundedProtocol(H11Protocol):
         """Return the address of the peer: the client or a proxy."""
         return self.client[0] if self.client else ""
 
-    def find_client(self, scope: HTTPScope) -> str | None:
+    def find_limited_client(self, scope: HTTPScope) -> str | None:
         """Return the client whose limit of unfinished bodies includes this request, or ``None`` for no limit.
 
         A receiver has no such limit, because a proxy or GitHub may send a thousand deliveries at once. The site has
@@ -210,7 +210,9 @@ class BoundedProtocol(H11Protocol):
     def _start_body_deadline(self, scope: HTTPScope) -> None:
         if self._body_deadline is None:
             self._body_deadline = self.loop.call_later(BODY_TIMEOUT_S, self.close_without_answer)
-            self._pending.bodies.add_and_close_excess_connections(self, self.find_client(scope), self.loop.time())
+            self._pending.bodies.add_and_close_excess_connections(
+                self, self.find_limited_client(scope), self.loop.time()
+            )
 
     def _cancel_body_deadline(self) -> None:
         if self._body_deadline is not None:
@@ -222,7 +224,7 @@ class BoundedProtocol(H11Protocol):
 class PeerBoundedProtocol(BoundedProtocol):
     """A `BoundedProtocol` that also limits the unfinished bodies of each peer, such as Slack or a proxy."""
 
-    def find_client(self, scope: HTTPScope) -> str:
+    def find_limited_client(self, scope: HTTPScope) -> str:
         """Return the peer of the connection."""
         del scope
         return self.peer

@@ -100,7 +100,7 @@ class Readiness:
         if api is None or not await is_prefect_up(api):
             return _Prefect()
         try:
-            registered = await find_deployment(api, self._deployment)
+            registered = await find_prefect_deployment(api, self._deployment)
         except (httpx.HTTPError, PrefectException, TimeoutError, OSError):
             return _Prefect(answers=True)
         return _Prefect(
@@ -119,7 +119,7 @@ async def is_prefect_up(api: str) -> bool:
         return False
 
 
-async def find_deployment(api: str, deployment: str) -> DeploymentResponse | None:
+async def find_prefect_deployment(api: str, deployment: str) -> DeploymentResponse | None:
     """Find the deployment ``flow/name`` on a server. Returns ``None`` if the deployment is not registered.
 
     If the server does not answer, raises `TimeoutError` or the errors of Prefect's client.

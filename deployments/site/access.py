@@ -174,7 +174,7 @@ class AttemptLimit:
         self._all = [*self._all, at][-self.max_total :]
         _drop_oldest_addresses(self._wrong, self.max_addresses)
 
-    def remember_good_token(self, address: str) -> None:
+    def remember_trusted_address(self, address: str) -> None:
         """Remember that a valid token came from an address."""
         key = compute_visitor_key(address)
         self._welcome.pop(key, None)
@@ -369,7 +369,7 @@ class AccessControl:
         if owner is None:
             self.attempts.record_wrong_token(client)
             return None
-        self.attempts.remember_good_token(client)
+        self.attempts.remember_trusted_address(client)
         return Visitor(owner.name, owner.role, owner.sees_personal_data, "")
 
     def _log_page_view(self, visitor: Visitor, scope: Scope, path: str) -> None:

@@ -27,7 +27,11 @@ from monitors.errors import MonitorError
 from monitors.plural import plural
 from monitors.records.base import Record, UtcTime
 from warehouse.queries.drills import find_last_drill
-from warehouse.queries.site.overview import WaitingSegments, count_unsent_alerts, count_waiting_segments
+from warehouse.queries.site.overview import (
+    WaitingSegments,
+    count_unsent_and_refused_alerts,
+    measure_unloaded_segments,
+)
 
 if TYPE_CHECKING:
     from deployments.site.page import Site
@@ -103,12 +107,12 @@ def _count_waiting_segments(site: Site, now: datetime) -> WaitingSegments | None
         running_ids = {
             run.run_id for run in site.watch.list_recent_unfinished_runs(now) if run.state is not RunState.STOPPED
         }
-        return count_waiting_segments(site.store, except_runs=running_ids)
+        return measure_unloaded_segments(site.store, except_runs=running_ids)
     except MonitorError:
         return None
 
 
-def build_monitor_lines(site: Site) -> tuple[HealthLine, ...]:
+def build_monitor_health_lines(site: Site) -> tuple[HealthLine, ...]:
     """Return the results of all checks of the monitor. The schedules come last."""
     slow = site.health.slow
     return (
@@ -157,7 +161,7 @@ def _build_drill_lines(site: Site) -> Iterator[HealthLine]:
 
 def _build_unsent_alerts_line(site: Site) -> HealthLine:
     label = "alerts not yet delivered"
-    unsent_alerts = count_unsent_alerts(site.store, refused_since=site.now() - MAX_REFUSED_AGE)
+    unsent_alerts = count_unsent_and_refused_alerts(site.store, refused_since=site.now() - MAX_REFUSED_AGE)
     if not unsent_alerts.count:
         return HealthLine(what=label, ok=True, text="none")
     severe = f", {unsent_alerts.severe} of severity 3" if unsent_alerts.severe else ""

@@ -57,7 +57,7 @@ class LoginPages:
         if owner is None:
             self._attempts.record_wrong_token(client)
             return self._answer_refusal(request, HTTPStatus.UNAUTHORIZED, WRONG, next_url)
-        self._attempts.remember_good_token(client)
+        self._attempts.remember_trusted_address(client)
         answer = RedirectResponse(
             self._site.prefix + sanitize_local_address(next_url, self._site.prefix), HTTPStatus.SEE_OTHER
         )

@@ -38,7 +38,7 @@ from flows.verify.run_watch import RunWatch
 from monitors.config.file import Config
 from monitors.config.sections import SiteSettings
 from monitors.errors import MonitorError
-from warehouse.database.snapshot import build_snapshot_store
+from warehouse.database.snapshot import build_snapshot_and_store
 
 if TYPE_CHECKING:
     import uvicorn
@@ -89,7 +89,7 @@ def build_site_application(config: Config, host: str, environment: SiteEnvironme
 
 def _build_site(config: Config, host: str, environment: SiteEnvironment) -> Site:
     store = open_store(config)
-    snapshot, reading = build_snapshot_store(store)
+    snapshot, reading = build_snapshot_and_store(store)
     return Site(
         config=config,
         store=reading,
@@ -139,7 +139,7 @@ def build_protocol_class(settings: SiteSettings) -> type[BoundedProtocol]:
     """
 
     class SiteProtocol(BoundedProtocol):
-        def find_client(self, scope: HTTPScope) -> str:
+        def find_limited_client(self, scope: HTTPScope) -> str:
             return find_forwarded_client(self.peer, Headers(raw=list(scope["headers"])), settings.trusted_proxies)
 
     return SiteProtocol

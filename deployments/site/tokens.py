@@ -161,21 +161,21 @@ class SessionSigner:
             if hmac.compare_digest(name.encode(), parts[0].encode()):
                 expected = self._sign("session", claims, owner.sha256)
                 is_good = hmac.compare_digest(expected.encode(), signature.encode())
-                return owner if is_good and not self._build_ended_path(cookie).exists() else None
+                return owner if is_good and not self._build_ended_session_path(cookie).exists() else None
         return None
 
     def end_session(self, cookie: str, now: datetime) -> None:
         """End a session, including copies of its cookie. Raises `WarehouseUnwritable`."""
         if self.find_owner(cookie, now) is None:
             return
-        ended_path = self._build_ended_path(cookie)
+        ended_path = self._build_ended_session_path(cookie)
         make_private_folder(ended_path.parent)
         for old_path in ended_path.parent.iterdir():
             if not old_path.name.startswith(".") and int(old_path.read_text(encoding="ascii")) < now.timestamp():
                 old_path.unlink(missing_ok=True)
         write_once(ended_path, cookie.split(".")[1])
 
-    def _build_ended_path(self, cookie: str) -> Path:
+    def _build_ended_session_path(self, cookie: str) -> Path:
         return self.tokens.folder / _ENDED / _hash_token(cookie)
 
     def create_form_token(self, session: str) -> str:

@@ -157,7 +157,7 @@ class GitHubParser:
         report = parse_event(delivery.body)
         if isinstance(report, IgnoreReason):
             return NotForUs(report)
-        return self._routes.build_deploys_of_matching_triggers(report, received_at=delivery.received_at)
+        return self._routes.match_deploy_to_triggers(report, received_at=delivery.received_at)
 
     def _check_signature(self, delivery: Delivery) -> None:
         received = delivery.headers[SIGNATURE_HEADER][0].removeprefix("sha256=")

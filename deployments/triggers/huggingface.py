@@ -102,4 +102,4 @@ class HuggingFaceParser:
 
     def _find_deploys_of_branch(self, repository: str, ref: _Ref, delivery: Delivery) -> ParsedDelivery:
         report = DeployClaim(repository, parse_git_commit(str(ref.newSha)), at=None, branch=parse_branch(ref.ref))
-        return self._routes.build_deploys_of_matching_triggers(report, received_at=delivery.received_at)
+        return self._routes.match_deploy_to_triggers(report, received_at=delivery.received_at)

@@ -109,7 +109,7 @@ class Routes:
         self.provider = provider
         self._triggers = tuple(row for row in triggers if row.provider is provider)
 
-    def build_deploys_of_matching_triggers(self, report: DeployClaim, *, received_at: datetime) -> ParsedDelivery:
+    def match_deploy_to_triggers(self, report: DeployClaim, *, received_at: datetime) -> ParsedDelivery:
         """Return a deploy for every target with a matching trigger. Each target occurs once.
 
         Raises `DeliveryRejected` if a name is invalid.

@@ -129,7 +129,7 @@ class StandardParser:
             pull_request=data.pull_request,
             deployment=f"message-{hashlib.sha256(_read_header(delivery, ID_HEADER).encode()).hexdigest()[:16]}",
         )
-        return self._routes.build_deploys_of_matching_triggers(report, received_at=delivery.received_at)
+        return self._routes.match_deploy_to_triggers(report, received_at=delivery.received_at)
 
     def _check_signature(self, delivery: Delivery) -> None:
         """Raise `DeliveryRejected` unless one of the signatures was made with one of the keys."""

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final
 import uvicorn
 
 from deployments.cli.receive import build_actions_server, build_receiver_server
-from deployments.cli.site.serve import build_configured_site
+from deployments.cli.site.serve import build_configured_site_server
 from deployments.up.configuration_watch import report_configuration_changes
 from deployments.up.memory import release_unused_memory_regularly
 from deployments.up.part_alerts import send_crash_loop_alert, send_recovery_alert
@@ -220,7 +220,9 @@ def list_server_builders(
     if config.alerts.slack_buttons and not only_deploys:
         servers[SLACK] = lambda: build_actions_server(config, host, port + 1, variables)
     if config.site.enabled and not only_deploys:
-        servers[SITE] = lambda: build_configured_site(config, config.site.host, choose_site_port(config, port))
+        servers[SITE] = lambda: build_configured_site_server(
+            config, config.site.host, choose_site_port(config, port)
+        )
     return servers
 
 

@@ -20,7 +20,7 @@ from monitors.records.incidents import OPENING_REASONS, Alert, DeliveryStatus, I
 from monitors.records.operator_actions import ActionOutcome
 from warehouse.queries.incidents import (
     find_action,
-    find_thread_starts,
+    find_slack_thread_starts,
     list_action_outcomes,
     list_operator_actions_on_alert,
     list_sent_alerts,
@@ -171,7 +171,7 @@ def _find_messages_to_edit(
         if action and action.channel is not None and action.message_ts is not None and action.alert_id is not None:
             place = MessageLocation(action.channel, action.message_ts, action.alert_id)
             places[place.channel, place.ts] = place
-        for channel, ts, alert_id in find_thread_starts(actions.store, outcome.fingerprints):
+        for channel, ts, alert_id in find_slack_thread_starts(actions.store, outcome.fingerprints):
             places.setdefault((channel, ts), MessageLocation(channel, ts, alert_id))
     return tuple(places.values())
 

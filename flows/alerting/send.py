@@ -97,7 +97,7 @@ async def _send_alert(notifier: Notifier, alert: Alert, *, again: bool) -> Recei
             share.receipts.append(receipt)
     await asyncio.to_thread(record_receipt, notifier.store, notifier.journal, receipt, wait_s=LOCK_WAIT_S)
     if receipt.thread is not None and alert.reason in THREAD_REASONS:
-        await asyncio.to_thread(_store_thread, notifier, alert, receipt)
+        await asyncio.to_thread(_store_slack_thread, notifier, alert, receipt)
     return receipt
 
 
@@ -115,7 +115,7 @@ async def _send_alert_part(notifier: Notifier, share: AlertPart, alert: Alert, *
     return receipt if receipt.detail else receipt.with_detail(share.note)
 
 
-def _store_thread(notifier: Notifier, alert: Alert, receipt: Receipt) -> None:
+def _store_slack_thread(notifier: Notifier, alert: Alert, receipt: Receipt) -> None:
     try:
         with open_incident_transaction(notifier.store, notifier.journal, alert.target, wait_s=LOCK_WAIT_S) as book:
             book.record(

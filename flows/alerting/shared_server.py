@@ -208,7 +208,7 @@ class SharedServer:
             finally:
                 if lease is not None:
                     try:
-                        await shared.record_sent_and_return_lease(lease, share)
+                        await shared.record_sent_and_release_lease(lease, share)
                     except _NO_ANSWER:  # the lease ends after its time
                         self._mark_server_away_and_explain()
 
@@ -223,7 +223,7 @@ class SharedServer:
         still_open = {_shorten_fingerprint(fingerprint) for fingerprint in unresolved}
         async with self._open_shared_target(target) as shared:
             try:
-                reported, _ = await shared.read_reported_faults(interval)
+                reported, _ = await shared.read_reported_faults_and_time(interval)
                 ended = [key for key, fault in reported.items() if fault.is_own and not fault.is_over]
                 await shared.record_reported_facts("", ((key, OVER) for key in ended if key not in still_open))
             except _NO_ANSWER:
@@ -286,8 +286,10 @@ class _SharedTarget:
         held_id, held_since = None, 0.0
         while True:
             self._restart_deadline()
-            lease = await self._create_variable(self._lease_name, {"folder": self._folder, "host": self._host})
-            reported, now = await self.read_reported_faults(interval)
+            lease = await self._create_variable_if_absent(
+                self._lease_name, {"folder": self._folder, "host": self._host}
+            )
+            reported, now = await self.read_reported_faults_and_time(interval)
             share = _select_unreported_part(alert, reported, now, interval)
             if lease is not None or share.alert is None:
                 return lease, share
@@ -304,7 +306,7 @@ class _SharedTarget:
                 # Prefect does not report that a variable was deleted.
                 await asyncio.sleep(min(POLL_S, lease_s - held_s))
 
-    async def record_sent_and_return_lease(self, lease: Variable, share: AlertPart) -> None:
+    async def record_sent_and_release_lease(self, lease: Variable, share: AlertPart) -> None:
         """Record the sent facts on the server, release ``lease``, and delete expired records.
 
         ``share`` is the part of the alert that this machine had to send. Its receipts show whether the part was
@@ -323,7 +325,9 @@ class _SharedTarget:
         for variable_id in self._expired:
             await self._delete_variable(variable_id)
 
-    async def read_reported_faults(self, interval: timedelta) -> tuple[Mapping[str, ReportedFault], datetime]:
+    async def read_reported_faults_and_time(
+        self, interval: timedelta
+    ) -> tuple[Mapping[str, ReportedFault], datetime]:
         """Read what was reported about each fault within ``interval``.
 
         Also return the current time of the server's clock.
@@ -363,9 +367,11 @@ class _SharedTarget:
                 thread=receipt.thread if receipt else None,
                 facts=by_fault,
             )
-            await self._create_variable(f"{self._record_name}-{self._nonce()}", record.model_dump(mode="json"))
+            await self._create_variable_if_absent(
+                f"{self._record_name}-{self._nonce()}", record.model_dump(mode="json")
+            )
 
-    async def _create_variable(self, name: str, value: object) -> Variable | None:
+    async def _create_variable_if_absent(self, name: str, value: object) -> Variable | None:
         """Create a variable. Return ``None`` if a variable with this name exists already."""
         body = {"name": name, "value": value, "tags": ["lookout"]}
         response = await self._send_request("POST", "/variables/", body, accept=409)

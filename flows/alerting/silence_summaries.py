@@ -14,7 +14,7 @@ from monitors.alerts.silence_summary import build_silence_summary
 from monitors.records.incidents import Alert
 from monitors.records.operator_actions import Silence
 from monitors.records.recurrence import Period
-from warehouse.queries.incidents import list_withheld_not_yet_summarised
+from warehouse.queries.incidents import list_withheld_incidents_to_summarise
 from warehouse.queries.outbox import open_incident_transaction
 
 MAX_SUMMARY_AGE: Final = timedelta(days=30)
@@ -34,7 +34,9 @@ def record_silence_summaries(notifier: Notifier) -> tuple[Alert, ...]:
     now, store = notifier.now(), notifier.store
     silences = [silence for silence in notifier.actions.list_silences() if silence.recurrence is not None]
     due: dict[tuple[str, Silence, Period], list[str]] = {}
-    for withheld_at, incident in list_withheld_not_yet_summarised(store, now - MAX_SUMMARY_AGE) if silences else ():
+    for withheld_at, incident in (
+        list_withheld_incidents_to_summarise(store, now - MAX_SUMMARY_AGE) if silences else ()
+    ):
         for silence in silences:
             period = next(silence.iterate_periods(withheld_at - DECISION_LAG), None)
             if period and period.starts_at <= withheld_at and silence.is_about(incident):

@@ -125,7 +125,9 @@ async def run_under_watchdog(
     code. Errors of the types ``unreported`` cause no alert, because the person who started the run sees them.
     """
     await beat.ping(Beat.STARTED, run_id=notifier.run_id)
-    watchdog = HangWatchdog(end_after_s, lambda: end_hung_process(notifier, beat, after_s=end_after_s, stop=stop))
+    watchdog = HangWatchdog(
+        end_after_s, lambda: report_and_end_hung_process(notifier, beat, after_s=end_after_s, stop=stop)
+    )
     watchdog.start()
     try:
         yield
@@ -138,7 +140,9 @@ async def run_under_watchdog(
         watchdog.cancel()
 
 
-def end_hung_process(notifier: Notifier, beat: Heartbeat, *, after_s: float, stop: Callable[[int], None]) -> None:
+def report_and_end_hung_process(
+    notifier: Notifier, beat: Heartbeat, *, after_s: float, stop: Callable[[int], None]
+) -> None:
     """Report that the process hangs, then end the process, even if the report hangs.
 
     Call this from a separate thread.

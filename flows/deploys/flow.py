@@ -148,7 +148,7 @@ class DeployPoller:
         }
 
 
-async def poll_all_targets(poller: DeployPoller) -> tuple[PollResult, ...]:
+async def poll_targets_and_store_results(poller: DeployPoller) -> tuple[PollResult, ...]:
     """Poll all targets at the same time and store the results. Raises `WarehouseUnwritable`."""
     at_hub = (
         _await_poll_result(name, _poll_hub_for_commit(poller, name, configured))
@@ -208,7 +208,7 @@ def _record_polled_commit(poller: DeployPoller, target: str, commit: str, deploy
     Therefore Lookout recognises a rollback at the Hub when an earlier commit runs again.
     """
     deploys, now = poller.deploys, poller.now()
-    rollback_id = deploys.build_rollback_deployment_id(target, commit) if deployment is None else None
+    rollback_id = deploys.build_deployment_id_if_rolled_back(target, commit) if deployment is None else None
     event = DeployEvent(target=target, commit=commit, occurred_at=now, reported_by=POLL)
     queued = QueuedDeploy(deploy=ReportedDeploy(event=event, deployment=rollback_id or deployment), stored_at=now)
     if (
@@ -290,7 +290,7 @@ async def poll_and_start_runs(poller: DeployPoller, config_path: Path) -> Deploy
 
     The runs load the configuration from the absolute ``config_path``. Raises `WarehouseUnwritable`.
     """
-    results = await poll_all_targets(poller)
+    results = await poll_targets_and_store_results(poller)
     config = poller.config
     plan = RunPlan(deployment=poller.settings.deployment, config_path=config_path, tag=config.prefect.tag)
     journal = open_store(config).journal

@@ -22,7 +22,7 @@ from monitors.github.pull_requests import (
     State,
     is_git_commit,
     post_or_update_comment,
-    read_change,
+    read_head_and_branches,
     set_final_status_unless_newer,
     set_pending_status,
 )
@@ -79,7 +79,7 @@ class GitHubDestination:
 
         async def read(api: GitHubApi) -> None:
             if pull is not None:
-                changes.append(await read_change(api, pull))
+                changes.append(await read_head_and_branches(api, pull))
 
         errors = await self._call_and_return_errors(read)
         return changes[-1], errors

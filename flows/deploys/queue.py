@@ -106,8 +106,8 @@ class DeployQueue:
     def save_if_new(self, deploy: QueuedDeploy, *, is_running_again: bool = False) -> bool:
         """Store a deploy so that it survives a crash. Return false if it was reported before.
 
-        ``is_running_again`` is true if `build_rollback_deployment_id` found that the commit runs again. If the
-        deploy was reported before, its pull request is still stored, because the first report often comes from a
+        ``is_running_again`` is true if `build_deployment_id_if_rolled_back` found that the commit runs again. If
+        the deploy was reported before, its pull request is still stored, because the first report often comes from a
         poll, which does not know the pull request. Raises `WarehouseUnwritable`; then nothing is stored.
         """
         if not self.confirm_new_or_store_repeat(deploy, is_running_again=is_running_again):
@@ -144,7 +144,7 @@ class DeployQueue:
         write_once(self._build_path(deploy, _REPORTED), queued.model_dump_json(), within=self._root.parent)
         return False
 
-    def build_rollback_deployment_id(self, target: str, commit: str) -> str | None:
+    def build_deployment_id_if_rolled_back(self, target: str, commit: str) -> str | None:
         """Build a deployment ID if ``target`` serves the earlier commit ``commit`` again.
 
         Otherwise, return ``None``. The target serves ``commit`` again, for example after a rollback, if the newest

@@ -74,7 +74,7 @@ class StartReport(NamedTuple):
     failed: tuple[RunNotMade, ...]
 
 
-def build_run_key(deploy: ReportedDeploy, attempt: int = 1, *, tag: str = PREFECT_TAG) -> str:
+def build_run_idempotency_key(deploy: ReportedDeploy, attempt: int = 1, *, tag: str = PREFECT_TAG) -> str:
     """Build the idempotency key of a deploy's run.
 
     The parts of the key are separated by slashes and contain no slash. Therefore each run has its own key.
@@ -97,10 +97,10 @@ async def ensure_verification_run(
             deployment = await client.read_deployment_by_name(plan.deployment)
             run = await client.create_flow_run_from_deployment(
                 deployment.id,
-                parameters={"request": build_request_parameters(deploy, plan)},
+                parameters={"request": build_verification_request(deploy, plan)},
                 name=f"{event.target} {event.commit[:SHOWN_COMMIT_LENGTH]}",
                 tags=build_run_tags(deploy),
-                idempotency_key=build_run_key(deploy, attempt, tag=plan.tag),
+                idempotency_key=build_run_idempotency_key(deploy, attempt, tag=plan.tag),
             )
     return str(run.id)
 
@@ -114,7 +114,7 @@ def convert_prefect_errors(deployment: str) -> Generator[None]:
         raise RunNotMade(_format_creation_error(deployment, error)) from error
 
 
-def build_request_parameters(deploy: ReportedDeploy, plan: RunPlan) -> dict[str, object]:
+def build_verification_request(deploy: ReportedDeploy, plan: RunPlan) -> dict[str, object]:
     """Build the parameters of the verification run of a deploy."""
     parameters = {
         "target": deploy.event.target,

@@ -39,7 +39,7 @@ from flows.nightly.format import format_clarifying_questions, format_rate_text, 
 from flows.repeatability.format import format_repeatability_for_digest
 from flows.runtime.secrets import get_environment
 from flows.runtime.slack import build_notifier_without_run
-from flows.server.missed_runs import list_skipped_runs, skip_missed_run
+from flows.server.missed_runs import cancel_missed_runs_of_deployment, list_skipped_runs
 from flows.server.schedule_state import ScheduleState, find_api_url, load_schedule_states
 from flows.server.schedules import plan_deployments
 from monitors.alerts.digest import Digest, DigestFigure
@@ -362,7 +362,7 @@ async def digest(
     retried.
     """
     config = await asyncio.to_thread(load_config, config_path)
-    skipped = await skip_missed_run(config.schedules.missed, utc_now())
+    skipped = await cancel_missed_runs_of_deployment(config.schedules.missed, utc_now())
     if skipped is not None:
         return skipped
     names = [target] if target is not None else list(config.targets)

@@ -102,7 +102,7 @@ class Course:
                 lambda: wrong_answer.write_and_read_drill_in_journal(drill, answer, self._report),
             ),
             (DrillStation.WAREHOUSE, lambda: wrong_answer.check_warehouse(drill, answer)),
-            (DrillStation.OUTBOX, lambda: wrong_answer.check_incident_and_message_sent(drill, answer)),
+            (DrillStation.OUTBOX, lambda: wrong_answer.send_and_check_drill_alert(drill, answer)),
             (DrillStation.SLACK, lambda: wrong_answer.check_slack_accepted_message(answer)),
             (DrillStation.HEARTBEAT, lambda: wrong_answer.ping_heartbeat_service(drill)),
         )

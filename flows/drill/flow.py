@@ -21,7 +21,7 @@ from flows.drill.context import build_drill_context
 from flows.drill.course import Course, format_failure_text, format_failure_title
 from flows.runtime.secrets import get_environment
 from flows.runtime.slack import write_line_to_stderr
-from flows.server.missed_runs import skip_missed_run
+from flows.server.missed_runs import cancel_missed_runs_of_deployment
 from monitors.config.file import load_config
 from monitors.records.self_checks import DrillReport, StationResult
 
@@ -30,7 +30,7 @@ from monitors.records.self_checks import DrillReport, StationResult
 async def fire_drill(config_path: Path, drill_id: str | None = None) -> State[DrillReport] | State[None]:
     """Run one drill. The state's data is the drill's report. Raises `ConfigError` before the first station."""
     config = await asyncio.to_thread(load_config, config_path)
-    skipped = await skip_missed_run(config.schedules.missed, utc_now())
+    skipped = await cancel_missed_runs_of_deployment(config.schedules.missed, utc_now())
     if skipped is not None:
         return skipped
     drill = build_drill_context(

@@ -22,7 +22,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpx
 
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
-from flows.hallucination_log.follower import open_log_place
+from flows.hallucination_log.follower import build_log_place
 from flows.runtime.slack import TOKEN_VARIABLE, WEBHOOK_VARIABLE
 from flows.server.schedules import plan_deployments
 from monitors.alerts.message import format_duration
@@ -53,10 +53,10 @@ Webhook signatures and Slack signatures are valid for this time.
 
 async def check_data_folder(drill: DrillContext) -> str:
     """Check that the data folder can be written and has enough free space."""
-    return await asyncio.to_thread(_check_folder_is_writable, drill.folder)
+    return await asyncio.to_thread(_check_write_access_and_space, drill.folder)
 
 
-def _check_folder_is_writable(folder: Path) -> str:
+def _check_write_access_and_space(folder: Path) -> str:
     probe = folder / "probe"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -216,7 +216,7 @@ async def check_hallucination_logs(drill: DrillContext) -> str:
     await asyncio.to_thread(_write_and_read_planted_line, drill)
     for name, (settings, probe) in logs.items():
         try:
-            await asyncio.to_thread(_check_log_opens, open_log_place(settings, probe), settings)
+            await asyncio.to_thread(_check_log_opens, build_log_place(settings, probe), settings)
         except (MonitorError, OSError) as error:
             raise StationFailed(
                 f"the log of {name} cannot be read: {error}",

@@ -167,11 +167,15 @@ class _DrillFollower:
             if report is not None and report.finished:
                 return report.prepend_stations(tuple(self.results[:STATIONS_BEFORE_WORKER]))
             if self._drill.monotonic() - last_news_s > SILENCE_TIMEOUT_S:
-                raise self._record_worker_failure(f"the worker sent no update for {SILENCE_TIMEOUT_S:g} s")
+                raise self._record_and_return_worker_failure(
+                    f"the worker sent no update for {SILENCE_TIMEOUT_S:g} s"
+                )
             if state is not None and state.is_final():
                 if (stored_report := await asyncio.to_thread(self._read_stored_report)) is not None:
                     return stored_report
-                raise self._record_worker_failure(f"the drill ended in the worker as {state.name}: {state.message}")
+                raise self._record_and_return_worker_failure(
+                    f"the drill ended in the worker as {state.name}: {state.message}"
+                )
             # Prefect sends no event to a waiting client, so the state of the run is polled.
             await asyncio.sleep(POLL_S)
 
@@ -199,7 +203,7 @@ class _DrillFollower:
             self._on_station(result)
         return report
 
-    def _record_worker_failure(self, reason: str) -> StationFailed:
+    def _record_and_return_worker_failure(self, reason: str) -> StationFailed:
         failed = StationFailed(reason, self._worker_hint)
         self._add_result(DrillStation.WORKER, StationState.FAILED, reason, self._drill.monotonic(), failed.to_do)
         return failed

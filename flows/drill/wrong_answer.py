@@ -59,7 +59,7 @@ from warehouse.database.store import Store
 from warehouse.journal.journal import SHARED
 from warehouse.journal.rows import DrillRow
 from warehouse.journal.segments import SUFFIX
-from warehouse.queries.drills import count_other_alerts_to_send, has_drill_row, list_receipts
+from warehouse.queries.drills import has_drill_row, list_receipts, load_backlog_of_other_alerts
 
 LOAD_WAIT_S: Final = 30.0
 PAGE_START_TIMEOUT_S: Final = 60.0
@@ -275,7 +275,7 @@ async def check_warehouse(drill: DrillContext, answer: WrongAnswer) -> str:
     return "loaded the drill and found it"
 
 
-async def check_incident_and_message_sent(drill: DrillContext, answer: WrongAnswer) -> str:
+async def send_and_check_drill_alert(drill: DrillContext, answer: WrongAnswer) -> str:
     """Check that an incident is opened and that the outbox sends its message."""
     notifier = build_drill_notifier(drill, _require_store(answer))
     after_s = drill.monotonic() - (answer.answered_s or drill.monotonic())
@@ -294,7 +294,7 @@ async def check_incident_and_message_sent(drill: DrillContext, answer: WrongAnsw
         )
     answer.alert_id, answer.incident = drill_alert.id, observation.fingerprint
     if not await asyncio.to_thread(list_receipts, notifier.store, drill_alert.id):
-        waiting, oldest = await asyncio.to_thread(count_other_alerts_to_send, notifier.store, drill_alert.id)
+        waiting, oldest = await asyncio.to_thread(load_backlog_of_other_alerts, notifier.store, drill_alert.id)
         since = f", the oldest since {oldest:%Y-%m-%d %H:%M} UTC" if oldest else ""
         raise StationFailed(
             f"the message is still in the outbox, behind {plural(waiting, 'message')}{since}",

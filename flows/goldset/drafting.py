@@ -30,12 +30,12 @@ from monitors.goldset.proposals import (
     DraftOrigin,
     ProposedTranslation,
     RejectedProposal,
-    build_case_from_translation,
-    build_draft_from_proposal,
+    build_or_reject_draft,
+    build_or_reject_translated_case,
     hash_prompt,
     load_prompt,
-    parse_drafts_reply,
-    parse_translations_reply,
+    parse_valid_and_rejected_drafts,
+    parse_valid_and_rejected_translations,
     shorten_to_one_line,
 )
 from monitors.graders.base import Grader
@@ -48,7 +48,7 @@ from monitors.judge.model import (
     ModelReply,
     Stop,
     build_price_function,
-    find_price,
+    find_price_row,
 )
 from monitors.judge.settings import JudgeModelSettings, JudgeSettings
 from monitors.judge.untrusted_text import TextSource, fence_text
@@ -105,7 +105,7 @@ def select_drafting_model(
     if name is not None and name not in models_by_name:
         raise ConfigError(f"the model {name!r} is not configured; [[judge.models]] has {', '.join(models_by_name)}")
     chosen = models_by_name[name] if name is not None else settings.models[0]
-    find_price(chosen.model, 0, settings.prices)
+    find_price_row(chosen.model, 0, settings.prices)
     return chosen, settings
 
 
@@ -193,7 +193,7 @@ async def draft_questions(
     """
     reply = await asker.ask(_build_draft_prompt(document, wanted, others, nonce()))
     try:
-        proposed, refused = parse_drafts_reply(reply.text)
+        proposed, refused = parse_valid_and_rejected_drafts(reply.text)
     except ValueError as error:
         raise VerdictUnreadable(f"{reply.answered_by}: the reply has no drafts: {error}") from None
     origin = DraftOrigin(model=reply.answered_by, prompt_sha256=hash_prompt("draft", _DRAFT_LAYOUT), at=now())
@@ -201,7 +201,7 @@ async def draft_questions(
     for proposal in proposed[: wanted.count]:
         existing = (*others, *(draft.case for draft in result.drafts))
         result.add_draft_or_refusal(
-            reject_if_gold_fails(build_draft_from_proposal(proposal, document, wanted, origin, existing), panel)
+            reject_if_gold_fails(build_or_reject_draft(proposal, document, wanted, origin, existing), panel)
         )
     return result
 
@@ -295,7 +295,7 @@ async def translate_cases(
     for batch in _split_into_batches(cases):
         reply = await asker.ask(_build_translation_prompt(batch, language, nonce()))
         try:
-            proposed, refused = parse_translations_reply(reply.text)
+            proposed, refused = parse_valid_and_rejected_translations(reply.text)
         except ValueError as error:
             raise VerdictUnreadable(f"{reply.answered_by}: the reply has no translations: {error}") from None
         result.refused += refused
@@ -341,7 +341,7 @@ def _select_translations_and_add_refusals(
 def _build_translation_draft(
     translation: ProposedTranslation, original: GoldCase, language: Language, model: str, at: datetime
 ) -> GoldDraft | RejectedProposal:
-    case = build_case_from_translation(translation, original, language)
+    case = build_or_reject_translated_case(translation, original, language)
     if isinstance(case, RejectedProposal):
         return case
     digest = hashlib.sha256(f"{original.id}\0{case.question}\0{case.gold}".encode()).hexdigest()[:12]
@@ -382,7 +382,7 @@ def _format_translation_pair(number: int, case: GoldCase, nonce: str) -> str:
     return f"Pair {number}:\n{question.text}\n{expected.text}"
 
 
-def build_draft_from_trace(
+def build_draft_from_conversation(
     graded: GradedConversation, *, by: str, at: datetime, account_patterns: Sequence[str]
 ) -> CaseDraft:
     """Build a draft from a conversation.

@@ -27,8 +27,8 @@ from flows.hallucination_log.follower import (
     build_log_follower,
     format_poll,
     format_polls,
-    list_targets_with_logs,
     select_poll_state_name,
+    select_targets_to_follow,
 )
 from flows.server.missed_runs import BUSY
 from monitors.config.file import load_config
@@ -49,7 +49,8 @@ async def follow_log(config_path: Path, target: str | None = None, for_s: float 
     """
     config = await asyncio.to_thread(load_config, config_path)
     followers = [
-        await asyncio.to_thread(build_log_follower, config, name) for name in list_targets_with_logs(config, target)
+        await asyncio.to_thread(build_log_follower, config, name)
+        for name in select_targets_to_follow(config, target)
     ]
     polls_by_log = await asyncio.gather(*(_poll_until_quiet(log_follower, for_s) for log_follower in followers))
     completed = tuple(poll for polls in polls_by_log for poll in polls if not poll.broken and not poll.skipped)

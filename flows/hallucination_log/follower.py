@@ -46,7 +46,7 @@ from monitors.records.logs import LoggedHallucination, LogWarning, LogWarningKin
 from monitors.sources.logs.entries import is_whole_entry
 from monitors.sources.logs.files import LocalLog, LogPlace, build_remote_log
 from monitors.sources.logs.settings import HallucinationLogSettings
-from monitors.sources.logs.tail import BatchLimits, LogBatch, build_cursor_after_existing_lines, read_new_batches
+from monitors.sources.logs.tail import BatchLimits, LogBatch, build_unread_cursor_with_history, read_new_batches
 from warehouse.database.store import Store
 from warehouse.journal.rows import CursorRow
 from warehouse.journal.segments import encode_rows
@@ -115,12 +115,12 @@ class LogReader:
             ):
                 return
             with self.place.poll() as files:
-                cursor = build_cursor_after_existing_lines(files, self.target)
-            self.store.journal.append_row_bytes(encode_rows([CursorRow(row=cursor)]), run_id=None)
+                cursor = build_unread_cursor_with_history(files, self.target)
+            self.store.journal.append_encoded_rows(encode_rows([CursorRow(row=cursor)]), run_id=None)
 
     def _store_batch(self, log_read: LogRead, batch: LogBatch, lines: EncodedLines) -> LogRead:
         """Write a batch and its read position to the journal in one step. Return the updated result."""
-        self.store.journal.append_row_bytes(lines.rows + encode_rows([CursorRow(row=batch.cursor)]), run_id=None)
+        self.store.journal.append_encoded_rows(lines.rows + encode_rows([CursorRow(row=batch.cursor)]), run_id=None)
         return LogRead(
             entries=log_read.entries + lines.entries,
             history=log_read.history + lines.history,
@@ -212,7 +212,7 @@ class LogFollower:
             await notify_fault(self.notifier, Fault(LOG_UNREADABLE, str(error)))
             return LogPoll(target=self.notifier.target, unreadable=str(error))
         alerts = await self._send_alerts_about_entries()
-        await self._notify_log_faults(read, began_at)
+        await self._notify_and_resolve_log_faults(read, began_at)
         await notify_of_load_errors(self.notifier)
         return LogPoll(target=self.notifier.target, found=read, alerts=tuple(alert.id for alert in alerts))
 
@@ -277,7 +277,7 @@ class LogFollower:
             settings=notifier.settings,
         )
 
-    async def _notify_log_faults(self, log_read: LogRead, began_at: datetime) -> None:
+    async def _notify_and_resolve_log_faults(self, log_read: LogRead, began_at: datetime) -> None:
         """Report the faults of the log itself, and resolve the faults that have ended."""
         silence_faults = await asyncio.to_thread(self._find_silent_log_faults)
         faults_by_name = {
@@ -348,7 +348,7 @@ def build_log_follower(config: Config, target: str) -> LogFollower:
     notifier = build_notifier_without_run(config, target, Capability.HALLUCINATION_LOG)
     reader = LogReader(
         target=target,
-        place=open_log_place(settings, configured.probe),
+        place=build_log_place(settings, configured.probe),
         store=notifier.store,
         pool=EncoderPool(_build_line_settings(target, settings, configured), count_cores(), utc_now),
         limits=BatchLimits(max_line_bytes=settings.longest_line_kb * 1024),
@@ -374,7 +374,7 @@ def store_first_read_positions(config: Config) -> None:
                 build_log_follower(config, name).reader.store_first_position()
 
 
-def list_targets_with_logs(config: Config, target: str | None) -> tuple[str, ...]:
+def select_targets_to_follow(config: Config, target: str | None) -> tuple[str, ...]:
     """List the names of the targets whose logs are followed: all targets with a log, or only ``target``.
 
     Raises `ConfigError` if no target has a log, or if ``target`` is not configured.
@@ -388,7 +388,7 @@ def list_targets_with_logs(config: Config, target: str | None) -> tuple[str, ...
     return names
 
 
-def open_log_place(settings: HallucinationLogSettings, probe: ProbeSettings) -> LogPlace:
+def build_log_place(settings: HallucinationLogSettings, probe: ProbeSettings) -> LogPlace:
     """Build the reader of a local file or a remote log. The settings in ``probe`` can allow private addresses."""
     if settings.is_remote:
         return build_remote_log(

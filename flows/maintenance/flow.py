@@ -37,7 +37,7 @@ from flows.maintenance.findings import (
 )
 from flows.runtime.secrets import load_pseudonym_key
 from flows.runtime.slack import build_notifier_without_run
-from flows.server.missed_runs import skip_missed_run
+from flows.server.missed_runs import cancel_missed_runs_of_deployment
 from monitors.alerts.resolve import TARGET_REMOVED, ResolutionScope
 from monitors.config.file import Config, load_config
 from monitors.config.sections import WarehouseSettings
@@ -50,7 +50,7 @@ from warehouse.database.parquet import ExportReport, export_parquet
 from warehouse.database.rebuild import rebuild_database
 from warehouse.database.retention import AgeReport, CompactReport, compact_segments, remove_personal_data
 from warehouse.database.store import Store
-from warehouse.queries.incidents import list_removed_targets
+from warehouse.queries.incidents import list_removed_targets_with_incidents
 
 SUBJECT: Final = WAREHOUSE
 """The name that alerts about the warehouse show instead of a target's name."""
@@ -70,7 +70,7 @@ async def load_warehouse(config_path: Path, wait_s: float = UPKEEP_WAIT_S) -> St
     warehouse. Raises `ConfigError` before the first stage.
     """
     config = await asyncio.to_thread(load_config, config_path)
-    skipped = await skip_missed_run(config.schedules.missed, utc_now())
+    skipped = await cancel_missed_runs_of_deployment(config.schedules.missed, utc_now())
     if skipped is not None:
         return skipped
     notifier = await asyncio.to_thread(build_notifier_without_run, config, SUBJECT, Capability.MAINTENANCE)
@@ -79,7 +79,7 @@ async def load_warehouse(config_path: Path, wait_s: float = UPKEEP_WAIT_S) -> St
     may_remove_data = await _run_stage(upkeep, _check_clock_and_add_fault(config, notifier, upkeep)) is True
     await _run_warehouse_stages(notifier.store, config.warehouse, upkeep, wait_s, may_remove_data=may_remove_data)
     if may_remove_data:
-        upkeep.pictures = await _run_stage(upkeep, remove_old_pictures(config, notifier.now()))
+        upkeep.pictures = await _run_stage(upkeep, remove_expired_evidence_and_reports(config, notifier.now()))
         await _run_stage(upkeep, close_incidents_of_removed_targets(config, notifier.now()))
     for fault in upkeep.faults:
         await notify_fault(notifier, fault)
@@ -182,7 +182,7 @@ async def remove_old_personal_data(store: Store, days: int, wait_s: float) -> Ag
 
 
 @task(name="age evidence", cache_policy=NO_CACHE)
-async def remove_old_pictures(config: Config, now: datetime) -> RemovedEvidence:
+async def remove_expired_evidence_and_reports(config: Config, now: datetime) -> RemovedEvidence:
     """Remove screenshots and traces that are older than ``[evidence]`` allows, and old reports of nightly runs."""
     return await asyncio.to_thread(remove_old_evidence_and_reports, config, now=now)
 
@@ -208,7 +208,9 @@ async def close_incidents_of_removed_targets(config: Config, now: datetime) -> N
     folder may contain it.
     """
     store = open_store(config)
-    for target in await asyncio.to_thread(list_removed_targets, store, config.targets, now - REMOVED_AFTER):
+    for target in await asyncio.to_thread(
+        list_removed_targets_with_incidents, store, config.targets, now - REMOVED_AFTER
+    ):
         incidents = await asyncio.to_thread(store.list_open_incidents, target)
         cases = frozenset(incident.case_id for incident in incidents if incident.case_id)
         for owner in sorted({incident.owner for incident in incidents}):

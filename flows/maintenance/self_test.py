@@ -54,7 +54,7 @@ class PathProofs(Record):
     proofs: Mapping[str, PathProof] = {}
 
 
-def read_path_proofs(folder: Path, config: Config, environment: Mapping[str, str]) -> PathProofs:
+def read_delivery_proofs(folder: Path, config: Config, environment: Mapping[str, str]) -> PathProofs:
     """Read which delivery paths accepted an earlier test alert.
 
     If credentials or channels have changed since then, the result has no paths.
@@ -70,7 +70,7 @@ def read_path_proofs(folder: Path, config: Config, environment: Mapping[str, str
     return stored if stored.ways_sha256 == paths_sha256 else PathProofs(ways_sha256=paths_sha256)
 
 
-def store_path_proofs(folder: Path, stored: PathProofs, outcomes: Sequence[PathOutcome], now: datetime) -> None:
+def store_delivery_proofs(folder: Path, stored: PathProofs, outcomes: Sequence[PathOutcome], now: datetime) -> None:
     """Store which delivery paths accepted a test alert.
 
     If the result cannot be stored, no error is raised, and the next test sends the alert again.

@@ -26,7 +26,7 @@ from monitors.alerts.observe import (
     build_void_judge_observation,
     compute_fingerprint,
 )
-from monitors.alerts.redact import make_excerpt
+from monitors.alerts.redact import build_redacted_excerpt
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.traffic_census import (
     CensusSeverity,
@@ -107,7 +107,7 @@ def build_traffic_observations(
         example.to_rate_example(
             compute_fingerprint(report.target, IncidentKind.CASE_FAILURE, build_traffic_case_id(kind)),
             build_traffic_case_id(kind),
-            make_excerpt(f"{_format_frequency(kind, report)}. {example.reason}", limit=500),
+            build_redacted_excerpt(f"{_format_frequency(kind, report)}. {example.reason}", limit=500),
         )
         for kind, example in first.items()
     )
@@ -183,7 +183,7 @@ def build_drift_observations(
             yield build_drift_observation(context, metric=METRIC, detail=detail)
             return
         shorten = partial(
-            make_excerpt, limit=settings.excerpt_characters, account_patterns=context.account_patterns
+            build_redacted_excerpt, limit=settings.excerpt_characters, account_patterns=context.account_patterns
         )
         asked, answered = shorten(example.turns[-1]), shorten(example.graded_text)
         yield build_drift_observation(context, metric=METRIC, detail=detail, asked=asked, answered=answered)
@@ -228,7 +228,7 @@ def build_nightly_census_observations(
     grades = {kind: _decide_census_severity(kind, severity) for kind in CensusKind}
     nightly_runs = _list_earlier_censuses(report, earlier)
     return build_census_observations(
-        _build_census(report), nightly_runs, examples, at=context, settings=settings, grades=grades
+        _build_census_from_report(report), nightly_runs, examples, at=context, settings=settings, grades=grades
     )
 
 
@@ -237,18 +237,20 @@ def find_incidents_resolved_by_census(
 ) -> Iterator[Ending]:
     """Find the incidents that have ended because rules no longer find their failure kind."""
     return find_ended_census_incidents(
-        _build_census(report), _list_earlier_censuses(report, earlier), open_incidents
+        _build_census_from_report(report), _list_earlier_censuses(report, earlier), open_incidents
     )
 
 
 def _list_earlier_censuses(report: NightlyReport, earlier: Sequence[NightlyReport]) -> list[NightlyCensus]:
     """List the censuses of earlier nightly runs by their due time, oldest first."""
     return [
-        _build_census(nightly) for nightly in reversed(earlier) if nightly.census and nightly.due_at < report.due_at
+        _build_census_from_report(nightly)
+        for nightly in reversed(earlier)
+        if nightly.census and nightly.due_at < report.due_at
     ]
 
 
-def _build_census(report: NightlyReport) -> NightlyCensus:
+def _build_census_from_report(report: NightlyReport) -> NightlyCensus:
     return NightlyCensus(due_at=report.due_at, rates=report.census, whole=not report.interrupted)
 
 

@@ -29,7 +29,7 @@ from flows.nightly.census_worker import (
     pack_conversations,
     parse_worker_answer,
 )
-from monitors.alerts.redact import make_excerpt
+from monitors.alerts.redact import build_redacted_excerpt
 from monitors.graders.traffic_panel import CensusFinding
 from monitors.records.nightly import CensusExample, CensusKind, CensusRate
 from monitors.records.traffic import Conversation
@@ -319,12 +319,14 @@ def _build_example(
     turn = stored.turns[finding.turn]
     return CensusExample(
         kind=kind,
-        asked=make_excerpt(turn.user_text, limit=MAX_EXAMPLE_CHARACTERS, account_patterns=account_patterns),
-        answered=make_excerpt(
+        asked=build_redacted_excerpt(
+            turn.user_text, limit=MAX_EXAMPLE_CHARACTERS, account_patterns=account_patterns
+        ),
+        answered=build_redacted_excerpt(
             turn.reply_text,
             limit=MAX_EXAMPLE_CHARACTERS,
             account_patterns=account_patterns,
             evidence_at=finding.start or None,
         ),
-        finding=make_excerpt(finding.detail, limit=MAX_EXAMPLE_CHARACTERS),
+        finding=build_redacted_excerpt(finding.detail, limit=MAX_EXAMPLE_CHARACTERS),
     )

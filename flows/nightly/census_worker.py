@@ -19,7 +19,7 @@ from monitors.graders.traffic_panel import CensusFinding, TrafficPanel
 from monitors.records.base import Record
 from monitors.records.nightly import CensusKind
 from monitors.records.traffic import Conversation
-from monitors.sources.question_quality import QuestionTally, count_questions_asked_by_app
+from monitors.sources.question_quality import QuestionTally, tally_app_questions
 from monitors.sources.sampling.settings import SamplingSettings
 from monitors.sources.sampling.strata import TargetFacts, find_stratum_name
 
@@ -71,7 +71,7 @@ class CensusScanner:
             sum(1 << place for place, kind in enumerate(KINDS) if kind in census.graded),
             sum(1 << place for place, _ in findings),
             findings,
-            count_questions_asked_by_app(conversation),
+            tally_app_questions(conversation),
             self._counts_citations and self._panel.shows_citations(conversation),
         )
 
@@ -96,7 +96,7 @@ def parse_worker_answer(line: bytes) -> list[CensusResult]:
     ]
 
 
-def run_worker(source: BinaryIO, answers: BinaryIO) -> None:
+def run_census_worker(source: BinaryIO, answers: BinaryIO) -> None:
     """Classify the conversations in ``source`` and write the results to ``answers`` until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C
     census = CensusScanner(CensusSettings.model_validate_json(source.readline()))
@@ -110,4 +110,4 @@ def run_worker(source: BinaryIO, answers: BinaryIO) -> None:
 
 
 if __name__ == "__main__":
-    run_worker(sys.stdin.buffer, sys.stdout.buffer)
+    run_census_worker(sys.stdin.buffer, sys.stdout.buffer)

@@ -19,7 +19,7 @@ from monitors.records.nightly import NightlyReport, SeenConversation
 from monitors.records.runs import CaseResult
 from monitors.records.traffic import StratumCount
 from monitors.sources.intake import KnownIds
-from monitors.sources.question_quality import add_tallies, compute_question_thumbs_up_share
+from monitors.sources.question_quality import add_tallies, summarise_question_thumbs
 from monitors.storage import write_atomically
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ConversationRow, JournalRow, NightlyRunRow, OutboxRow, ResultRow
@@ -184,7 +184,7 @@ def build_intake_checkpoint(
         read=read.count,
         known=read.known,
         repeated=read.repeated,
-        questions=compute_question_thumbs_up_share(
+        questions=summarise_question_thumbs(
             add_tallies(tally.count_clarifying_questions() for tally in read.tallies.values())
         ),
         watermarks=tuple(read.watermarks),

@@ -47,7 +47,7 @@ from monitors.sources.traffic.factory import build_traffic_source
 from monitors.sources.traffic.pages import ScriptRunner
 from monitors.sources.traffic.settings import PageTraffic
 from monitors.sources.traffic.source import ScoreKeeper, TrafficSource
-from warehouse.database.parquet import read_parquet_rows
+from warehouse.database.parquet import iterate_parquet_batches
 
 _STAMP: Final = "%Y%m%dT%H%MZ"
 
@@ -76,7 +76,7 @@ class NightlyContext:
     @property
     def effective_sampling(self) -> SamplingSettings:
         """The sampling settings. Without a judge, the default is to sample every conversation."""
-        return self.settings.sampling.with_number_for_rules() if self.judge.why_off else self.settings.sampling
+        return self.settings.sampling.with_number_without_judge() if self.judge.why_off else self.settings.sampling
 
     @property
     def lookback_window(self) -> LookbackWindow:
@@ -140,7 +140,7 @@ def build_traffic_sources(configured: TargetConfig, settings: NightlySettings) -
             source,
             get_environment(),
             _build_page_reader,
-            read_parquet_rows,
+            iterate_parquet_batches,
             allowed_origins=configured.probe.allowed_origins,
             private_network=configured.probe.private_network,
         )

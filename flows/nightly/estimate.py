@@ -46,9 +46,9 @@ from monitors.records.nightly import (
 from monitors.records.runs import CaseResult
 from monitors.records.traffic import Conversation, SampledConversation, StratumCount, Turn
 from monitors.sources.sampling.plan import ANY_FAILURE_NAME, SEVERE_RATE_NAME, Grading, PlannedRate
-from monitors.sources.sampling.sample import ExpectedRate, compute_expected_rates
+from monitors.sources.sampling.sample import ExpectedRate, compute_expected_failure_rates
 from monitors.stats.agreement import Confusion
-from monitors.stats.drift import add_nightly_run, restart_if_recovered, start_drift_test, summarise_drift
+from monitors.stats.drift import restart_if_recovered, start_drift_test, summarise_drift, update_drift_test
 from monitors.stats.ratings import Rated, compute_rating_mean
 from monitors.stats.stratified import (
     add_rule_and_part_rates,
@@ -180,7 +180,7 @@ class NightlyEstimates:
         rate = self._estimate_rate(_is_failed, _would_wrong_fact_fail)
         if isinstance(rate, RateUnknown):
             return rate
-        return rate.raise_to(self._failing)
+        return rate.apply_floor(self._failing)
 
     def count_severe_failures_by_stratum(self) -> tuple[GradedStratum, ...]:
         """Count the conversations with a severity-3 failure in each stratum."""
@@ -513,7 +513,7 @@ def update_drift(
         state_before = start_drift_test(state_before.graded_by, NEW_REFERENCE_REASON)
     failures, graded = compute_counts_for_sequential_test(failed)
     state = restart_if_recovered(
-        add_nightly_run(state_before, DriftCount(due_at=due_at, failures=failures, graded=graded), graded_by)
+        update_drift_test(state_before, DriftCount(due_at=due_at, failures=failures, graded=graded), graded_by)
     )
     return state, summarise_drift(state)
 
@@ -560,7 +560,7 @@ def predict_reportable_rates(
     return (
         PlannedRate(
             SEVERE_RATE_NAME,
-            compute_expected_rates(names, severe),
+            compute_expected_failure_rates(names, severe),
             graded_share=_compute_graded_share(estimates.estimate_severe_rate(), share),
             learnt=any(stratum.graded for stratum in severe),
             why_none=_explain_missing_interval(estimates.estimate_severe_rate(), share, plan.why_off),
@@ -600,7 +600,7 @@ def _compute_expected_failure_rates(
     strata: Sequence[str], facts: Sequence[GradedStratum], earlier: Sequence[NightlyReport]
 ) -> Mapping[str, ExpectedRate]:
     """Compute the expected rate of any failure for each stratum: wrong facts, and failures of other kinds."""
-    expected = compute_expected_rates(strata, facts)
+    expected = compute_expected_failure_rates(strata, facts)
     failed_rates = [fact.failed.rate for fact in earlier if isinstance(fact.failed, RateEstimate)]
     graded = [fact for fact in facts if fact.graded]
     if not failed_rates or not graded:

@@ -29,7 +29,7 @@ from flows.nightly.context import build_nightly_context, list_due_times_of_unfin
 from flows.nightly.format import format_nightly_briefly
 from flows.nightly.run import NightlyRun
 from flows.runtime.slack import build_notifier_without_run, write_line_to_stderr
-from flows.server.missed_runs import skip_missed_run
+from flows.server.missed_runs import cancel_missed_runs_of_deployment
 from monitors.config.file import Config, load_config
 from monitors.errors import AlreadyRuns, ConfigError
 from monitors.records.incidents import Capability
@@ -48,7 +48,7 @@ async def grade_traffic(
     anything is read. Raises `AlreadyRuns`, without an alert, if another process grades a target.
     """
     config = await asyncio.to_thread(load_config, config_path)
-    skipped = await skip_missed_run(config.schedules.missed, utc_now())
+    skipped = await cancel_missed_runs_of_deployment(config.schedules.missed, utc_now())
     if skipped is not None:
         return skipped
     reports: list[NightlyReport] = []

@@ -70,7 +70,7 @@ from monitors.reports.night import write_night_reports
 from monitors.reports.write import build_report_paths
 from monitors.sources.privacy import protect_conversation
 from monitors.sources.sampling.plan import plan_nightly
-from monitors.sources.sampling.sample import Candidates, Sample, compute_expected_rates
+from monitors.sources.sampling.sample import Candidates, Sample, compute_expected_failure_rates
 from monitors.stats.agreement import compute_effective_counts
 from warehouse.queries.reviews import list_answers_judged_and_reviewed
 
@@ -214,7 +214,9 @@ class NightlyRun:
 
     def _draw_sample(self, read: NightlyRead) -> Sample:
         earlier = [stratum for nightly in self._earlier for stratum in nightly.strata]
-        return read.candidates.sample(compute_expected_rates(read.candidates.sort_candidates_by_place(), earlier))
+        return read.candidates.sample(
+            compute_expected_failure_rates(read.candidates.sort_candidates_by_place(), earlier)
+        )
 
     def _sample_and_grade_by_rules(self, read: NightlyRead) -> NightlyState:
         """Draw the sample, grade it by rules, and store the state."""

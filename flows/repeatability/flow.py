@@ -27,7 +27,7 @@ from flows.repeatability.format import format_session_briefly
 from flows.repeatability.session import RepeatabilitySession
 from flows.repeatability.targets import list_measured_targets
 from flows.runtime.slack import build_notifier_without_run, write_line_to_stderr
-from flows.server.missed_runs import hold_target_exclusively, skip_missed_run
+from flows.server.missed_runs import cancel_missed_runs_of_deployment, hold_target_exclusively
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError
 from monitors.records.incidents import Capability
@@ -46,7 +46,7 @@ async def measure_repeatability(
     `ConfigError` before any question is asked.
     """
     config = await asyncio.to_thread(load_config, config_path)
-    skipped = await skip_missed_run(config.schedules.missed, utc_now())
+    skipped = await cancel_missed_runs_of_deployment(config.schedules.missed, utc_now())
     if skipped is not None:
         return skipped
     sessions: list[RepeatabilityRun] = []

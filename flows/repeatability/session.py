@@ -89,21 +89,21 @@ class RepeatabilitySession:
     async def run(self, cases: int | None = None) -> RepeatabilityRun:
         """Run the whole session. ``cases`` replaces the configured number of cases. Raises `MonitorError`."""
         context, started_at = self._context, self._context.now()
-        await asyncio.to_thread(_load_journal, context.store)
+        await asyncio.to_thread(_load_journal_unless_busy, context.store)
         await asyncio.to_thread(context.store.journal.append_suite, context.suite)
         sampled = await self._select_cases(cases or context.configured.repeatability.cases)
-        before, why_not = await _find_serving_commit(context)
+        before, why_not = await _wait_for_commit_or_reason(context)
         after = before
         if not why_not:
             await self._ask_twice_and_grade(
                 sampled, started_at + timedelta(seconds=context.configured.repeatability.limit_s)
             )
-            after, why_not = await _find_serving_commit(context)
+            after, why_not = await _wait_for_commit_or_reason(context)
         session = self._build_session(
             sampled, started_at, before, why_not, self._explain_why_invalid(before, after)
         )
         await self._store(session)
-        session = session.with_figures(await asyncio.to_thread(compute_figures, context, session))
+        session = session.with_figures(await asyncio.to_thread(compute_repeatability_figures, context, session))
         await self._store(session)
         return session
 
@@ -192,7 +192,7 @@ class RepeatabilitySession:
     async def _store(self, session: RepeatabilityRun) -> None:
         store = self._context.store
         await asyncio.to_thread(store.journal.append, (RepeatabilityRow(row=session),), run_id=session.run_id)
-        await asyncio.to_thread(_load_journal, store)
+        await asyncio.to_thread(_load_journal_unless_busy, store)
 
 
 class _Judging:
@@ -259,7 +259,7 @@ def _ignore_group(_group: JudgedGroup) -> None:
     """
 
 
-async def _find_serving_commit(context: RepeatabilityContext) -> tuple[str | None, str]:
+async def _wait_for_commit_or_reason(context: RepeatabilityContext) -> tuple[str | None, str]:
     """Return the commit that the target serves, if known. If the target cannot be asked, return the reason."""
     settings = context.configured.probe
     if context.target.space is None and settings.readiness.version_url is None:
@@ -284,7 +284,7 @@ def _build_repeated_case(case: GoldCase, build: str, assessments: Sequence[Asses
     )
 
 
-def _load_journal(store: Store) -> None:
+def _load_journal_unless_busy(store: Store) -> None:
     """Load the journal into the warehouse. If another process has locked the file, do nothing."""
     try:
         store.load_pending(LOAD_WAIT_S)
@@ -292,9 +292,11 @@ def _load_journal(store: Store) -> None:
         return
 
 
-def compute_figures(context: RepeatabilityContext, session: RepeatabilityRun | None = None) -> Repeatability:
+def compute_repeatability_figures(
+    context: RepeatabilityContext, session: RepeatabilityRun | None = None
+) -> Repeatability:
     """Compute the figures from all stored repeats that count and from the repeats of ``session``."""
-    _load_journal(context.store)
+    _load_journal_unless_busy(context.store)
     repeats = load_recorded_repeats(context.store, context.scope)
     if (
         session is not None

@@ -121,7 +121,7 @@ def build_slack_bot(config: Config) -> SlackBot | None:
     return SlackBot(config.alerts, token=token, now=utc_now) if token and config.alerts.slack_channel else None
 
 
-def build_shared_server(config: Config, environment: Mapping[str, str]) -> SharedServer | None:
+def build_shared_prefect_server(config: Config, environment: Mapping[str, str]) -> SharedServer | None:
     """Build the client of a shared Prefect server. Return ``None`` if no other machine uses the server.
 
     A target at a loopback address is a different application on each machine. Therefore the address gets the name
@@ -176,7 +176,7 @@ def build_notifier(
         now=utc_now,
         owner=owner,
         production=configured is not None and configured.environment is Environment.PRODUCTION,
-        shared_server=build_shared_server(config, os.environ),
+        shared_server=build_shared_prefect_server(config, os.environ),
     )
 
 

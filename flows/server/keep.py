@@ -27,7 +27,7 @@ BROKEN_EXIT_CODE: Final = 4
 
 def main() -> int:
     """Start the server and watch it. Return exit code 0 after SIGTERM, and 4 if the server cannot start."""
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, _raise_server_stopped)
     config = load_config(Path(sys.argv[1]))
     home = get_prefect_home(config)
     try:
@@ -65,7 +65,7 @@ class _ServerStopped(BaseException):
     """Raised on SIGTERM."""
 
 
-def _stop(_number: int, _frame: FrameType | None) -> None:
+def _raise_server_stopped(_number: int, _frame: FrameType | None) -> None:
     raise _ServerStopped
 
 

@@ -51,7 +51,7 @@ LEASE_S: Final = 60.0
 QUIET_WAIT_S: Final = 5.0
 
 
-async def skip_missed_run(policy: MissedRuns, now: datetime) -> State[None] | None:
+async def cancel_missed_runs_of_deployment(policy: MissedRuns, now: datetime) -> State[None] | None:
     """Cancel the missed runs of this run's deployment. If this run was also missed, return its end state.
 
     Return ``None`` if this run was not missed, or if no deployment started this run.

@@ -396,8 +396,8 @@ async def register_deployments_and_automations(
     """Register all deployments. Return a runner that executes their due runs until SIGTERM.
 
     SIGTERM also ends the runs. ``write_line`` is called for each deployment with a line that describes the
-    deployment and its next run. A deployment that a person paused stays paused. `skip_missed_run` handles missed
-    runs. With ``config_path``, deployments with ``tag`` that are no longer in the configuration are removed.
+    deployment and its next run. A deployment that a person paused stays paused. For missed runs, see
+    `cancel_missed_runs_of_deployment`. With ``config_path``, deployments with ``tag`` that are no longer in the configuration are removed.
     """
     runner = _Runner(name=tag, limit=compute_concurrent_run_limit(planned), pause_on_shutdown=False)
     async with get_client() as client:

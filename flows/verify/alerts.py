@@ -26,7 +26,7 @@ from monitors.alerts.observe import (
     build_monitor_fault_observation,
     build_severe_failure_observations,
     build_void_judge_observation,
-    summarise_failed_cases_for_gate,
+    select_failed_cases_for_message,
 )
 from monitors.alerts.resolve import ResolutionScope, build_resolution_scope
 from monitors.alerts.wording import TRAFFIC_CASE
@@ -38,7 +38,7 @@ from monitors.records.exchanges import NOT_LET_IN, NOT_READ, NoAnswer, NoAnswerR
 from monitors.records.incidents import IncidentKind, NotifyReason, Observation, RunSummary
 from monitors.records.runs import CaseResult, JudgeState, ReasonKind, RunReport, Verdict
 from monitors.reports.format import shorten
-from warehouse.queries.incidents import RunMessage, list_delayed_messages_before, list_run_messages
+from warehouse.queries.incidents import RunMessage, list_delayed_messages_of_earlier_runs, list_run_messages
 from warehouse.queries.runs import find_last_run_with_answers
 
 COLLECT_S: Final = 60.0
@@ -149,7 +149,7 @@ def build_run_observations(run: LiveRun, report: RunReport) -> tuple[Observation
         )
     )
     if report.verdict is Verdict.FAIL:
-        failed = summarise_failed_cases_for_gate(
+        failed = select_failed_cases_for_message(
             run.results,
             settings=context.config.alerts,
             account_patterns=observed_in.account_patterns,
@@ -409,7 +409,7 @@ def describe_notifications(notifier: Notifier, observations: Sequence[Observatio
     """
     try:
         messages = list_run_messages(notifier.store, notifier.run_id)
-        earlier = list_delayed_messages_before(notifier.store, notifier.target, notifier.run_id, since)
+        earlier = list_delayed_messages_of_earlier_runs(notifier.store, notifier.target, notifier.run_id, since)
         incidents = notifier.store.load_incidents(notifier.target)
     except WarehouseError as error:
         return f"Lookout does not know which alerts were sent ({type(error).__name__})"

@@ -124,14 +124,14 @@ async def _open_on_platform(run: LiveRun, address: DatasetAddress, stack: AsyncE
     if dataset is None:
         raise ConfigError(f"{platform.name} has no dataset {address.dataset!r}; `lookout gold push` creates it")
     cases = frozenset(case.id for case in context.suite.cases)
-    examples = await _load_examples(platform.datasets, dataset, cases)
+    examples = await _load_example_ids(platform.datasets, dataset, cases)
     experiment = await platform.experiments.start(dataset, context.run_id, _build_metadata(run, None))
     unlinked = len(cases - examples.keys())
     described = RunExperiment(dataset=str(address), url=experiment.url, unlinked=unlinked)
     return _PlatformExperiment(platform, dataset, examples, described)
 
 
-async def _load_examples(datasets: Datasets, dataset: Dataset, cases: frozenset[str]) -> Mapping[str, str]:
+async def _load_example_ids(datasets: Datasets, dataset: Dataset, cases: frozenset[str]) -> Mapping[str, str]:
     """Load the example ids of ``cases``, by case id."""
     examples: dict[str, str] = {}
     async with aclosing(datasets.pull(dataset)) as entries:

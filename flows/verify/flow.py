@@ -37,7 +37,7 @@ from flows.deploys.queue import DeployQueue
 from flows.goldset.mutation_testing import compute_mutation_score_of_severe_cases
 from flows.runtime.run import end_process_immediately, load_request_config
 from flows.runtime.slack import build_recorded_heartbeat, write_line_to_stderr
-from flows.server.missed_runs import hold_target_exclusively, skip_missed_run
+from flows.server.missed_runs import cancel_missed_runs_of_deployment, hold_target_exclusively
 from flows.verify.alerts import (
     build_run_observations,
     build_run_resolution_scope,
@@ -89,7 +89,7 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport] | State[None
     stopped run.
     """
     config = await asyncio.to_thread(load_request_config, request)
-    skipped = await skip_missed_run(config.schedules.missed, utc_now())
+    skipped = await cancel_missed_runs_of_deployment(config.schedules.missed, utc_now())
     if skipped is not None:
         return skipped
     async with hold_target_exclusively(request.target, config.prefect.tag, write_line_to_stderr):
@@ -219,7 +219,7 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
     changes = None
     if should_report_changes(report):
         changes = await asyncio.to_thread(find_run_changes, snapshot, accepted, report.comparison)
-    return report.with_background(
+    return report.with_nondecisive_facts(
         mutation_score=mutation_score,
         first_look=in_common,
         snapshot=snapshot,
@@ -239,11 +239,11 @@ async def store_run_and_reports(run: LiveRun, report: RunReport) -> ReportPaths:
 async def _store_run(run: LiveRun, report: RunReport) -> ReportPaths:
     context = run.context
     await asyncio.to_thread(context.journal.append, (RunRow(row=report),), run_id=context.run_id)
-    await asyncio.to_thread(_load_journal, run)
+    await asyncio.to_thread(_load_journal_or_rebuild, run)
     return await asyncio.to_thread(_write_reports, run, report)
 
 
-def _load_journal(run: LiveRun) -> None:
+def _load_journal_or_rebuild(run: LiveRun) -> None:
     """Load the journal into the warehouse. If another process has locked the file, do nothing.
 
     A damaged file is rebuilt from the journal, and Lookout's owners are notified.

@@ -18,13 +18,13 @@ from flows.runtime.judge import open_judge
 from flows.verify.judging import JudgeQueue, PendingAnswer, add_or_replace_grade
 from flows.verify.run_state import LiveRun
 from monitors.alerts.redact import redact
-from monitors.config.isolation import refuse_production_address
+from monitors.config.isolation import refuse_production_previous_url
 from monitors.errors import ConfigError, MonitorError
 from monitors.explain.recheck import (
     RecheckPlan,
     build_previous_address,
     count_recheck_outcomes_by_case,
-    identify_previous_build,
+    find_proof_of_previous_build,
     is_same_build,
     list_build_names_in_answer,
     plan_recheck,
@@ -111,7 +111,7 @@ def _find_previous_build(run: LiveRun) -> tuple[str | None, PreviousBuild | None
     commit = run.accepted_commit
     try:
         address = build_previous_address(template, commit, run.commit)
-        refuse_production_address(context.config, context.target.name, address)
+        refuse_production_previous_url(context.config, context.target.name, address)
     except (ValueError, ConfigError) as error:
         return None, PreviousBuild(commit=commit, problem=str(error))
     return address, PreviousBuild(commit=commit)
@@ -192,7 +192,7 @@ class Rechecker:
             name for answer in self._answers if answer.place is RecheckPlace.PREVIOUS for name in answer.builds
         ]
         commit = self._previous.commit if self._previous else None
-        return identify_previous_build([*([serving] if serving else []), *named], commit, self._run.commit)
+        return find_proof_of_previous_build([*([serving] if serving else []), *named], commit, self._run.commit)
 
     def _open_asker(self, address: str) -> AbstractAsyncContextManager[CaseAsker]:
         context = self._run.context

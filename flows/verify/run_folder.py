@@ -130,7 +130,7 @@ class RunFolder:
         """Store the commit that the target serves, so that only a run of the same build can resume this run."""
         if commit != self.start.serving:
             self.start = self.start.with_build_commit(commit)
-            _write_start(self.folder, self.start)
+            _write_run_start(self.folder, self.start)
 
     def mark_finished(self) -> None:
         """Mark the run as finished, so that the next run starts a new folder."""
@@ -150,14 +150,14 @@ class RunFolder:
 def begin_run(runs: Path, start: RunStart) -> RunFolder:
     """Create the run's folder, lock it and store how the run started. Raises `WarehouseUnwritable`."""
     folder = runs / start.run_id
-    lock = _lock_folder(folder, runs.parent)
+    lock = _try_lock_run_folder(folder, runs.parent)
     if lock is None:
         raise WarehouseUnwritable(f"{folder}: another process is working on this run")
-    _write_start(folder, start)
+    _write_run_start(folder, start)
     return RunFolder(start, folder, resumed=False, lock=lock, alive=_lock_alive_file(folder, runs.parent))
 
 
-def _write_start(folder: Path, start: RunStart) -> None:
+def _write_run_start(folder: Path, start: RunStart) -> None:
     write_atomically(folder / START_FILE, start.model_dump_json(), within=folder.parent.parent)
 
 
@@ -187,14 +187,14 @@ def find_run_to_resume(
     another process works on it, or if a finished run of the target is newer.
     """
     for start_file in sorted(runs.glob(f"*/{START_FILE}"), reverse=True):
-        start = read_start(start_file.parent)
+        start = read_run_start(start_file.parent)
         if start is None or abs(wanted.started_at - start.started_at) > RESUME_WITHIN:
             continue
         if start.target.name == wanted.target.name and is_run_complete(start_file.parent):
             return None
         if not start.asks_same_questions(wanted) or not is_same_build(start):
             continue
-        lock = _lock_folder(start_file.parent, runs.parent)
+        lock = _try_lock_run_folder(start_file.parent, runs.parent)
         if lock is None:
             continue
         if not is_run_complete(start_file.parent):  # checked under the lock, since the run may have just ended
@@ -204,7 +204,7 @@ def find_run_to_resume(
     return None
 
 
-def _lock_folder(folder: Path, data_folder: Path) -> TextIO | None:
+def _try_lock_run_folder(folder: Path, data_folder: Path) -> TextIO | None:
     lock = open_lock_handle(folder / LOCK_FILE, within=data_folder)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -221,7 +221,7 @@ def _lock_alive_file(folder: Path, data_folder: Path) -> TextIO:
     return alive
 
 
-def read_start(folder: Path) -> RunStart | None:
+def read_run_start(folder: Path) -> RunStart | None:
     """Read how the run in ``folder`` started. Return ``None`` if the file is missing or damaged."""
     try:
         return RunStart.model_validate_json((folder / START_FILE).read_text(encoding="utf-8"))

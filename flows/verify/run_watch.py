@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, Self
 
-from flows.verify.run_folder import RESUME_WITHIN, RunStart, has_live_process, is_run_complete, read_start
+from flows.verify.run_folder import RESUME_WITHIN, RunStart, has_live_process, is_run_complete, read_run_start
 from monitors.errors import SchemaTooNew, WarehouseDamaged
 from monitors.records.base import Blame, Record, Severity, UtcTime
 from monitors.records.grades import Assessment, CaseOutcome
@@ -178,7 +178,7 @@ class RunWatch:
         return tuple(listed[:MAX_RUNS])
 
     def _load_progress(self, folder: Path) -> RunProgress | None:
-        start = read_start(folder)
+        start = read_run_start(folder)
         if start is None:
             return None
         is_alive, results = has_live_process(folder), self._load_results(start.run_id)

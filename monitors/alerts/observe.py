@@ -12,7 +12,7 @@ from functools import partial
 from json.encoder import encode_basestring_ascii
 from typing import Final, NamedTuple
 
-from monitors.alerts.redact import collect_suite_values, make_excerpt, make_excerpt_with_unmasked_address
+from monitors.alerts.redact import build_redacted_excerpt, collect_case_texts, make_excerpt_with_unmasked_address
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import DISPUTED_TITLE, FAILURE_TITLES, KIND_WORDS, format_ids
 from monitors.facts.triage_report import read_report
@@ -85,7 +85,7 @@ def build_failed_gate_observation(
     """Build the observation of a run with the verdict FAIL.
 
     The severity is 3 if a case of severity 3 failed, and otherwise 2. ``failed`` is the result of
-    `summarise_failed_cases_for_gate`.
+    `select_failed_cases_for_message`.
     """
     decisive = [reason for reason in report.reasons if reason.decisive]
     is_vetoed = any(reason.kind is ReasonKind.VETO for reason in decisive)
@@ -172,7 +172,7 @@ def build_hallucination_observation(
 
     def shorten(text: str) -> Redacted | None:
         limit = settings.excerpt_characters
-        return make_excerpt(text, limit=limit, account_patterns=at.account_patterns) or None
+        return build_redacted_excerpt(text, limit=limit, account_patterns=at.account_patterns) or None
 
     support = [
         plural(chunk_count, "chunk") if chunk_count is not None else "",
@@ -225,7 +225,7 @@ def _build_observation(
         blame=blame,
         commit=at.commit,
         owner=at.owner,
-        title=make_excerpt(title or KIND_WORDS[kind], limit=MAX_REASON_CHARACTERS),
+        title=build_redacted_excerpt(title or KIND_WORDS[kind], limit=MAX_REASON_CHARACTERS),
         reason=make_excerpt_with_unmasked_address(
             detail or KIND_WORDS[kind],
             at.address,
@@ -297,11 +297,15 @@ def build_severe_failure_observations(
             right_answers=((case.id, case.question_and_answer_sha256),),
             policy_row=assessment.policy_row,
             commit=commit,
-            title=make_excerpt(title, limit=settings.excerpt_characters, account_patterns=account_patterns),
+            title=build_redacted_excerpt(
+                title, limit=settings.excerpt_characters, account_patterns=account_patterns
+            ),
             asked=texts.asked,
             expected=texts.expected,
             answered=texts.answered,
-            reason=make_excerpt(check, limit=MAX_CASE_REASON_CHARACTERS, account_patterns=account_patterns),
+            reason=build_redacted_excerpt(
+                check, limit=MAX_CASE_REASON_CHARACTERS, account_patterns=account_patterns
+            ),
             unconfirmed=assessment.unconfirmed,
             flaky=flaky.get(case.id, "") if flaky else "",
             origin=result.result.origin,
@@ -313,7 +317,7 @@ def build_severe_failure_observations(
     return tuple(worst.values())
 
 
-def summarise_failed_cases_for_gate(
+def select_failed_cases_for_message(
     results: Sequence[CaseResult],
     *,
     settings: AlertSettings,
@@ -342,7 +346,7 @@ def summarise_failed_cases_for_gate(
             FailedCase(
                 case_id=result.case.id,
                 severity=result.assessment.severity,
-                title=make_excerpt(FAILURE_TITLES[kind], limit=MAX_CASE_REASON_CHARACTERS),
+                title=build_redacted_excerpt(FAILURE_TITLES[kind], limit=MAX_CASE_REASON_CHARACTERS),
                 asked=texts.asked,
                 expected=texts.expected,
                 answered=texts.answered,
@@ -422,7 +426,7 @@ def _build_excerpts(
             answered, evidence_at = read_report(answered).root_cause or answered.strip() or EMPTY_REPORT, None
 
     shorten = partial(
-        make_excerpt, limit=limit, account_patterns=account_patterns, suite=collect_suite_values([case])
+        build_redacted_excerpt, limit=limit, account_patterns=account_patterns, suite=collect_case_texts([case])
     )
     return _Excerpts(
         asked=shorten(asked) or None,

@@ -109,7 +109,7 @@ def draft_gold_case(
         if conversation
         else tuple(filter(None, (observation.asked,)))
     )
-    severity, why = _propose_severity(item)
+    severity, why = _propose_severity_with_reason(item)
     return CaseDraft(
         id=f"{action.id}-{incident.fingerprint[:DRAFT_FINGERPRINT_CHARACTERS]}",
         made_at=action.at,
@@ -133,7 +133,7 @@ def draft_gold_case(
     )
 
 
-def _propose_severity(item: AlertItem) -> tuple[Severity, str]:
+def _propose_severity_with_reason(item: AlertItem) -> tuple[Severity, str]:
     """Return the severity of the finding, and a text that explains it."""
     observation = item.observation
     row = f": {format_policy_row(observation.policy_row)}" if observation.policy_row else ""

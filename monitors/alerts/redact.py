@@ -144,11 +144,11 @@ def build_redactor(
 
     If ``strict`` is false, names and contacts in ``cases`` are not masked.
     """
-    suite = None if strict else collect_suite_values(cases)
+    suite = None if strict else collect_case_texts(cases)
     return lambda text: redact(text, account_patterns=account_patterns, strict=strict, suite=suite)
 
 
-def collect_suite_values(cases: Iterable[GoldCase]) -> KnownValues:
+def collect_case_texts(cases: Iterable[GoldCase]) -> KnownValues:
     """Collect the texts of the cases: their questions, and the right answers of cases that expect an answer."""
     return KnownValues(
         text
@@ -171,7 +171,7 @@ These characters may contain half an account number, which redaction does not re
 _SPACE: Final = re.compile(r"\s+")
 
 
-def make_excerpt(
+def build_redacted_excerpt(
     text: str,
     *,
     limit: int,
@@ -210,8 +210,10 @@ def make_excerpt_with_unmasked_address(
 ) -> Redacted:
     """Make an excerpt, but do not redact the configured ``address``."""
     if not _PLAIN_ADDRESS.fullmatch(address) or address not in text:
-        return make_excerpt(text, limit=limit, account_patterns=account_patterns)
-    shown = make_excerpt(text.replace(address, _ADDRESS_MARK), limit=limit, account_patterns=account_patterns)
+        return build_redacted_excerpt(text, limit=limit, account_patterns=account_patterns)
+    shown = build_redacted_excerpt(
+        text.replace(address, _ADDRESS_MARK), limit=limit, account_patterns=account_patterns
+    )
     return Redacted(shown.replace(_ADDRESS_MARK, address))
 
 

@@ -14,7 +14,7 @@ from math import exp, fsum, lgamma
 from typing import Final, NamedTuple
 
 from monitors.alerts.observe import ObservationContext, compute_fingerprint
-from monitors.alerts.redact import make_excerpt
+from monitors.alerts.redact import build_redacted_excerpt
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import FAILURE_TITLES, TRAFFIC_CASE
 from monitors.plural import plural
@@ -249,7 +249,7 @@ def _build_rate_observation(
     multiplied: bool,
 ) -> Observation:
     def shorten(text: str, limit: int = settings.excerpt_characters) -> Redacted:
-        return make_excerpt(text, limit=limit, account_patterns=at.account_patterns)
+        return build_redacted_excerpt(text, limit=limit, account_patterns=at.account_patterns)
 
     kind, case = rate.kind, build_census_case_id(rate.kind)
     failure = kind.failure_kind if kind.always_fails else None

@@ -276,7 +276,7 @@ class Config(BaseModel):
     site: SiteSettings = Field(default=SiteSettings(), description="the address of the site")
 
     @model_validator(mode="after")
-    def _require_complete_projects(self) -> Self:
+    def _require_langsmith_project(self) -> Self:
         for name, target in self.targets.items():
             try:
                 if target.langsmith is not None:
@@ -388,7 +388,7 @@ def load_config(path: Path) -> Config:
         name = f"verify-deploy/{config.prefect.add_prefix('verify-deploy')}"
         config = config.model_copy(update={"deploys": config.deploys.model_copy(update={"deployment": name})})
     for name, target in config.targets.items():
-        _check_domains(target, f"{path}: targets.{name}.domains")
+        _check_domain_packs(target, f"{path}: targets.{name}.domains")
     return config
 
 
@@ -401,7 +401,7 @@ def _format_toml_advice(text: str) -> str:
     return "fix that line, or see docs/configuration.md"
 
 
-def _check_domains(target: TargetConfig, place: str) -> None:
+def _check_domain_packs(target: TargetConfig, place: str) -> None:
     try:
         load_domain(target.domains)
     except ConfigError as error:

@@ -29,7 +29,7 @@ def refuse_production_settings(config: Config, target: str, environment: Mapping
     """
     tracing, experiments = (
         config.find_tracing_settings_with_defaults(target),
-        find_experiment_settings(config, target),
+        find_langsmith_experiment_settings(config, target),
     )
     conflicts = list(_iterate_address_conflicts(config, target, tracing)) if tracing is not None else []
     for settings in (tracing, experiments):
@@ -55,9 +55,12 @@ def iterate_production_conflicts(settings: LangSmithSettings, environment: Mappi
 
     ``settings`` contains the names of both projects and of both key variables. ``environment`` contains the keys.
     """
-    own_project = (_parse_host_and_port(settings.api_url), settings.project)
+    own_project = (_normalise_host_and_port(settings.api_url), settings.project)
     where = settings.production_api_url or settings.api_url
-    if settings.project is not None and (_parse_host_and_port(where), settings.production_project) == own_project:
+    if (
+        settings.project is not None
+        and (_normalise_host_and_port(where), settings.production_project) == own_project
+    ):
         yield f"langsmith.project and production_project are both {settings.project!r}: set the staging project"
     own_key, named = environment.get(settings.key_env), settings.production_key_env
     if named == settings.key_env:
@@ -80,7 +83,7 @@ def iterate_judge_key_conflicts(judge: JudgeSettings | None, environment: Mappin
                 yield f"{variable}, the key of judge {model.model}, {same} the production key: set a different key"
 
 
-def find_experiment_settings(config: Config, target: str) -> LangSmithSettings | None:
+def find_langsmith_experiment_settings(config: Config, target: str) -> LangSmithSettings | None:
     """Return the settings of the LangSmith workspace for a target's experiments.
 
     Return ``None`` if the target writes no experiments to LangSmith.
@@ -91,7 +94,7 @@ def find_experiment_settings(config: Config, target: str) -> LangSmithSettings |
     return config.langsmith or LangSmithSettings()
 
 
-def refuse_production_address(config: Config, target: str, address: str) -> None:
+def refuse_production_previous_url(config: Config, target: str, address: str) -> None:
     """Raise `ConfigError` if ``address``, the address of the previous build of ``target``, belongs to production.
 
     A target without a table ``langsmith`` is not checked.
@@ -100,7 +103,7 @@ def refuse_production_address(config: Config, target: str, address: str) -> None
     conflicts = (
         []
         if tracing is None
-        else list(_iterate_production_host_conflicts(config, target, tracing, {_parse_host_and_port(address)}))
+        else list(_iterate_production_host_conflicts(config, target, tracing, {_normalise_host_and_port(address)}))
     )
     if conflicts:
         raise ConfigError(f"targets.{target}.previous_url: {'; '.join(conflicts)}")
@@ -109,21 +112,24 @@ def refuse_production_address(config: Config, target: str, address: str) -> None
 def _iterate_address_conflicts(config: Config, target: str, settings: TracingSettings) -> Iterator[str]:
     if config.require_target(target).environment is Environment.PRODUCTION:
         yield f'targets.{target}.environment is "production": choose a staging target'
-    own = _parse_host_and_port(build_target_record(target, config.require_target(target)).address)
+    own = _normalise_host_and_port(build_target_record(target, config.require_target(target)).address)
     other_addresses = (config.require_target(target).probe.job.url, config.require_target(target).previous_url)
     yield from _iterate_production_host_conflicts(
-        config, target, settings, {own, *(_parse_host_and_port(address) for address in other_addresses if address)}
+        config,
+        target,
+        settings,
+        {own, *(_normalise_host_and_port(address) for address in other_addresses if address)},
     )
 
 
 def _iterate_production_host_conflicts(
     config: Config, target: str, settings: TracingSettings, own_hosts: set[str]
 ) -> Iterator[str]:
-    if settings.production_url is not None and _parse_host_and_port(settings.production_url) in own_hosts:
-        host = _parse_host_and_port(settings.production_url)
+    if settings.production_url is not None and _normalise_host_and_port(settings.production_url) in own_hosts:
+        host = _normalise_host_and_port(settings.production_url)
         yield f"{host} is langsmith.production_url: set the address of a staging deploy"
     for name in _list_production_targets(config):
-        host = _parse_host_and_port(build_target_record(name, config.require_target(name)).address)
+        host = _normalise_host_and_port(build_target_record(name, config.require_target(name)).address)
         if name != target and host in own_hosts:
             yield (
                 f"{host} is the host of the production target targets.{name}: set the address of a staging deploy"
@@ -138,11 +144,14 @@ def _iterate_traffic_source_conflicts(
     ``settings`` are the LangSmith settings of the target that the run asks.
     """
     own_project, own_key = (
-        (_parse_host_and_port(settings.api_url), settings.project),
+        (_normalise_host_and_port(settings.api_url), settings.project),
         environment.get(settings.key_env),
     )
-    for place, source in _list_production_sources(config):
-        if settings.project is not None and (_parse_host_and_port(source.api_url), source.project) == own_project:
+    for place, source in _iterate_production_langsmith_sources(config):
+        if (
+            settings.project is not None
+            and (_normalise_host_and_port(source.api_url), source.project) == own_project
+        ):
             yield (
                 f"langsmith.project is {settings.project!r}, from which {place} reads production: "
                 "set a different project"
@@ -161,7 +170,7 @@ def _list_production_targets(config: Config) -> list[str]:
     )
 
 
-def _list_production_sources(config: Config) -> Iterator[tuple[str, LangSmithTraffic]]:
+def _iterate_production_langsmith_sources(config: Config) -> Iterator[tuple[str, LangSmithTraffic]]:
     """Yield the LangSmith projects that contain the stored traffic of production targets."""
     for name in _list_production_targets(config):
         traffic = config.require_target(name).traffic
@@ -170,7 +179,7 @@ def _list_production_sources(config: Config) -> Iterator[tuple[str, LangSmithTra
                 yield f"targets.{name}.traffic.sources.{source_name}", source
 
 
-def _parse_host_and_port(address: str) -> str:
+def _normalise_host_and_port(address: str) -> str:
     """Return the ``host:port`` of an address in lower case, because case does not matter in host names."""
     parts = urlsplit(address)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)

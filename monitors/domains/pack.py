@@ -152,7 +152,7 @@ def _load_domain(packs: tuple[str, ...]) -> Domain:
         for word, silent in vocabulary.yes_unless.items()
     ]
     return Domain(
-        roles=_group_by_first_word(vocabularies),
+        roles=_group_roles_by_first_word(vocabularies),
         percent_of=frozenset(percent_of),
         events=_collect_keys(vocabulary.events for vocabulary in vocabularies),
         variants=_collect_keys(vocabulary.variants for vocabulary in vocabularies),
@@ -199,7 +199,7 @@ def _collect_keys(lists: Iterable[Iterable[str]]) -> frozenset[str]:
     return frozenset(get_word_keys(word)[0] for lexicon in lists for word in lexicon)
 
 
-def _group_by_first_word(vocabularies: Iterable[DomainVocabulary]) -> dict[str, list[NamedRole]]:
+def _group_roles_by_first_word(vocabularies: Iterable[DomainVocabulary]) -> dict[str, list[NamedRole]]:
     named: dict[tuple[str, ...], str] = {}
     for vocabulary in vocabularies:
         for role, phrases in vocabulary.roles.items():

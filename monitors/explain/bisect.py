@@ -52,7 +52,7 @@ _RANDOM_CASE_RATES: Final = (0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)
 _RANDOM_SUITE_RATES: Final = (0.2, 0.35, 0.5, 0.65, 0.8)
 
 
-def _build_rates(
+def _build_failure_rate_pairs(
     before: Mapping[float, float], after: Mapping[float, float], random: float
 ) -> tuple[FailureRates, ...]:
     """Return the possible pairs of failure rates, before and since the first bad build, with their weights.
@@ -87,9 +87,9 @@ def _build_suite_kinds(random: float) -> tuple[SuiteKind, ...]:
     sometimes = {1 - rate: weight for rate, weight in _INTERMITTENT_RATES.items()}
     at_random = tuple(FailureRates(rate, rate, 1 / len(_RANDOM_SUITE_RATES)) for rate in _RANDOM_SUITE_RATES)
     return (
-        SuiteKind(0.15, _build_rates(_RARE_RATES, _FREQUENT_RATES, random)),
-        SuiteKind(0.38, _build_rates(_RARE_RATES, _INTERMITTENT_RATES, random)),
-        SuiteKind(0.4, _build_rates(sometimes, _INTERMITTENT_RATES, random)),
+        SuiteKind(0.15, _build_failure_rate_pairs(_RARE_RATES, _FREQUENT_RATES, random)),
+        SuiteKind(0.38, _build_failure_rate_pairs(_RARE_RATES, _INTERMITTENT_RATES, random)),
+        SuiteKind(0.4, _build_failure_rate_pairs(sometimes, _INTERMITTENT_RATES, random)),
         SuiteKind(0.07, at_random, is_broken=False),
     )
 
@@ -200,7 +200,7 @@ class BuildSearch:
         """
         by_kind = self._joint_posterior
         questions = [
-            BuildQuestion(build, case, _compute_information(by_kind, answers.compute_failure_chances(build)))
+            BuildQuestion(build, case, _compute_information_gain(by_kind, answers.compute_failure_chances(build)))
             for build in self.reachable_builds
             for case, answers in enumerate(self._answers)
         ]
@@ -267,7 +267,9 @@ class _CaseAnswers:
             (failed[index], passed[index], failed[-1] - failed[index], passed[-1] - passed[index])
             for index in range(self._builds + 1)
         ]
-        return tuple(tuple(_fit_rates(kind.rates, *side) for side in sides) for kind in self._kinds)
+        return tuple(
+            tuple(_sum_likelihoods_over_rates(kind.rates, *side) for side in sides) for kind in self._kinds
+        )
 
     @cached_property
     def likelihood(self) -> tuple[tuple[float, ...], ...]:
@@ -299,7 +301,7 @@ class _CaseAnswers:
         return tuple((1 - self._other_cause) * chance + elsewhere for chance in chances)
 
 
-def _fit_rates(
+def _sum_likelihoods_over_rates(
     rates: Sequence[FailureRates], failed_before: int, passed_before: int, failed_after: int, passed_after: int
 ) -> _RateFit:
     total = by_before = by_after = broken = 0.0
@@ -314,7 +316,7 @@ def _fit_rates(
     return _RateFit(total, by_before, by_after, broken)
 
 
-def _compute_information(by_kind: Sequence[Sequence[float]], chances: Iterator[Sequence[float]]) -> float:
+def _compute_information_gain(by_kind: Sequence[Sequence[float]], chances: Iterator[Sequence[float]]) -> float:
     """Return the expected information of one answer about the hypothesis, in bits."""
     fails = [0.0] * len(by_kind[0])
     likely = [sum(column) for column in zip(*by_kind, strict=True)]

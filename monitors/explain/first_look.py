@@ -102,7 +102,7 @@ class _CauseSearch:
         self.failed = sum(
             1 << index for index, (_, is_failed) in enumerate(zip(cases, failed, strict=True)) if is_failed
         )
-        self.groups = tuple(_list_groups(cases))
+        self.groups = tuple(_list_attribute_value_groups(cases))
         self._random = Random(_SEED)  # noqa: S311 - permutations, and the same ones every time
         self._explained: dict[frozenset[int], float] = {}
 
@@ -117,7 +117,7 @@ class _CauseSearch:
             causes = self._choose_each_cause_again([*causes, next_cause])
             if len(causes) == 2:  # noqa: PLR2004 - a first and a further one
                 causes = self._replace_by_better_pair(causes)
-        return self._drop_weak_causes(causes)
+        return self._drop_weak_and_rechoose_causes(causes)
 
     def build_cause(self, cause: _CaseGroup) -> Cause:
         """Return a cause with its counts."""
@@ -134,7 +134,7 @@ class _CauseSearch:
         """Return the logarithm of the corrected p-value of a cause: the lower, the more surprising."""
         return _ExactTest(self._all, self.failed)(cause.members) + cause.log_tried
 
-    def _select_cases_outside(self, causes: Sequence[_CaseGroup]) -> int:
+    def _compute_case_bits_outside(self, causes: Sequence[_CaseGroup]) -> int:
         uncovered = self._all
         for cause in causes:
             uncovered &= ~cause.members
@@ -148,7 +148,7 @@ class _CauseSearch:
         Cases of known causes are excluded: if a cause made most cases fail, another cause is hardly visible in
         those cases.
         """
-        uncovered = self._select_cases_outside(causes)
+        uncovered = self._compute_case_bits_outside(causes)
         test = _ExactTest(uncovered, self.failed)
         if test.failures < MIN_FAILURES or test.failures == test.cases:
             return None
@@ -206,7 +206,7 @@ class _CauseSearch:
                 others = causes[:index] + causes[index + 1 :]
                 options = [
                     group
-                    for group in self._list_best_candidate_groups(self._select_cases_outside(others))
+                    for group in self._list_best_candidate_groups(self._compute_case_bits_outside(others))
                     if group not in others
                 ]
                 best = max(
@@ -224,7 +224,7 @@ class _CauseSearch:
         best = max(pairs, key=self._compute_explanation_score, default=None)
         return list(best) if best is not None and self._compute_explanation_score(best) > needed else causes
 
-    def _drop_weak_causes(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
+    def _drop_weak_and_rechoose_causes(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
         """Drop causes that are not surprising in addition to the others. Choose the others again after each drop.
 
         Causes are dropped one at a time, because each of two causes that share their failures looks weak in
@@ -241,7 +241,9 @@ class _CauseSearch:
 
     def _compute_log_p_beside_others(self, cause: _CaseGroup, causes: Sequence[_CaseGroup]) -> float:
         """Return how surprising a cause is among the cases outside of the other causes."""
-        inside = self._select_cases_outside([other_cause for other_cause in causes if other_cause is not cause])
+        inside = self._compute_case_bits_outside(
+            [other_cause for other_cause in causes if other_cause is not cause]
+        )
         return _ExactTest(inside, self.failed)(cause.members & inside) + cause.log_tried
 
     def _compute_explanation_score(self, causes: Sequence[_CaseGroup]) -> float:
@@ -264,14 +266,18 @@ class _ExactTest:
     def __call__(self, members: int) -> float:
         """Return the logarithm of the probability of at least as many failures among ``members`` by chance."""
         size, failures = (members & self._inside).bit_count(), (members & self._failed).bit_count()
-        return 0.0 if failures * self.cases <= size * self.failures else self._get_log_tail(size)[failures]
+        return (
+            0.0
+            if failures * self.cases <= size * self.failures
+            else self._compute_tail_log_probabilities(size)[failures]
+        )
 
     def find_min_significant_failures(self, members: int, log_p: float) -> int | None:
         """Return the smallest number of failures for which ``members`` have at most the log p-value ``log_p``.
 
         Return ``None`` if no number of failures is enough.
         """
-        tail = self._get_log_tail((members & self._inside).bit_count())
+        tail = self._compute_tail_log_probabilities((members & self._inside).bit_count())
         return next((count for count, value in enumerate(tail) if value <= log_p), None)
 
     def draw_random_failure_mask(self, random: Random) -> int:
@@ -282,15 +288,17 @@ class _ExactTest:
     def _case_indices(self) -> list[int]:
         return [index for index in range(self._inside.bit_length()) if self._inside >> index & 1]
 
-    def _get_log_tail(self, size: int) -> list[float]:
+    def _compute_tail_log_probabilities(self, size: int) -> list[float]:
         """Return the log-probabilities of at least 0, 1, 2 … failures in a group of this size."""
         tail = self._tails.get(size)
         if tail is None:
-            tail = self._tails[size] = _sum_upper_tail(_compute_log_terms(size, self.cases, self.failures))
+            tail = self._tails[size] = _accumulate_log_upper_tails(
+                _compute_hypergeometric_log_probabilities(size, self.cases, self.failures)
+            )
         return tail
 
 
-def _compute_log_terms(size: int, cases: int, failed: int) -> list[float]:
+def _compute_hypergeometric_log_probabilities(size: int, cases: int, failed: int) -> list[float]:
     """Return the logarithms of the probabilities of 0, 1, 2 … failures in a group (hypergeometric)."""
     passed, whole = cases - failed, _compute_log_choose(cases, size)
     return [
@@ -301,7 +309,7 @@ def _compute_log_terms(size: int, cases: int, failed: int) -> list[float]:
     ]
 
 
-def _sum_upper_tail(terms: list[float]) -> list[float]:
+def _accumulate_log_upper_tails(terms: list[float]) -> list[float]:
     tail, above = [0.0] * len(terms), -inf
     for index in range(len(terms) - 1, -1, -1):
         high, low = max(above, terms[index]), min(above, terms[index])
@@ -315,7 +323,7 @@ def _compute_log_choose(whole: int, part: int) -> float:
     return lgamma(whole + 1) - lgamma(part + 1) - lgamma(whole - part + 1)
 
 
-def _list_groups(cases: Sequence[Mapping[str, Value]]) -> Iterator[_CaseGroup]:
+def _list_attribute_value_groups(cases: Sequence[Mapping[str, Value]]) -> Iterator[_CaseGroup]:
     """Yield groups by single values, then by pairs of values.
 
     If several groups have the same cases, only the simplest group is yielded.

@@ -86,7 +86,7 @@ def count_recheck_outcomes_by_case(
     """Count the outcomes of each rechecked case. Cases that were not asked are omitted."""
 
     def count_answers_at(failed_case: SevereCase, place: RecheckPlace) -> RecheckCount:
-        return _count_answers(
+        return _count_outcomes(
             [answer for answer in answers if (answer.case_id, answer.place) == (failed_case.case.id, place)],
             failed_case.kinds,
         )
@@ -107,7 +107,7 @@ def count_recheck_outcomes_by_case(
     )
 
 
-def _count_answers(answers: Sequence[RecheckAnswer], kinds: frozenset[FailureKind]) -> RecheckCount:
+def _count_outcomes(answers: Sequence[RecheckAnswer], kinds: frozenset[FailureKind]) -> RecheckCount:
     outcomes = [answer.outcome for answer in answers]
     failed = [answer for answer in answers if answer.outcome is CaseOutcome.FAILED]
     return RecheckCount(
@@ -150,7 +150,9 @@ def list_build_names_in_answer(exchange: Exchange) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for value in names if value))
 
 
-def identify_previous_build(names: Iterable[str], commit: str | None, verified_commit: str | None) -> PreviousBuild:
+def find_proof_of_previous_build(
+    names: Iterable[str], commit: str | None, verified_commit: str | None
+) -> PreviousBuild:
     """Return the previous build, with the evidence of which build gave the answers.
 
     ``names`` are the build names in the answers. ``verified_commit`` is the commit that this run verified. A commit

@@ -50,7 +50,7 @@ def build_snapshot(
         if result.result.evidence.page is not None:
             values.count_page(result.result.evidence.page)
         if isinstance(result.result, Exchange):
-            mark = build_answer_mark(result, result.result, citation_patterns, redact)
+            mark = build_comparable_answer(result, result.result, citation_patterns, redact)
             values.count_exchange(result.result, mark.cited)
             under_way.append(result.result.concurrency)
             if result.result.repeat == 0:
@@ -71,7 +71,7 @@ def build_snapshot(
     )
 
 
-def build_answer_mark(
+def build_comparable_answer(
     result: CaseResult, exchange: Exchange, citation_patterns: Sequence[str], redact: Callable[[str], str]
 ) -> AnswerMark:
     """Build the stored facts about an answer. Later runs compare their answers with these facts."""

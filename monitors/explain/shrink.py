@@ -81,7 +81,7 @@ def split_words(turns: Sequence[str]) -> Iterator[_Word]:
         sentence, clause = sentence + 1, clause + 1
 
 
-def join_words(words: Iterable[_Word]) -> Turns:
+def join_words_into_turns(words: Iterable[_Word]) -> Turns:
     """Join words to a conversation. Turns without words are omitted."""
     by_turn = groupby(words, key=lambda word: word.places[0])
     return tuple("".join(word.gap + word.text for word in same).strip() for _, same in by_turn)
@@ -171,7 +171,7 @@ class _QuestionSearch:
 
     async def run(self) -> None:
         self.best = self.confirmed = self.words
-        self.failing.add(join_words(self.words))
+        self.failing.add(join_words_into_turns(self.words))
         await self._ask_whole_case_or_end_search()
         while True:
             previous = self.confirmed
@@ -202,7 +202,7 @@ class _QuestionSearch:
         await self._shrink_middle(parts[:1], parts[1:-1], parts[1:][-1:], is_needed=False)
         if await self._confirm_failures(self.min_failures + 1):
             self.confirmed = self.best
-            self.failing.add(join_words(self.confirmed))
+            self.failing.add(join_words_into_turns(self.confirmed))
         else:
             self.min_failures += 1
             self.best = self.confirmed
@@ -216,7 +216,7 @@ class _QuestionSearch:
 
         while low < high:
             middle = (low + high) // 2
-            if await self._ask_whether_fails(select_parts(middle)):
+            if await self._ask_and_store_if_failing(select_parts(middle)):
                 high = middle
             else:
                 low = middle + 1
@@ -234,7 +234,7 @@ class _QuestionSearch:
 
         ``is_needed`` is true if it is known that at least one part is needed.
         """
-        if not middle or (not is_needed and await self._ask_whether_fails([*before, *after])):
+        if not middle or (not is_needed and await self._ask_and_store_if_failing([*before, *after])):
             return []
         if len(middle) == 1:
             return middle
@@ -245,7 +245,7 @@ class _QuestionSearch:
         )
         return [*first_half, *second_half]
 
-    async def _ask_whether_fails(self, parts: Sequence[tuple[_Word, ...]]) -> bool:
+    async def _ask_and_store_if_failing(self, parts: Sequence[tuple[_Word, ...]]) -> bool:
         words = tuple(word for part in parts for word in part)
         count = self._get_or_create_answer_count(words)
         while count.asked < MAX_ASKS:
@@ -283,13 +283,13 @@ class _QuestionSearch:
         return True
 
     def _get_or_create_answer_count(self, words: tuple[_Word, ...]) -> _AnswerCount:
-        return self.counts.setdefault(join_words(words), _AnswerCount())
+        return self.counts.setdefault(join_words_into_turns(words), _AnswerCount())
 
     async def _ask_once(self, words: tuple[_Word, ...]) -> None:
         if self.probes >= self.budget:
             raise _SearchEnded(ShrinkEnd.BUDGET)
         self.probes += 1
-        failed = await self.ask(join_words(words))
+        failed = await self.ask(join_words_into_turns(words))
         self.unanswered = self.unanswered + 1 if failed is None else 0
         if self.unanswered >= MAX_UNANSWERED:
             raise _SearchEnded(ShrinkEnd.SILENT)
@@ -305,7 +305,7 @@ class _QuestionSearch:
             else self.confirmed
         )
         turns, case_count, count = (
-            join_words(words),
+            join_words_into_turns(words),
             self._get_or_create_answer_count(self.words),
             self._get_or_create_answer_count(words),
         )

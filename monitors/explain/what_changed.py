@@ -73,7 +73,7 @@ def find_run_changes(
     causes = [
         *_find_monitor_changes(before, now),
         *_find_application_changes(before, now),
-        *_find_tool_changes(before, now),
+        *_find_browser_and_lookout_changes(before, now),
     ]
     worse = (
         list(_build_changes_for_worse_answers(comparison))
@@ -164,7 +164,7 @@ def _find_monitor_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[Run
             yield _build_change(ChangeKind.MONITOR, f"lookout.toml has other settings for {name}")
 
 
-def _find_tool_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
+def _find_browser_and_lookout_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
     """Yield changes of the browser and Lookout, which seldom decide a verdict."""
     for name, old, new in (("browser", before.browser, now.browser), ("Lookout", before.lookout, now.lookout)):
         if old and new and old != new:
@@ -188,12 +188,12 @@ def _find_application_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator
         yield _build_change(
             ChangeKind.APPLICATION, (f"the deploy changed from {before.commit} to {now.commit}{when}")
         )
-    yield from _find_value_changes(ChangeKind.MODEL, "the model", before.models, now.models)
-    yield from _find_value_changes(
+    yield from _find_significant_value_change(ChangeKind.MODEL, "the model", before.models, now.models)
+    yield from _find_significant_value_change(
         ChangeKind.MODEL, "the model's fingerprint", before.fingerprints, now.fingerprints
     )
     for name in sorted(before.versions.keys() & now.versions.keys()):
-        yield from _find_value_changes(
+        yield from _find_significant_value_change(
             ChangeKind.APPLICATION, f"its {name}", before.versions[name], now.versions[name]
         )
     yield from _find_document_version_changes(before, now)
@@ -205,7 +205,7 @@ def _find_document_version_changes(before: RunSnapshot, now: RunSnapshot) -> Ite
     changed = [
         change
         for name in both
-        for change in _find_value_changes(
+        for change in _find_significant_value_change(
             ChangeKind.CONTENT,
             f"the document {name}",
             before.document_versions[name],
@@ -220,11 +220,13 @@ def _find_document_version_changes(before: RunSnapshot, now: RunSnapshot) -> Ite
 
 def _find_page_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
     page_changes = [
-        *_find_value_changes(ChangeKind.PAGE, "the page's title", before.titles, now.titles),
-        *_find_value_changes(ChangeKind.PAGE, "the page's framework", before.frameworks, now.frameworks),
+        *_find_significant_value_change(ChangeKind.PAGE, "the page's title", before.titles, now.titles),
+        *_find_significant_value_change(ChangeKind.PAGE, "the page's framework", before.frameworks, now.frameworks),
         *_find_bundle_changes(before, now),
     ]
-    yield from page_changes or _find_value_changes(ChangeKind.PAGE, "the page's HTML", before.shells, now.shells)
+    yield from page_changes or _find_significant_value_change(
+        ChangeKind.PAGE, "the page's HTML", before.shells, now.shells
+    )
 
 
 def _find_bundle_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
@@ -241,7 +243,9 @@ def _find_bundle_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunC
         )
 
 
-def _find_value_changes(kind: ChangeKind, subject: str, before: Values, now: Values) -> Iterator[RunChange]:
+def _find_significant_value_change(
+    kind: ChangeKind, subject: str, before: Values, now: Values
+) -> Iterator[RunChange]:
     if _has_values_changed_beyond_chance(before, now):
         yield _build_change(kind, f"{subject} changed from {_format_counts(before)} to {_format_counts(now)}")
 
@@ -341,7 +345,7 @@ def _find_behaviour_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[R
         return
     yield from _find_language_change(pairs)
     pairs = [pair for pair in pairs if not pair.has_only_other_language]
-    causes = _find_changed_documents(pairs)
+    causes = _find_documents_with_changed_answers(pairs)
     yield from (_build_document_change(cause, now) for cause in causes)
     explained = {cause.conditions["document"] for cause in causes}
     unexplained = [pair for pair in pairs if pair.document not in explained]  # not explained by the documents
@@ -353,7 +357,7 @@ def _find_behaviour_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[R
     yield from _find_length_change(unexplained)
 
 
-def _find_changed_documents(pairs: Sequence[_Pair]) -> list[Cause]:
+def _find_documents_with_changed_answers(pairs: Sequence[_Pair]) -> list[Cause]:
     """Find the documents about which answers changed more often than answers about other documents."""
     documents = [{"document": pair.document} for pair in pairs]
     causes = find_shared_causes(documents, _flag_changed_answers(pairs)).causes
@@ -416,12 +420,12 @@ def _find_refusal_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
     old, new = (sum(getattr(pair, side).refused for pair in pairs) for side in ("before", "now"))
     yield _build_change(
         ChangeKind.MODEL,
-        f"the application refuses {'more' if more > fewer else 'less'}: {_format_share(new, len(pairs))} of "
-        f"the questions, {_format_share(old, len(pairs))} before",
+        f"the application refuses {'more' if more > fewer else 'less'}: {_format_count_with_interval(new, len(pairs))} "
+        f"of the questions, {_format_count_with_interval(old, len(pairs))} before",
     )
 
 
-def _format_share(count: int, total: int) -> str:
+def _format_count_with_interval(count: int, total: int) -> str:
     low, high = compute_wilson_interval(count, total)
     return f"{count:,} of {total:,} (95 % CI {100 * low:.0f} to {100 * high:.0f} %)"
 

@@ -67,8 +67,8 @@ def read_trace(items: Sequence[object]) -> AgentPath | None:
     if any("run_type" in item for item in records):
         return read_runs(records)
     if any(item.get("type") in STEP_EVENTS for item in records):
-        return read_events([TimedEvent(item) for item in records])
-    messages = [message for item in records if (message := _unwrap_message(item)) is not None]
+        return build_path_from_events([TimedEvent(item) for item in records])
+    messages = [message for item in records if (message := _unwrap_message_or_none(item)) is not None]
     if any(_find_tool_calls_of_message(message) or "tool_call_id" in message for message in messages):
         return _build_path_from_messages(messages)
     if all(_is_node_update(item) for item in records):
@@ -78,13 +78,13 @@ def read_trace(items: Sequence[object]) -> AgentPath | None:
 
 def build_step(fields: Fields, name: str | None = None) -> Step:
     """Build a step from its fields. If no field has a known name for arguments, all fields become the detail."""
-    detail, cut = _read_step_arguments(fields)
+    detail, cut = _read_arguments_and_truncation(fields)
     return Step(
         name=(name or _find_first_text(fields, _NAMES) or "step")[:200],
         detail=detail,
         cut=cut,
         duration_ms=_read_duration_ms(fields),
-        tokens=_read_tokens(fields),
+        tokens=_read_token_count(fields),
     )
 
 
@@ -117,7 +117,7 @@ class _EventReader:
         fields = event.fields
         match fields.get("type"):
             case str(kind) if kind == _SPAWNED:
-                self._start_agent(fields, event)
+                self._open_agent_step(fields, event)
             case str(kind) if kind == _CALL:
                 opened = self._open_step(build_step(fields).model_copy(update={"kind": StepKind.TOOL}), event)
                 self._calls.setdefault(_build_call_key(fields), []).append(opened)
@@ -132,7 +132,7 @@ class _EventReader:
             case _:
                 return
 
-    def _start_agent(self, fields: Fields, event: TimedEvent) -> None:
+    def _open_agent_step(self, fields: Fields, event: TimedEvent) -> None:
         name = _find_first_text(fields, _NAMES) or "agent"
         if name not in NO_AGENTS:
             self._agents[_find_agent_id_or_name(fields)] = self._open_step(
@@ -151,7 +151,7 @@ class _EventReader:
         took_ms = _read_duration_ms(event.fields)
         if took_ms is None and opened.at_ms is not None and event.at_ms is not None:
             took_ms = max(0.0, event.at_ms - opened.at_ms)
-        measured = {"duration_ms": took_ms, "tokens": _read_tokens(event.fields)}
+        measured = {"duration_ms": took_ms, "tokens": _read_token_count(event.fields)}
         update = {name: value for name, value in measured.items() if value is not None}
         self.steps[opened.place] = step.model_copy(update=update)
 
@@ -166,7 +166,7 @@ class _EventReader:
         self.reached.add((node, number))
 
 
-def read_events(events: Iterable[TimedEvent]) -> AgentPath:
+def build_path_from_events(events: Iterable[TimedEvent]) -> AgentPath:
     """Return the steps from the events of a job.
 
     Each node that the job reached counts as a handoff. If there are no nodes, each agent that was called counts.
@@ -205,7 +205,7 @@ def read_runs(runs: Sequence[Fields]) -> AgentPath:
             steps.append(_build_step_from_run(run, StepKind.TOOL, began))
         elif (
             kind == "chain"
-            and (place := _find_step_number_of_node(run)) is not None
+            and (place := _find_step_number_if_node_run(run)) is not None
             and (name, place) not in reached
         ):
             reached.add((name, place))
@@ -218,7 +218,7 @@ def read_runs(runs: Sequence[Fields]) -> AgentPath:
     return AgentPath(tuple(steps), len(agents) or _count_handoffs(steps))
 
 
-def _find_step_number_of_node(run: Fields) -> str | None:
+def _find_step_number_if_node_run(run: Fields) -> str | None:
     """Return the step number of the graph node if ``run`` is the run of the node itself.
 
     Return ``None`` for a run inside a node.
@@ -245,7 +245,7 @@ def _build_step_from_run(run: Fields, kind: StepKind, began: datetime | None) ->
 # --- LangGraph messages and node updates -------------------------------------------------------------------------
 
 
-def _unwrap_message(item: Fields) -> Fields | None:
+def _unwrap_message_or_none(item: Fields) -> Fields | None:
     """Return the fields of a message without LangChain's wrapper; ``None`` if ``item`` is not a message."""
     inner = next((item[key] for key in ("kwargs", "data") if isinstance(item.get(key), dict)), None)
     fields = {**item, **cast("Fields", inner)} if isinstance(inner, dict) else item
@@ -268,7 +268,7 @@ def _build_path_from_messages(messages: Iterable[Fields]) -> AgentPath:
     for message in messages:
         calls = _find_tool_calls_of_message(message)
         # the tokens of a message with several calls cannot be divided among the calls
-        tokens = _read_tokens(message) if len(calls) == 1 else None
+        tokens = _read_token_count(message) if len(calls) == 1 else None
         steps += [_build_step_from_call(call, tokens) for call in calls]
     return AgentPath(tuple(steps), _count_handoffs(steps))
 
@@ -302,7 +302,7 @@ def _build_path_from_updates(updates: Sequence[Fields]) -> AgentPath:
             for message_fields in _to_list_or_empty(value)
             if isinstance(message_fields, dict)
         ]
-        messages = map(_unwrap_message, listed)
+        messages = map(_unwrap_message_or_none, listed)
         steps += _build_path_from_messages(message for message in messages if message is not None).steps
     return AgentPath(tuple(steps), sum(step.kind is StepKind.AGENT for step in steps) or None)
 
@@ -310,7 +310,7 @@ def _build_path_from_updates(updates: Sequence[Fields]) -> AgentPath:
 # --- parts of a step -------------------------------------------------------------------------------------------
 
 
-def _read_step_arguments(fields: Fields) -> tuple[str, bool]:
+def _read_arguments_and_truncation(fields: Fields) -> tuple[str, bool]:
     """Return the arguments of a step as text, and whether this text is truncated."""
     given = _find_first(fields, _ARGUMENTS, lambda value: value not in (None, ""))
     preview = _find_first(fields, _PREVIEWS, lambda value: isinstance(value, str))
@@ -331,7 +331,7 @@ def _read_duration_ms(fields: Fields) -> float | None:
     return max(0.0, (end - start).total_seconds() * 1000) if start and end else None
 
 
-def _read_tokens(fields: Fields) -> int | None:
+def _read_token_count(fields: Fields) -> int | None:
     total = _find_first(fields, _TOKENS, _is_non_negative_number)
     if total is not None:
         return int(total)

@@ -180,13 +180,13 @@ def find_error_leak(text: str, question: str = "") -> ErrorLeak | None:
     trace = None if technical else _find_stack_trace(text)
     if trace is not None:
         return trace
-    leak = _find_leak_by_amounts(
+    leak = _find_leak_by_word_counts(
         text, _classify_pieces(text, asked, hints, technical=technical), asked, technical=technical
     )
     if leak is None or not technical:
         return leak
     quoted = question[-_MAX_PIECE_LENGTH:]
-    return None if _count_matching_error_patterns(quoted) and _classify_leak(quoted) is leak.kind else leak
+    return None if _count_matching_pattern_groups(quoted) and _classify_leak(quoted) is leak.kind else leak
 
 
 @lru_cache(maxsize=256)
@@ -213,7 +213,7 @@ def _find_stack_trace(text: str) -> ErrorLeak | None:
 # --- the amounts of each kind -------------------------------------------------------------------------------------
 
 
-def _find_leak_by_amounts(
+def _find_leak_by_word_counts(
     text: str, pieces: list[_Piece], asked: frozenset[str], *, technical: bool
 ) -> ErrorLeak | None:
     if not pieces:
@@ -346,13 +346,13 @@ def _build_suspect_piece(snippet: str, start: int, end: int, asked: frozenset[st
     return _Piece(sort, strength, length, start, end)
 
 
-def _count_matching_error_patterns(snippet: str) -> int:
+def _count_matching_pattern_groups(snippet: str) -> int:
     lowered = to_caseless(snippet)
     return sum(any(shape.search(snippet, lowered) for shape in shapes) for shapes in FORMAL)
 
 
 def _compute_error_strength(snippet: str, *, failed: bool, component: bool) -> int:
-    formal = _count_matching_error_patterns(snippet)
+    formal = _count_matching_pattern_groups(snippet)
     provider = failed and PROVIDERS.search(snippet) is not None
     part = provider or component
     if not formal and not part and HEAD.search(snippet) is None:

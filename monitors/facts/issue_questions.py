@@ -69,7 +69,7 @@ def rate_question(question: str, issue: str, *, scripted: str | None = None, pro
     repository: a question for "the version" means the version of the project.
     """
     folded, asked = normalise(issue).text, normalise(question).text
-    given = _search_scripted_answer_in_issue(scripted, folded) if scripted else UNSURE
+    given = _rate_by_scripted_answer(scripted, folded) if scripted else UNSURE
     if given.worth is not QuestionWorth.UNSURE:
         return given
     names = frozenset(part for part in re.split(r"[^a-z0-9]+", project.casefold()) if len(part) >= _MIN_NAME_LENGTH)
@@ -123,7 +123,7 @@ def _extract_terms(text: str) -> set[str]:
     return {term if re.search(r"\d", term) else term[:5] for term in terms if len(term) > 1 or term.isdigit()}
 
 
-def _search_scripted_answer_in_issue(scripted: str, issue: str) -> QuestionReading:
+def _rate_by_scripted_answer(scripted: str, issue: str) -> QuestionReading:
     wanted = _extract_terms(scripted)
     if not wanted:
         return UNSURE
@@ -188,7 +188,7 @@ _NO_NAME: Final = frozenset(
 )
 
 
-def _search_version(question: str, issue: str, names: frozenset[str]) -> QuestionReading:
+def _rate_version_question(question: str, issue: str, names: frozenset[str]) -> QuestionReading:
     """Search the issue for the version that the question asks for.
 
     This is the version of the product in the question. If the question names no product, it is the version of the
@@ -322,7 +322,7 @@ _SEARCHES: Final[tuple[tuple[re.Pattern[str], Search], ...]] = (
             r"|release)\b"
             r"|^\W*versions?\W*$|\bversion[^?.]{0,30}\b(?:are you|do you|is (?:it|this|installed))"
         ),
-        _search_version,
+        _rate_version_question,
     ),
     (
         _compile_pattern(r"\b(?:operating system|os|platform|distro|distribution)\b"),

@@ -135,7 +135,7 @@ def identify_language(text: str) -> Language:
     Words in citations in square brackets, in addresses and in code are not counted.
     """
     reading = _detect_script_or_count_words(text)
-    return reading if isinstance(reading, Language) else _detect_latin_language(reading)
+    return reading if isinstance(reading, Language) else _detect_latin_script_language(reading)
 
 
 def classify_language_evidence(text: str) -> LanguageEvidence:
@@ -145,7 +145,7 @@ def classify_language_evidence(text: str) -> LanguageEvidence:
     """
     reading = _detect_script_or_count_words(text)
     if isinstance(reading, Language):
-        return LanguageEvidence.READ if reading.is_english_or_hindi else LanguageEvidence.UNREAD
+        return LanguageEvidence.READ if reading.is_english_hindi_or_hinglish else LanguageEvidence.UNREAD
     if reading.is_foreign:
         return LanguageEvidence.UNREAD
     return LanguageEvidence.READ if reading.max_english_or_hindi > reading.foreign else LanguageEvidence.NONE
@@ -232,7 +232,7 @@ def _count_words_by_language(lowered: str) -> _WordCounts:
     return _WordCounts(len(words), hindi, either, english, other, foreign, named)
 
 
-def _detect_latin_language(counts: _WordCounts) -> Language:
+def _detect_latin_script_language(counts: _WordCounts) -> Language:
     if counts.is_foreign:
         return counts.foreign_language
     is_hinglish = _is_hinglish(counts.words, counts.hindi, counts.either, counts.english)

@@ -195,7 +195,7 @@ def collect_quantities(text: str, locale: Locale = PLAIN) -> dict[StatedQuantity
     scanned = scan(text, locale=locale)
     quantities: dict[StatedQuantity, str] = {}
     for reading in scanned.readings:
-        if reading.attached or reading.ordinal or _is_article(reading):
+        if reading.attached or reading.ordinal or _is_number_word_one(reading):
             continue
         start, end = scanned.normalised.find_original_span(reading.start, reading.end)
         quantities.setdefault(_build_quantity_key(reading), text[start:end])
@@ -224,5 +224,5 @@ def _build_quantity_key(reading: QuantityReading) -> StatedQuantity:
     return StatedQuantity(reading.kind, reading.value, reading.unit or "", date=reading.date)
 
 
-def _is_article(reading: QuantityReading) -> bool:
+def _is_number_word_one(reading: QuantityReading) -> bool:
     return reading.kind is FactKind.NUMBER and reading.worded and reading.value == 1

@@ -186,7 +186,7 @@ class _Forms(dict[str, tuple[int, str, str]]):
     """A cache that maps each piece of a text to its kind, key and text. A cache that is too large is cleared."""
 
     def __missing__(self, piece: str) -> tuple[int, str, str]:
-        form = _classify_piece(piece)
+        form = _build_token_form(piece)
         if len(piece) <= _MAX_CACHED_PIECE_LENGTH:
             if len(self) >= _MAX_CACHED_PIECES:
                 self.clear()
@@ -202,7 +202,7 @@ They need about 4 MB and cover the words of most conversations of an application
 """
 
 
-def _classify_piece(piece: str) -> tuple[int, str, str]:
+def _build_token_form(piece: str) -> tuple[int, str, str]:
     text = piece.rstrip()
     if not text:
         return 0, "", ""

@@ -21,7 +21,7 @@ def collect_calls_with_known_arguments(steps: Sequence[Step]) -> tuple[ToolCall,
     return tuple(ToolCall(step.name, step.detail) for step in steps if step.detail and not step.cut)
 
 
-def find_repeated_calls(calls: Sequence[ToolCall]) -> tuple[int, ...]:
+def find_repeated_call_indexes(calls: Sequence[ToolCall]) -> tuple[int, ...]:
     """Return the indexes of calls with the name and the arguments of an earlier call.
 
     Arguments are compared as values. The order of keys and the number of spaces do not matter. 2 equals 2.0, and an
@@ -47,14 +47,14 @@ def _map_repeats_to_first(calls: Sequence[tuple[int, ToolCall]]) -> dict[int, in
     first: dict[str, int] = {}
     repeats: dict[int, int] = {}
     for at, call in calls:
-        key = json.dumps([call.name, _to_comparable(call.arguments)], sort_keys=True)
+        key = json.dumps([call.name, _to_comparable_json(call.arguments)], sort_keys=True)
         if key in first:
             repeats[at] = first[key]
         first.setdefault(key, at)
     return repeats
 
 
-def _to_comparable(value: object) -> object:
+def _to_comparable_json(value: object) -> object:
     """Convert a value to a form in which equal values compare equal."""
     match value:
         case str():
@@ -62,9 +62,11 @@ def _to_comparable(value: object) -> object:
         case float() if value.is_integer():
             return int(value)
         case dict():
-            return {str(key): _to_comparable(item) for key, item in cast("dict[object, object]", value).items()}
+            return {
+                str(key): _to_comparable_json(item) for key, item in cast("dict[object, object]", value).items()
+            }
         case list() | tuple():
-            return [_to_comparable(item) for item in cast("Sequence[object]", value)]
+            return [_to_comparable_json(item) for item in cast("Sequence[object]", value)]
         case _:
             return value
 
@@ -73,6 +75,6 @@ def _parse_json_or_keep_text(text: str) -> object:
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:
-        return _to_comparable(json.loads(text))
+        return _to_comparable_json(json.loads(text))
     except (ValueError, RecursionError):
         return text

@@ -155,7 +155,7 @@ def _assess_grades(case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...]
         grades = tuple(_replace_rule_grade_by_abstention(grade) for grade in grades)
     factual = Finding.UNGRADED if leaked else _assess_facts(case, grades)
     citation = Finding.UNGRADED if leaked else _combine_grades_of_aspect(grades, Aspect.CITATION)
-    outcome, blame, reason = _decide_outcome(case, factual, citation, failures, grades)
+    outcome, blame, reason = _decide_outcome_with_reason(case, factual, citation, failures, grades)
     severity, row = decide_severity(case.severity, kinds, case_row=case_row)
     return Assessment(
         run_id=exchange.run_id,
@@ -262,7 +262,7 @@ def _find_whether_app_refused(case: GoldCase, grades: tuple[Grade, ...]) -> Find
             return Finding.NO if case.expected_refusal else Finding.YES
 
 
-def _decide_outcome(
+def _decide_outcome_with_reason(
     case: GoldCase, factual: Finding, citation: Finding, failures: tuple[Judged, ...], grades: tuple[Grade, ...]
 ) -> tuple[CaseOutcome, Blame | None, str]:
     if failures:

@@ -34,7 +34,7 @@ def build_triage_summary(
     return TriageSummary(
         issues=len(issues),
         accuracy=_compute_report_accuracy([a for a in assessments if a.case_id in issues & graded]),
-        paths=tuple(_list_issue_paths(results)),
+        paths=tuple(_list_agent_paths_of_issues(results)),
     )
 
 
@@ -51,7 +51,7 @@ def _compute_report_accuracy(assessments: Sequence[Assessment]) -> Metric:
     )
 
 
-def _list_issue_paths(results: Sequence[CaseResult]) -> Iterator[IssuePath]:
+def _list_agent_paths_of_issues(results: Sequence[CaseResult]) -> Iterator[IssuePath]:
     results_by_case: dict[str, list[CaseResult]] = {}
     for result in results:
         if (
@@ -61,10 +61,10 @@ def _list_issue_paths(results: Sequence[CaseResult]) -> Iterator[IssuePath]:
         ):
             results_by_case.setdefault(result.case.id, []).append(result)
     for case_id, asked in results_by_case.items():
-        yield _build_issue_path(case_id, asked)
+        yield _build_agent_path_of_issue(case_id, asked)
 
 
-def _build_issue_path(case_id: str, asked: Sequence[CaseResult]) -> IssuePath:
+def _build_agent_path_of_issue(case_id: str, asked: Sequence[CaseResult]) -> IssuePath:
     task, evidences = asked[0].case.triage, [result.result.evidence for result in asked]
     comparable = [
         evidence.steps for evidence in evidences if any(step.detail and not step.cut for step in evidence.steps)

@@ -105,9 +105,9 @@ class GateSimulator:
         self._settings = settings
         self._baseline = baseline
         self._groups = count_failures_per_case_build(repeats)
-        self._steady = {case.id: build_right_answer(case) for case in suite.cases} | _collect_never_graded_answers(
-            suite, repeats
-        )
+        self._steady = {
+            case.id: build_right_answer_record(case) for case in suite.cases
+        } | _collect_never_graded_answers(suite, repeats)
         self._without_failure: dict[tuple[str, int], CaseResult] = {}
         self._failures = collect_chance_failures(repeats)
         self._of_others = {
@@ -177,7 +177,7 @@ class GateSimulator:
         an answer.
         """
         alike = self._failures.get(case.id) or self._of_others[case.expected_refusal]
-        ask = rng.choice(alike) if alike else build_wrong_answer(case)
+        ask = rng.choice(alike) if alike else build_wrong_answer_record(case)
         severity, row = decide_severity(case.severity, ask.failure_kinds)
         return ask.with_severity(severity, row)
 
@@ -218,7 +218,7 @@ class GateSimulator:
         case = next((case for case in self._cases if case.severity is Severity.CRITICAL), None)
         if case is None:
             return None
-        wrong = build_wrong_answer(case)
+        wrong = build_wrong_answer_record(case)
         missed = 0.0
         for count in range(repeats + 1):
             verdict = self._compute_cached_verdict(repeats, ((case.id, repeat, wrong) for repeat in range(count)))
@@ -276,7 +276,7 @@ def compare_repeat_counts(
     )
 
 
-def build_right_answer(case: GoldCase) -> RecordedAsk:
+def build_right_answer_record(case: GoldCase) -> RecordedAsk:
     """Build the record of a right answer to ``case``."""
     refusal = case.expected_refusal
     return RecordedAsk(
@@ -290,10 +290,10 @@ def build_right_answer(case: GoldCase) -> RecordedAsk:
     )
 
 
-def build_wrong_answer(case: GoldCase) -> RecordedAsk:
+def build_wrong_answer_record(case: GoldCase) -> RecordedAsk:
     """Build the record of a wrong answer to ``case``."""
     kind = FailureKind.SHOULD_HAVE_REFUSED if case.expected_refusal else FailureKind.WRONG_FACT
-    return build_right_answer(case).mark_failed(kind)
+    return build_right_answer_record(case).mark_failed(kind)
 
 
 def _build_recorded_result(case: GoldCase, repeat: int, ask: RecordedAsk) -> CaseResult:

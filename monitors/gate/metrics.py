@@ -142,7 +142,7 @@ def compute_metrics(
         _build_share_metric("citation_accuracy", answers, lambda a: a.citation_present, targets.citation_accuracy),
         _build_share_metric("refusal_precision", refusals, lambda a: a.refused, targets.refusal_precision),
         *_build_language_metrics(assessments, settings, paired),
-        *_build_path_metrics(assessments),
+        *_build_app_path_metrics(assessments),
         _build_share_metric("right_language", assessments, _get_reply_language_finding, None),
     ]
     if repeated:
@@ -216,7 +216,7 @@ def _build_language_metric(
     return _build_share_metric(f"factual_accuracy:{language}", members, _get_factual_finding, target)
 
 
-def _build_path_metrics(assessments: Sequence[Assessment]) -> list[MeasuredMetric]:
+def _build_app_path_metrics(assessments: Sequence[Assessment]) -> list[MeasuredMetric]:
     """Return the accuracy by path of the application (for example by model), the most accurate path first.
 
     The result is empty if the application does not report paths.

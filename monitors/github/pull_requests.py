@@ -136,7 +136,7 @@ async def set_pending_status(api: GitHubApi, status: CommitStatus) -> None:
 
     It replaces an earlier status with the same name. Raises `NotifyError`.
     """
-    await _write_status(api, status, _build_listed(status))
+    await _write_status(api, status, _build_listed_status(status))
 
 
 async def set_final_status_unless_newer(api: GitHubApi, status: CommitStatus) -> None:
@@ -148,7 +148,7 @@ async def set_final_status_unless_newer(api: GitHubApi, status: CommitStatus) ->
     """
     purpose = build_status_purpose(status.repository, status.commit)
     path = f"/repos/{status.repository}/commits/{status.commit}/statuses"
-    own = _build_listed(status)
+    own = _build_listed_status(status)
     for _ in range(MAX_ATTEMPTS):
         listed = await api.read_all(path, _STATUSES, purpose)
         newest_first = [status_before for status_before in listed if status_before.context == status.context]
@@ -159,7 +159,7 @@ async def set_final_status_unless_newer(api: GitHubApi, status: CommitStatus) ->
         await _write_status(api, status, standing)
 
 
-def _build_listed(status: CommitStatus) -> _ListedStatus:
+def _build_listed_status(status: CommitStatus) -> _ListedStatus:
     return _ListedStatus(
         context=status.context,
         state=status.state.value,
@@ -174,7 +174,7 @@ async def _write_status(api: GitHubApi, status: CommitStatus, written: _ListedSt
     await api.write("POST", path, written.model_dump(exclude_none=True), _ANSWER, purpose, is_repeatable=True)
 
 
-async def read_change(api: GitHubApi, pull: PullRequest) -> GitChange:
+async def read_head_and_branches(api: GitHubApi, pull: PullRequest) -> GitChange:
     """Read the last commit and both branches of a pull request. Raises `NotifyError`."""
     purpose = Purpose(f"read the head of {pull.repository}#{pull.number}", "pull-requests: read")
     read = await api.read(f"/repos/{pull.repository}/pulls/{pull.number}", _PULL, purpose)
@@ -266,19 +266,19 @@ class _PullRequestComments:
 
     async def create_or_update(self, comment: PullComment) -> CommentResult:
         self._myself = self._myself or await self._find_login()
-        mine = await self._list_own(comment.name)
+        mine = await self._list_own_comments(comment.name)
         if mine:
             return await self._update_oldest_and_delete_others(mine, comment)
         made = await self._create(comment)
-        return await self._merge_with_other_runs(made, comment)
+        return await self._remove_duplicate_comments(made, comment)
 
-    async def _merge_with_other_runs(self, made: Comment, comment: PullComment) -> CommentResult:
+    async def _remove_duplicate_comments(self, made: Comment, comment: PullComment) -> CommentResult:
         """Keep only one comment of the gate, if another run also created a comment.
 
         The oldest comment is updated, and the others are deleted. Nothing is changed if ``made`` is the oldest
         comment.
         """
-        mine = await self._list_own(comment.name)
+        mine = await self._list_own_comments(comment.name)
         if all(own_comment.id >= made.id for own_comment in mine):
             return CommentResult(CommentStatus.MADE, made.html_url)
         return await self._update_oldest_and_delete_others(mine, comment)
@@ -308,7 +308,7 @@ class _PullRequestComments:
         body = {"body": format_body(comment)}
         return await self._api.write("POST", self._pull_path, body, _COMMENT, self._purpose, is_repeatable=False)
 
-    async def _list_own(self, name: str) -> list[Comment]:
+    async def _list_own_comments(self, name: str) -> list[Comment]:
         comments = await self._api.read_all(self._pull_path, _COMMENTS, self._purpose)
         mark = format_hidden_gate_mark(name)
         return [

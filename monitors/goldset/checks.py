@@ -421,7 +421,9 @@ def _find_nearly_equal_questions(group: Sequence[NumberedCase]) -> Iterator[Gold
         [build_character_ngrams(" ".join(numbered.case.turns)) for numbered in group], MIN_NEAR_OVERLAP
     ):
         first_case, second_case = group[first_index], group[second_index]
-        same_quantities = _collect_quantities(first_case.case) == _collect_quantities(second_case.case)
+        same_quantities = _collect_question_quantities(first_case.case) == _collect_question_quantities(
+            second_case.case
+        )
         same_gold = _make_gold_key(first_case.case) == _make_gold_key(second_case.case)
         if same_quantities and same_gold and not _has_different_words(first_case.case, second_case.case):
             yield GoldFinding(
@@ -433,7 +435,7 @@ def _find_nearly_equal_questions(group: Sequence[NumberedCase]) -> Iterator[Gold
             )
 
 
-def _collect_quantities(case: GoldCase) -> frozenset[tuple[str, str, str | None]]:
+def _collect_question_quantities(case: GoldCase) -> frozenset[tuple[str, str, str | None]]:
     return frozenset((fact.kind, fact.value, fact.unit) for fact in read_facts(" ".join(case.turns)))
 
 

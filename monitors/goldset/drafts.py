@@ -22,7 +22,7 @@ from monitors.goldset.lines import describe_validation_error
 from monitors.records.base import Identifier, Record, Severity
 from monitors.records.cases import DraftState, GoldCase, GoldDraft, Pipeline, Provenance
 from monitors.records.operator_actions import CaseDraft
-from monitors.storage import lock_parent_folder, read_text_or_empty, replace_text
+from monitors.storage import lock_parent_folder, read_text_or_empty, replace_gold_file
 
 
 def read_drafts(path: Path) -> tuple[GoldDraft, ...]:
@@ -44,7 +44,7 @@ def append_new_drafts(path: Path, drafts: Iterable[GoldDraft]) -> Sequence[GoldD
                 added.append(draft)
         if added:
             start = text if not text or text.endswith("\n") else f"{text}\n"
-            replace_text(path, start + "".join(f"{_format_draft_line(draft)}\n" for draft in added))
+            replace_gold_file(path, start + "".join(f"{_format_draft_line(draft)}\n" for draft in added))
     return added
 
 
@@ -61,7 +61,7 @@ def store_draft_decision(path: Path, decided: GoldDraft) -> bool:
         if drafts[index].state is not DraftState.DRAFTED:
             return False
         drafts[index] = decided
-        replace_text(path, "".join(f"{_format_draft_line(draft)}\n" for draft in drafts))
+        replace_gold_file(path, "".join(f"{_format_draft_line(draft)}\n" for draft in drafts))
     return True
 
 

@@ -18,7 +18,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from monitors.errors import GoldSetError
-from monitors.goldset.issues import convert_issue_row_to_line, is_issue_row
+from monitors.goldset.issues import convert_issue_row_to_line_keys, is_issue_row
 from monitors.goldset.lines import (
     Unusable,
     describe_validation_error,
@@ -63,7 +63,7 @@ class ImportedSuite(Record):
     renamed: tuple[RenamedRow, ...] = ()
 
 
-def import_cases(
+def read_suite_from_rows(
     path: Path, *, severity_for: Callable[[str, str], Severity], name: str | None = None
 ) -> ImportedSuite:
     """Read a suite from a JSON array or a table.
@@ -135,21 +135,21 @@ def _parse_table(text: str) -> Iterator[dict[str, Any]]:
         raise ValueError(f"row {table.line_num}: {error}") from error
 
 
-def _parse_true_or_false(cell: str) -> bool | str:
+def _parse_bool_or_keep_text(cell: str) -> bool | str:
     lowered = cell.lower()
     return lowered in _TRUE if lowered in _TRUE | _FALSE else cell
 
 
 _TRUE, _FALSE = frozenset({"true", "yes", "1", "x"}), frozenset({"false", "no", "0"})
 _CELL_PARSERS: dict[str, Callable[[str], object]] = {
-    "expected_refusal": _parse_true_or_false,
+    "expected_refusal": _parse_bool_or_keep_text,
     "alternatives": lambda cell: [text.strip() for text in cell.split("|") if text.strip()],
 }
 
 
 def _convert_row_to_fields(value: dict[str, Any], row: int) -> dict[str, Any] | Unusable:
     if is_issue_row(value):
-        return convert_issue_row_to_line(value)
+        return convert_issue_row_to_line_keys(value)
     if "gold" in value and "expected_answer" not in value:
         if str(value.get("severity", 2)).strip() not in {"1", "2", "3"}:
             return Unusable((f"severity {format_value(value['severity'])} is not valid; accepted: 1, 2 or 3",))

@@ -51,7 +51,7 @@ def flatten_issue_to_line_keys(task: TriageTask) -> dict[str, Any]:
     return {f"issue_{key}": value for key, value in issue.items()} | files | {"reference": reference}
 
 
-def convert_issue_row_to_line(row: Mapping[str, Any]) -> dict[str, Any]:
+def convert_issue_row_to_line_keys(row: Mapping[str, Any]) -> dict[str, Any]:
     """Convert a row of another format to the keys of a suite's line. Unknown keys are dropped."""
     if "problem_statement" in row:
         return _convert_swe_bench_row(row)
@@ -103,7 +103,7 @@ def _build_case_fields(
         "turns": [question],
         "gold": format_reference_as_report(reference),
         "type": TRIAGE_TYPE,
-        "language": (language if language.is_english_or_hindi else Language.ENGLISH).value,
+        "language": (language if language.is_english_hindi_or_hinglish else Language.ENGLISH).value,
         "provenance": {"pipeline": Pipeline.TRIAGE.value},
         "triage": {"issue": issue, "reference": reference},
     }

@@ -280,7 +280,7 @@ def refine_guessed_languages(cases: Sequence[GoldCase], lines: Sequence[str]) ->
     """
     guessed = [not has_language_key(line) for line in lines]
     languages = [case.language for case, is_guess in zip(cases, guessed, strict=True) if is_guess]
-    foreign = Counter(language for language in languages if not language.is_english_or_hindi)
+    foreign = Counter(language for language in languages if not language.is_english_hindi_or_hinglish)
     if 2 * foreign.total() <= len(languages):
         return list(cases)
     commonest = foreign.most_common(1)[0][0]

@@ -21,7 +21,7 @@ from monitors.facts.quantities.scan import read_facts
 from monitors.goldset.load import parse_suite_lines, read_text
 from monitors.records.base import Identifier, Record
 from monitors.records.cases import GoldCase, Text
-from monitors.storage import lock_parent_folder, read_text_or_empty, replace_text
+from monitors.storage import lock_parent_folder, read_text_or_empty, replace_gold_file
 
 _NUMBER: Final = re.compile(r"\d(?:[.,:\u00a0\u202f ]?\d)*")
 _TABLES: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
@@ -147,5 +147,5 @@ def apply_must_say_drafts(suite: Path, path: Path) -> int:
         if unknown := sorted(drafts.keys() - accepted_ids):
             raise GoldSetError(f"{path} names cases that {suite} does not have: {', '.join(unknown)}")
         parse_suite_lines(lines, name="suite", source=str(suite))
-        replace_text(suite, "\n".join(lines))
+        replace_gold_file(suite, "\n".join(lines))
     return len(accepted_ids)

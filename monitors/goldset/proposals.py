@@ -128,12 +128,12 @@ def hash_prompt(task: str, layout: str) -> str:
 Proposal = TypeVar("Proposal", ProposedDraft, ProposedTranslation)
 
 
-def parse_drafts_reply(text: str) -> tuple[list[ProposedDraft], list[RejectedProposal]]:
+def parse_valid_and_rejected_drafts(text: str) -> tuple[list[ProposedDraft], list[RejectedProposal]]:
     """Return the valid and the rejected questions in a reply. Raises `ValueError` if the reply has another form."""
     return _parse_proposals(text, "drafts", TypeAdapter(ProposedDraft))
 
 
-def parse_translations_reply(text: str) -> tuple[list[ProposedTranslation], list[RejectedProposal]]:
+def parse_valid_and_rejected_translations(text: str) -> tuple[list[ProposedTranslation], list[RejectedProposal]]:
     """Return the valid and the rejected translations in a reply.
 
     Raises `ValueError` if the reply has another form.
@@ -211,7 +211,7 @@ class DraftOrigin(Record):
     at: datetime
 
 
-def build_draft_from_proposal(
+def build_or_reject_draft(
     proposed: ProposedDraft,
     document: Document,
     defaults: DraftDefaults,
@@ -306,7 +306,7 @@ def _is_nearly_same_question(first: GoldCase, second: GoldCase) -> bool:
     )
 
 
-def build_case_from_translation(
+def build_or_reject_translated_case(
     proposed: ProposedTranslation, original: GoldCase, language: Language
 ) -> GoldCase | RejectedProposal:
     """Build the translated case from a proposal, or reject the proposal."""

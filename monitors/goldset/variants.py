@@ -185,7 +185,7 @@ def _mix_hindi_into_english(question: str, pick: SeededChoice) -> str | None:
     Return ``None`` for a text that is not a question and matches no pattern.
     """
     *before, last = _SENTENCE.split(question)
-    for pattern, template in _compile_patterns():
+    for pattern, template in _compile_code_switch_patterns():
         match = pattern.match(last)
         if match is not None and pick.pick_number(4):
             switched = template.format(n=match["n"], x=_ARTICLE.sub("", match["x"]))
@@ -196,7 +196,7 @@ def _mix_hindi_into_english(question: str, pick: SeededChoice) -> str | None:
 
 
 @lru_cache(maxsize=1)
-def _compile_patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
+def _compile_code_switch_patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
     names = rf"{_MULTI_WORD_NAME}(?:, {_MULTI_WORD_NAME})*(?: and {_MULTI_WORD_NAME})?"
     return tuple(
         (re.compile(pattern.replace("NAMES", names).replace("NAME", _MULTI_WORD_NAME)), template)
@@ -389,7 +389,7 @@ def _find_language_if_valid_variant(case: GoldCase, kind: VariantKind, text: str
 
     Return ``None`` if the text is not a valid variant of the case.
     """
-    if count_quantities(text) != count_quantities(case.question):
+    if count_each_quantity(text) != count_each_quantity(case.question):
         return None
     if len(find_disclosures(text)) != len(find_disclosures(case.question)):
         return None
@@ -399,6 +399,6 @@ def _find_language_if_valid_variant(case: GoldCase, kind: VariantKind, text: str
     return language if language is case.language else None
 
 
-def count_quantities(text: str) -> Counter[tuple[str, str, str | None, str]]:
+def count_each_quantity(text: str) -> Counter[tuple[str, str, str | None, str]]:
     """Count the quantities in a question. Equal quantities have the same kind, value, unit and bound."""
     return Counter((fact.kind.value, fact.value, fact.unit, fact.bound.value) for fact in read_facts(text))

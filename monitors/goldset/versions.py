@@ -23,7 +23,7 @@ from monitors.goldset.load import hash_cases, load_suite, parse_suite_lines, rea
 from monitors.plural import plural
 from monitors.records.base import Identifier, Record, Severity, Sha256, UtcTime
 from monitors.records.cases import GoldCase, Pipeline, Suite
-from monitors.storage import lock_parent_folder, read_text_or_empty, replace_text
+from monitors.storage import lock_parent_folder, read_text_or_empty, replace_gold_file
 
 
 def read_suite_cases(path: Path) -> tuple[GoldCase, ...]:
@@ -57,7 +57,7 @@ def append_case_if_new(path: Path, case: GoldCase, *, paired_with: str | None = 
         joined = "\n".join(lines)
         ended = joined if not joined or joined.endswith("\n") else f"{joined}\n"
         parse_suite_lines([format_case_line(case)], name="suite", source="the new case")
-        replace_text(path, f"{ended}{format_case_line(case)}\n")
+        replace_gold_file(path, f"{ended}{format_case_line(case)}\n")
     return True
 
 
@@ -104,7 +104,7 @@ def edit_suite_if_unchanged(path: Path, edit: SuiteEdit, *, known_sha256: Sha256
         lines = [_apply_edit_to_line(line, changed, removed) for line in text.split("\n")]
         rest = "\n".join(line for line in lines if line is not None)
         ended = rest if not rest or rest.endswith("\n") else f"{rest}\n"
-        replace_text(path, ended + "".join(f"{format_case_line(case)}\n" for case in edit.added))
+        replace_gold_file(path, ended + "".join(f"{format_case_line(case)}\n" for case in edit.added))
 
 
 def _apply_edit_to_line(line: str, changed: Mapping[str, GoldCase], removed: Collection[str]) -> str | None:
@@ -147,7 +147,7 @@ def replace_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport
         cases = _restore_stored_ids(cases, [case for case in old_cases if _is_template_case(case)])
         _require_unused_ids({case.id for case, _ in other_cases}, cases, path)
         new_lines = [*(format_case_line(case) for case in cases), *(line for _, line in other_cases)]
-        replace_text(path, "".join(f"{line}\n" for line in new_lines))
+        replace_gold_file(path, "".join(f"{line}\n" for line in new_lines))
     before = {case.id: case for case in old_cases if _is_template_case(case)}
     now = {case.id: case for case in cases}
     changed = sum(before[name] != case for name, case in now.items() if name in before)
@@ -240,8 +240,8 @@ def freeze_suite_if_changed(
         version = versions[-1].version + 1 if versions else 1
         manifest = _build_manifest(suite, version, at, note)
         stem = f"{suite.name}-v{version}"
-        replace_text(folder / f"{stem}.jsonl", "".join(f"{format_case_line(case)}\n" for case in suite.cases))
-        replace_text(folder / f"{stem}.json", manifest.model_dump_json(indent=1) + "\n")
+        replace_gold_file(folder / f"{stem}.jsonl", "".join(f"{format_case_line(case)}\n" for case in suite.cases))
+        replace_gold_file(folder / f"{stem}.json", manifest.model_dump_json(indent=1) + "\n")
     return manifest, True
 
 

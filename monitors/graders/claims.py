@@ -35,7 +35,7 @@ from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.other_languages import remove_unread_mark
 from monitors.facts.quantities.units import TIME_UNITS
 from monitors.facts.text import NUMERAL, SIGN, WORD, split_into_word_keys
-from monitors.graders.golds import scan_gold, scan_reply_without_citations
+from monitors.graders.golds import scan_case_text, scan_reply_without_citations
 from monitors.graders.statements import (
     find_asked_units,
     find_roles,
@@ -45,7 +45,7 @@ from monitors.graders.statements import (
     is_limit_negated,
     is_quantity_negated,
     is_time_before_event,
-    list_roles,
+    list_quantity_roles,
 )
 
 
@@ -128,12 +128,12 @@ _PAST_QUESTION: Final = frozenset({"was", "were", "did", "had", "been", "used", 
 
 
 @lru_cache(maxsize=256)
-def read_gold_passage(text: str, locale: Locale) -> Passage:
+def read_case_passage(text: str, locale: Locale) -> Passage:
     """Split a gold or a question into clauses.
 
     The latest results are cached, because a suite repeats some texts.
     """
-    return build_passage_with_clauses(scan_gold(text, locale))
+    return build_passage_with_clauses(scan_case_text(text, locale))
 
 
 @lru_cache(maxsize=8)
@@ -157,9 +157,9 @@ def collect_all_stems(passage: Passage, first: int = 0, after: int | None = None
 
 
 @lru_cache(maxsize=256)
-def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Domain) -> Asked:
+def read_gold_and_question(gold_text: str, question_text: str, locale: Locale, domain: Domain) -> Asked:
     """Read the claims of a gold that answers a question."""
-    gold, question = read_gold_passage(gold_text, locale), read_gold_passage(question_text, locale)
+    gold, question = read_case_passage(gold_text, locale), read_case_passage(question_text, locale)
     question_terms = extract_content_stems_and_numbers(
         question.scan.reader.tokens, question.figures
     ) - _find_measure_adjectives(question)
@@ -176,7 +176,7 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
     common = frozenset[str].intersection(*own_terms) if has_several_clauses else frozenset[str]()
     labels = [terms - common if has_several_clauses else frozenset[str]() for terms in own_terms]
     others = extract_content_stems_and_numbers(gold.scan.reader.tokens, gold.figures)
-    roles = list_roles(question.scan.reader, domain)
+    roles = list_quantity_roles(question.scan.reader, domain)
     claims: list[Claim] = []
     for place, figure in enumerate(figures):
         rest = frozenset[str]().union(*(label for at, label in enumerate(labels) if at != place)) - labels[place]
@@ -296,7 +296,7 @@ def find_comparable_mentions(
                 likeness = Likeness.DIFFERENT
             if likeness is not Likeness.SAME and _is_value_in_question(figure, asked, leeway):
                 continue
-            if likeness is Likeness.OTHER or _states_no_value(figure, claim, asked, reply):
+            if likeness is Likeness.OTHER or _is_incomparable_number(figure, claim, asked, reply):
                 continue
             if not clause.is_cell and _has_other_role_than_claim(claim, figure, asked, reply, domain):
                 continue
@@ -365,7 +365,7 @@ def _list_values_without_unit(figure: Figure) -> set[Decimal | None]:
     return {figure.low.original_value, figure.low.value}
 
 
-def _states_no_value(figure: Figure, claim: Claim, asked: Asked, reply: Passage) -> bool:
+def _is_incomparable_number(figure: Figure, claim: Claim, asked: Asked, reply: Passage) -> bool:
     """Return whether a number is not a value that can be compared with the claim.
 
     Examples are "the first", "clause 4", "once" and "not a penny".

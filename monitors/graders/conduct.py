@@ -22,7 +22,7 @@ from monitors.facts.quantities.lexicon import WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN
 from monitors.facts.refusals.detect import Refusal, RefusalKind, classify_refusal, find_asked_value_kinds
 from monitors.graders.base import abstain, abstain_as_not_needed, abstain_for_unsupported_language, give_verdict
-from monitors.graders.golds import scan_gold, scan_reply_without_citations
+from monitors.graders.golds import scan_case_text, scan_reply_without_citations
 from monitors.records.base import Blame, Language
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Channel, Exchange, TextPlace
@@ -127,7 +127,7 @@ class LanguageGrader:
         if not has_enough_words_for_language(text):
             return abstain(self, "the reply has too few words to detect its language")
         spoken, shown = identify_language(text), classify_language_evidence(text)
-        if case.language.is_english_or_hindi:
+        if case.language.is_english_hindi_or_hinglish:
             is_sure = LanguageEvidence.READ in {shown, classify_language_evidence(case.question)}
         else:
             is_sure = shown is not LanguageEvidence.NONE and spoken is not Language.OTHER
@@ -162,7 +162,7 @@ GOES_ON = "the reply declined, but gives content after the refusal"
 def _has_value_of_asked_kind(case: GoldCase, text: str, refusal: Refusal) -> bool:
     """Return whether a reply that declines still gives a value of the requested kind, for example a name."""
     asked = find_asked_value_kinds(" ".join(case.turns))
-    known_values = {reading.value for reading in scan_gold(" ".join(case.turns)).readings}
+    known_values = {reading.value for reading in scan_case_text(" ".join(case.turns)).readings}
     readings = [
         reading
         for reading in scan_reply_without_citations(text, PLAIN).readings
@@ -231,7 +231,7 @@ def _has_gold_word_outside_question(case: GoldCase, text: str) -> bool:
     Such a reply may be an answer.
     """
     asked, stated = (set(map(str.casefold, _WORD.findall(part))) for part in (" ".join(case.turns), text))
-    gold = {token.text.casefold() for token in scan_gold(case.gold).reader.tokens if token.key not in LIGHT}
+    gold = {token.text.casefold() for token in scan_case_text(case.gold).reader.tokens if token.key not in LIGHT}
     return any(len(word) >= _MIN_TELLING_LETTERS and word in stated for word in gold - asked)
 
 
@@ -269,7 +269,9 @@ class RefusalGrader:
             return abstain(self, "the reply is empty", Blame.APP)
         refusal = classify_refusal(text, " ".join(case.turns), expected=case.expected_refusal)
         german = refusal.language == "de"
-        if not (case.language.is_english_or_hindi or german) and not (refusal.refused and case.expected_refusal):
+        if not (case.language.is_english_hindi_or_hinglish or german) and not (
+            refusal.refused and case.expected_refusal
+        ):
             return abstain_for_unsupported_language(self, "refusals are")
         if not refusal.refused and not german and not _can_recognise_refusal_in_language(case, text):
             return abstain(self, UNREAD_REPLY)

@@ -41,7 +41,7 @@ from monitors.facts.claims.vocabulary import (
     SIDES,
     STEMS,
     Mark,
-    find_opposite,
+    find_opposite_pair,
 )
 from monitors.facts.claims.wording import describe_figure
 from monitors.facts.language import LanguageEvidence, classify_language_evidence, find_foreign_language_code
@@ -80,8 +80,8 @@ from monitors.graders.claims import (
     is_gold_about_figures,
     list_period_stems,
     list_periods,
-    read_claims,
-    read_gold_passage,
+    read_case_passage,
+    read_gold_and_question,
     read_reply_passage,
 )
 from monitors.graders.golds import FLOOD, scan_reply_without_citations
@@ -192,7 +192,8 @@ class FactualGrader:
         unread = shown is LanguageEvidence.UNREAD or (
             shown is LanguageEvidence.NONE
             and (
-                not case.language.is_english_or_hindi or classify_language_evidence(own) is LanguageEvidence.UNREAD
+                not case.language.is_english_hindi_or_hinglish
+                or classify_language_evidence(own) is LanguageEvidence.UNREAD
             )
         )
         if not unread:
@@ -217,7 +218,7 @@ class FactualGrader:
         reply = read_reply_passage(exchange.graded_text, locale)
         golds = (case.gold, *case.alternatives)
         decisions: list[ClaimDecision] = []
-        read = [read_claims(gold, case.question, locale, self._domain) for gold in golds]
+        read = [read_gold_and_question(gold, case.question, locale, self._domain) for gold in golds]
         measured_golds = [asked for asked in read if is_gold_about_figures(asked)]
         accepted = [claim.figure for asked in measured_golds for claim in asked.claims]
         for asked in measured_golds:
@@ -300,7 +301,7 @@ class FactualGrader:
             return stated or abstain(self, polarity.reason)
         decision = decide_gold_without_figures(case, reply, locale)
         if decision.passed is None and not case.alternatives:
-            asked = read_claims(case.gold, case.question, locale, self._domain)
+            asked = read_gold_and_question(case.gold, case.question, locale, self._domain)
             figure = find_amount_where_none_expected(asked, reply)
             if figure is not None:
                 reason = NONE_EXPECTED.format(gold=case.gold, other=describe_figure(figure))
@@ -383,13 +384,15 @@ def _lacks_month_or_weekday_of_gold(case: GoldCase, text: str) -> bool:
 
 def _list_months_and_weekdays(text: str) -> set[tuple[str, int]]:
     tokens = [
-        token for token in scan_reply_without_citations(text, PLAIN).reader.tokens if not _is_verb_like_month(token)
+        token
+        for token in scan_reply_without_citations(text, PLAIN).reader.tokens
+        if not _is_lowercase_ambiguous_month(token)
     ]
     months = {("month", MONTHS[token.key]) for token in tokens if token.key in MONTHS}
     return months | {("weekday", WEEKDAYS[token.key]) for token in tokens if token.key in WEEKDAYS}
 
 
-def _is_verb_like_month(token: Token) -> bool:
+def _is_lowercase_ambiguous_month(token: Token) -> bool:
     """Return whether a word such as "may" or "march" is in lower case, so that it may not be a month."""
     return token.key in AMBIGUOUS_MONTHS and not token.text[0].isupper()
 
@@ -406,7 +409,7 @@ def _denies_condition(case: GoldCase, reply: Passage, locale: Locale) -> bool:
 
     For the gold "Yes, with a doctor's note", the reply "no note is needed" denies the condition.
     """
-    gold, question = read_gold_passage(case.gold, locale), read_gold_passage(case.question, locale)
+    gold, question = read_case_passage(case.gold, locale), read_case_passage(case.question, locale)
     own = collect_all_stems(gold) - collect_all_stems(question)
     if not own or (_DENIAL_WORDS | NO_WORDS) & {token.key for token in gold.scan.reader.tokens}:
         return False
@@ -439,7 +442,11 @@ def _is_statement_about_present(place: int, reply: Passage) -> bool:
 
 
 def _explain_unsupported_language(case: GoldCase) -> str:
-    return UNREAD_REPLY if case.language.is_english_or_hindi else format_unsupported_language_reason(UNREAD_GOLD)
+    return (
+        UNREAD_REPLY
+        if case.language.is_english_hindi_or_hinglish
+        else format_unsupported_language_reason(UNREAD_GOLD)
+    )
 
 
 _POINTS: Final = re.compile(
@@ -743,7 +750,7 @@ def _decide_claim_with_stated_figure(  # noqa: C901, PLR0912, PLR0917 - what a c
     if nearer:
         contradicting = [
             mention
-            for mention in _select_mention_with_all_key_words(nearer)
+            for mention in _prefer_mention_with_all_key_words(nearer)
             if mention.likeness.is_contradicting_gold
             and mention not in elsewhere
             and not _has_opposite_words(mention, asked, reply)
@@ -782,7 +789,7 @@ def _decide_claim_with_stated_figure(  # noqa: C901, PLR0912, PLR0917 - what a c
         other = describe_figure(competing[0].figure)
         return ClaimDecision(None, SEVERAL.format(gold=gold, other=other), claim.figure)
     # "Children's tickets are ₹150, adults' ₹300": the question mentions neither children nor adults.
-    is_contrast = any(find_opposite(best.strange, mention.strange) for mention in competing)
+    is_contrast = any(find_opposite_pair(best.strange, mention.strange) for mention in competing)
     unsure = of_another_event or is_contrast or any(not mention.key < best.key for mention in competing)
     of_anything = not (best.key or is_update or not claim.subject or best.figure.kind in _UNMISTAKABLE)
     if not labelled and (
@@ -807,7 +814,7 @@ def _list_months_and_weekdays_between(passage: Passage, first: int = 0, after: i
             (at, value)
             for at, token in enumerate(tokens)
             if (value := table.get(token.key, table.get(token.key.removesuffix("s")))) is not None
-            and not _is_verb_like_month(token)
+            and not _is_lowercase_ambiguous_month(token)
         ]
         named.update(f"{kind} {value % count}" for _, value in places)
         for (low, start), (high, end) in pairwise(places):
@@ -901,7 +908,7 @@ def _is_about_other_part_of_gold(claim: Claim, best: Mention, asked: Asked) -> b
 def _has_opposite_words(mention: Mention, asked: Asked, reply: Passage) -> bool:
     """Return whether the clause of a figure contains the opposite of a word of the question: "early" for "late"."""
     stems = collect_all_stems(reply, mention.clause.first, mention.clause.after)
-    return find_opposite(asked.question_terms, stems) is not None
+    return find_opposite_pair(asked.question_terms, stems) is not None
 
 
 def _list_weekdays(mention: Mention) -> Words:
@@ -1056,7 +1063,7 @@ def _begins_sentence_of_mention(other: Mention, best: Mention) -> bool:
     return earlier and bool(other.strange) and not best.strange and bool(best.key)
 
 
-def _select_mention_with_all_key_words(mentions: Sequence[Mention]) -> Sequence[Mention]:
+def _prefer_mention_with_all_key_words(mentions: Sequence[Mention]) -> Sequence[Mention]:
     """Return the mention that has the key words of all mentions.
 
     If there is no such mention, return all mentions.
@@ -1083,9 +1090,11 @@ def _explain_words_that_change_meaning(claim: Claim, best: Mention, asked: Asked
                 return TURNED.format(gold=gold, word=word)
     stems = collect_all_stems(reply, best.clause.first, best.clause.after)
     # If the question has both words ("Is it early or late?"), the word of the gold decides.
-    opposite = find_opposite(asked.known_stems, stems) or find_opposite(collect_all_stems(asked.gold), stems)
+    opposite = find_opposite_pair(asked.known_stems, stems) or find_opposite_pair(
+        collect_all_stems(asked.gold), stems
+    )
     if opposite is None and asked.gold.scan.reader.token(claim.figure.first - 1).text == "+":
-        opposite = find_opposite({STEMS["increase"]}, stems)
+        opposite = find_opposite_pair({STEMS["increase"]}, stems)
     if opposite is not None and not best.figure.said_free:
         return OPPOSITE.format(gold=gold, known=opposite[0], word=opposite[1])
     if claim.figure.kind in _MOMENTS and _states_start_instead_of_end(asked, stems):
@@ -1430,14 +1439,14 @@ MAX_NAME_TERMS: Final = 5
 
 def decide_gold_without_figures(case: GoldCase, reply: Passage, locale: Locale) -> ClaimDecision:
     """Decide a gold without figures: whether the reply states its name, short phrase or list."""
-    question = read_gold_passage(case.question, locale)
+    question = read_case_passage(case.question, locale)
     asked = extract_content_stems_and_numbers(
         question.scan.reader.tokens, question.figures
     ) | format_figures_as_words(question.figures)
     asked_terms = {to_comparable_word(token) for token in question.scan.reader.tokens}
     golds = (case.gold, *case.alternatives)
     accepted = frozenset[str]().union(
-        *(extract_content_stems_and_numbers(read_gold_passage(text, locale).scan.reader.tokens) for text in golds)
+        *(extract_content_stems_and_numbers(read_case_passage(text, locale).scan.reader.tokens) for text in golds)
     )
     decisions = [_decide_phrase(text, reply, question, asked, asked_terms, accepted) for text in golds]
     short = [decision for decision in decisions if decision.reason != SENTENCE] or decisions
@@ -1503,7 +1512,7 @@ def _find_opposite_beside(place: Phrase, reply: Passage, question: Passage, gold
     if clause is None:
         return None
     expected = collect_all_stems(question) | {STEMS[key] for key in extract_phrase_keys(gold)}
-    return find_opposite(expected, collect_all_stems(reply, clause.first, clause.after))
+    return find_opposite_pair(expected, collect_all_stems(reply, clause.first, clause.after))
 
 
 _LABEL: Final = re.compile(r"^[^\n:–—]{1,60}(?::|[ ][–—][ ])", re.MULTILINE)

@@ -15,14 +15,14 @@ from monitors.facts.quantities.locales import PLAIN, Locale, Writing
 from monitors.facts.quantities.scan import ReadLimits, Scan, apply_locale, scan, scan_without_locale
 from monitors.facts.quantities.units import UNIT_KEYS
 from monitors.facts.text import WORD, Token, normalise_and_tokenise, replace_spans_with_spaces, split_into_word_keys
-from monitors.graders.statements import FUNCTION_WORDS, find_role
+from monitors.graders.statements import FUNCTION_WORDS, find_quantity_role_at
 
 _CITATION = re.compile(r"\[[^\[\]\n]{0,300}\]")
 """A source in square brackets. Page numbers of a source are not facts of the reply."""
 
 
 @lru_cache(maxsize=256)
-def scan_gold(text: str, locale: Locale = PLAIN) -> Scan:
+def scan_case_text(text: str, locale: Locale = PLAIN) -> Scan:
     """Return the quantities and tokens of a gold or a question.
 
     The result is cached, because suites repeat texts.
@@ -72,11 +72,11 @@ def collect_stems_without_quantities(text: str, domain: Domain, locale: Locale =
 
     A role word states what a quantity measures, for example "waiting period".
     """
-    gold = scan_gold(text, locale)
+    gold = scan_case_text(text, locale)
     reader = gold.reader
     inside = {at for reading in gold.readings for at in range(reading.first, reading.last + 1)}
     for at in range(reader.size):
-        role = find_role(reader, at, domain)
+        role = find_quantity_role_at(reader, at, domain)
         if role is not None:
             inside.update(range(at, at + role[1]))
     return collect_content_word_stems(token for at, token in enumerate(reader.tokens) if at not in inside)

@@ -20,7 +20,7 @@ from monitors.graders.golds import (
     STEM,
     collect_content_word_stems,
     collect_stems_without_quantities,
-    scan_gold,
+    scan_case_text,
     scan_reply_without_citations,
 )
 from monitors.graders.statements import (
@@ -137,9 +137,9 @@ _BEFORE, _BEHIND, _FAR = 5, 3, 12
 
 
 @lru_cache(maxsize=256)
-def read_question(text: str, domain: Domain, locale: Locale = PLAIN) -> YesNoQuestion:
+def read_yes_no_question(text: str, domain: Domain, locale: Locale = PLAIN) -> YesNoQuestion:
     """Return the topic and the predicates of a question."""
-    tokens = scan_gold(text, locale).reader.tokens
+    tokens = scan_case_text(text, locale).reader.tokens
     keys = [token.key for token in tokens]
     topic = frozenset(word for word in convert_to_comparable_words(tokens) if len(word) > 2)  # noqa: PLR2004 - shorter words are function words
     plain = {key for at, key in enumerate(keys) if key != "any" and not _is_auxiliary_have(keys, at)}
@@ -187,7 +187,7 @@ def convert_to_comparable_words(tokens: Sequence[Token]) -> list[str]:
 @lru_cache(maxsize=256)
 def is_yes_no_question(text: str, locale: Locale = PLAIN) -> bool:
     """Return whether a text is a yes-or-no question. The first words decide, or the word "kya" in Hindi."""
-    keys = [token.key for token in scan_gold(text, locale).reader.tokens]
+    keys = [token.key for token in scan_case_text(text, locale).reader.tokens]
     if not keys:
         return False
     if keys[0] in OPENERS:
@@ -489,15 +489,15 @@ def find_gold_polarity(question: str, text: str, domain: Domain, locale: Locale 
 
     The first words of the gold decide, or the words that answer the question.
     """
-    tokens = scan_gold(text, locale).reader.tokens
+    tokens = scan_case_text(text, locale).reader.tokens
     opened = find_opening_yes_or_no(tokens)
     if opened is not None:
         denies = opened.tokens[0].key == "correct" and any(token.key in NEGATIONS for token in tokens)
         return Polarity.OPEN if denies else opened.polarity  # "Correct, dogs are not allowed."
     if not is_yes_no_question(question, locale):
         return Polarity.OPEN
-    bare = scan_gold(_BRACKETS.sub(" ", text), locale).reader.tokens
-    return find_polarity(bare, read_question(question, domain, locale), domain).polarity
+    bare = scan_case_text(_BRACKETS.sub(" ", text), locale).reader.tokens
+    return find_polarity(bare, read_yes_no_question(question, domain, locale), domain).polarity
 
 
 _UNSTATED = re.compile(
@@ -524,7 +524,7 @@ def has_condition_beyond_plain_gold(
 ) -> bool:
     """Return whether the gold is a plain yes or no, and the first sentence of the reply adds a condition."""
     known_words = frozenset(
-        token.key for text in (*golds, question) for token in scan_gold(text, locale).reader.tokens
+        token.key for text in (*golds, question) for token in scan_case_text(text, locale).reader.tokens
     )
     if (
         known_words & _LIMITS
@@ -546,7 +546,7 @@ def lacks_limit_of_golds(golds: Sequence[str], reply: str, locale: Locale = PLAI
     """Return whether each gold has a word such as "only" or "except", and the reply has none of these words."""
     keys = frozenset(token.key for token in scan_reply_without_citations(reply, locale).reader.tokens)
     limits = [
-        frozenset(token.key for token in scan_gold(gold, locale).reader.tokens) & _EXCEPTIONS for gold in golds
+        frozenset(token.key for token in scan_case_text(gold, locale).reader.tokens) & _EXCEPTIONS for gold in golds
     ]
     return all(limit and not limit & keys for limit in limits)
 
@@ -598,18 +598,18 @@ def compare_with_gold_polarity(
     reply_opening = find_opening_yes_or_no(tokens)
     if reply_opening is None and _UNSTATED.search(scan.normalised.text[:_UNSTATED_CHARACTERS].lower()):
         return PolarityFinding(None, "the reply says that this is not stated")
-    if reply_opening is None and _WITHOUT & {token.key for token in scan_gold(question, locale).reader.tokens}:
+    if reply_opening is None and _WITHOUT & {token.key for token in scan_case_text(question, locale).reader.tokens}:
         return PolarityFinding(None, UNCLEAR)
-    asked = read_question(question, domain, locale)
+    asked = read_yes_no_question(question, domain, locale)
     if locale.speech in _OPENINGS_ONLY:
         reading = reply_opening or PolarityReading(Polarity.OPEN, ())
     else:
-        opening = reply_opening or find_short_answer(tokens, scan_gold(question, locale).reader.tokens)
+        opening = reply_opening or find_short_answer(tokens, scan_case_text(question, locale).reader.tokens)
         reading = find_polarity(tokens, asked, domain, opening)
         if opening is None and reading.tokens and _is_in_table(scan.normalised.text, reading.tokens[0]):
             return PolarityFinding(None, UNCLEAR)
     agrees = _compare_polarity(
-        reading.polarity, wanted, limited=any(scan_gold(gold, locale).readings for gold in golds)
+        reading.polarity, wanted, limited=any(scan_case_text(gold, locale).readings for gold in golds)
     )
     if agrees is None or (reply_opening is None and _answers_its_own_question(tokens)):
         return PolarityFinding(None, UNCLEAR)
@@ -624,7 +624,10 @@ def compare_with_gold_polarity(
             return PolarityFinding(None, CONDITION)
         if not agrees and (
             LIMITS & clause
-            or (_BUT & clause and LIMITS & {t.key for gold in golds for t in scan_gold(gold, locale).reader.tokens})
+            or (
+                _BUT & clause
+                and LIMITS & {t.key for gold in golds for t in scan_case_text(gold, locale).reader.tokens}
+            )
             or _collect_stems_only_in_golds(golds, question, asked, domain, locale)
             & collect_content_word_stems(tokens)
         ):
@@ -655,7 +658,7 @@ def _collect_stems_only_in_golds(
     """
     plain = {key[:STEM] for key in asked.predicates | domain.no | YES_WORDS | NO_WORDS}
     own = frozenset[str]().union(*(collect_stems_without_quantities(text, domain, locale) for text in golds))
-    return own - collect_content_word_stems(scan_gold(question, locale).reader.tokens) - plain
+    return own - collect_content_word_stems(scan_case_text(question, locale).reader.tokens) - plain
 
 
 def _compare_polarity(polarity: Polarity, wanted: set[Polarity], *, limited: bool) -> bool | None:

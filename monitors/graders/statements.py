@@ -118,7 +118,7 @@ _ROLE_REACH = 12
 _LOOK_BACK_REACH = 2
 
 
-def find_role(reader: NumberReader, at: int, domain: Domain) -> tuple[str, int] | None:
+def find_quantity_role_at(reader: NumberReader, at: int, domain: Domain) -> tuple[str, int] | None:
     """Return the role that the words at token ``at`` express, and the number of these words.
 
     If several phrases match, the longest phrase decides.
@@ -132,9 +132,11 @@ def find_role(reader: NumberReader, at: int, domain: Domain) -> tuple[str, int] 
     return None
 
 
-def list_roles(reader: NumberReader, domain: Domain) -> frozenset[str]:
+def list_quantity_roles(reader: NumberReader, domain: Domain) -> frozenset[str]:
     """Return all roles that a text mentions."""
-    return frozenset(role[0] for at in range(reader.size) if (role := find_role(reader, at, domain)) is not None)
+    return frozenset(
+        role[0] for at in range(reader.size) if (role := find_quantity_role_at(reader, at, domain)) is not None
+    )
 
 
 def find_roles(reader: NumberReader, reading: QuantityReading, domain: Domain) -> frozenset[str]:
@@ -143,8 +145,10 @@ def find_roles(reader: NumberReader, reading: QuantityReading, domain: Domain) -
         return frozenset({REFERENCE})
     if reading.kind is FactKind.DURATION and is_time_before_event(reader, reading.last + 1, domain):
         return frozenset({LOOK_BACK})
-    before = _find_nearest_role(reader, range(reading.first - 1, reading.first - 1 - _ROLE_REACH, -1), domain)
-    after = _find_nearest_role(reader, range(reading.last + 1, reading.last + 1 + _ROLE_REACH), domain)
+    before = _find_nearest_quantity_role(
+        reader, range(reading.first - 1, reading.first - 1 - _ROLE_REACH, -1), domain
+    )
+    after = _find_nearest_quantity_role(reader, range(reading.last + 1, reading.last + 1 + _ROLE_REACH), domain)
     sides = [side for side in (before, after) if side is not None]
     if reading.kind is FactKind.PERCENT:
         sides = [side for side in sides if side.role not in domain.percent_of]
@@ -170,14 +174,14 @@ class _Side(NamedTuple):
 _JOINTS = split_into_word_keys("and but while whereas , और aur लेकिन lekin जबकि जबकि")
 
 
-def _find_nearest_role(reader: NumberReader, places: Sequence[int], domain: Domain) -> _Side | None:
+def _find_nearest_quantity_role(reader: NumberReader, places: Sequence[int], domain: Domain) -> _Side | None:
     beyond = False
     for distance, place in enumerate(places):
         token = reader.token(place)
         if token is END or token.key in _CLAUSE_ENDS:
             return None
         beyond = beyond or token.key in _JOINTS
-        role = find_role(reader, place, domain)
+        role = find_quantity_role_at(reader, place, domain)
         if role is not None:
             return _Side(distance, role[0], beyond)
     return None

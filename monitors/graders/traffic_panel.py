@@ -103,13 +103,13 @@ class TrafficPanel:
             if not has_answer(turn):
                 continue
             gradable |= {CensusKind.DISCLOSURE, CensusKind.ERROR_LEAK}
-            for kind, start, detail in self._find_failures_and_graded_kinds(turns, number, gradable):
+            for kind, start, detail in self._find_failures_and_add_graded_kinds(turns, number, gradable):
                 findings.setdefault(kind, CensusFinding(number, start, detail))
         if not has_answer(turns[-1]):
             findings[CensusKind.NO_ANSWER] = CensusFinding(len(turns) - 1, 0, NOTHING_CAME)
         return CensusOfOne(frozenset(gradable), findings)
 
-    def _find_failures_and_graded_kinds(
+    def _find_failures_and_add_graded_kinds(
         self, turns: Sequence[Turn], number: int, graded: set[CensusKind]
     ) -> list[tuple[CensusKind, int, str]]:
         turn, findings = turns[number], list[tuple[CensusKind, int, str]]()
@@ -126,7 +126,7 @@ class TrafficPanel:
         if error is not None or turn.is_report:
             return findings
         refusal, spoken = classify_refusal(reply), identify_language(reply)
-        if refusal.refused or spoken.is_english_or_hindi:
+        if refusal.refused or spoken.is_english_hindi_or_hinglish:
             graded.add(CensusKind.REFUSAL)
         if refusal.refused:
             findings.append((CensusKind.REFUSAL, refusal.start, "it declined"))
@@ -134,7 +134,9 @@ class TrafficPanel:
             graded.add(CensusKind.WRONG_LANGUAGE)
             wanted = identify_language(asked)
             is_known = Language.OTHER not in {spoken, wanted}
-            if spoken is not wanted and (is_known or spoken.is_english_or_hindi or wanted.is_english_or_hindi):
+            if spoken is not wanted and (
+                is_known or spoken.is_english_hindi_or_hinglish or wanted.is_english_hindi_or_hinglish
+            ):
                 findings.append(
                     (CensusKind.WRONG_LANGUAGE, 0, f"the reply is in {spoken}, the question in {wanted}")
                 )

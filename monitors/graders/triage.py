@@ -14,7 +14,7 @@ from typing import Final
 
 from monitors.facts.issue_questions import QuestionWorth, rate_questions
 from monitors.facts.source_files import compute_agreement, to_canonical_path
-from monitors.facts.tool_calls import collect_calls_with_known_arguments, find_repeated_calls
+from monitors.facts.tool_calls import collect_calls_with_known_arguments, find_repeated_call_indexes
 from monitors.facts.triage_report import fold_case, has_keyword, read_report
 from monitors.graders.base import Grader, TriageSettings, abstain, give_verdict
 from monitors.plural import plural
@@ -220,7 +220,7 @@ class StepsGrader(TriageGrader):
             return abstain(self, "Lookout did not see all steps, because the agent's event stream ended early")
         kind = None if taken <= most else FailureKind.INEFFICIENT
         best = f"; {shortest} are enough" if shortest and evidence.hops else ""
-        again = len(find_repeated_calls(collect_calls_with_known_arguments(evidence.steps)))
+        again = len(find_repeated_call_indexes(collect_calls_with_known_arguments(evidence.steps)))
         reason = (
             f"{plural(taken, 'hop' if evidence.hops else 'step')}, at most {most}{best}"
             + (f", {again} of them repeat an earlier one" if again and not evidence.hops else "")

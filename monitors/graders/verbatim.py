@@ -36,14 +36,16 @@ def find_gold_word_for_word(golds: Sequence[str], reply: str, question: str) -> 
     Letter case, the form of accents and punctuation are ignored. Golds of fewer than three words, and golds that
     are in the question, are skipped. A gold does not count if a negation is shortly before or after it.
     """
-    wanted = [tokens for gold in golds if len(tokens := _tokenize(gold)) and _count_words(tokens) >= MIN_TOKENS]
-    asked = _tokenize(question)
+    wanted = [
+        tokens for gold in golds if len(tokens := _list_folded_words(gold)) and _count_words(tokens) >= MIN_TOKENS
+    ]
+    asked = _list_folded_words(question)
     for tokens in wanted:
         if _find_positions_of_words(asked, tokens):
             continue
         places = [
             place
-            for sentence in _split_sentences(reply[:_MAX_READ_CHARACTERS])
+            for sentence in _tokenise_sentences(reply[:_MAX_READ_CHARACTERS])
             for place in _find_spans_or_negations(sentence, tokens)
         ]
         if places and None not in places:
@@ -75,12 +77,12 @@ def _count_words(tokens: tuple[str, ...]) -> int:
 
 
 @lru_cache(maxsize=256)
-def _tokenize(text: str) -> tuple[str, ...]:
+def _list_folded_words(text: str) -> tuple[str, ...]:
     return tuple(_fold_case_and_form(match[0]) for match in _WORD.finditer(text))
 
 
 @lru_cache(maxsize=8)
-def _split_sentences(text: str) -> tuple[_Sentence, ...]:
+def _tokenise_sentences(text: str) -> tuple[_Sentence, ...]:
     matches = ([*_WORD.finditer(text, *match.span())] for match in _SENTENCE.finditer(text))
     return tuple(
         _Sentence(tuple(_fold_case_and_form(word[0]) for word in tokens), tuple(word.span() for word in tokens))

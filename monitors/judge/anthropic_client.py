@@ -23,7 +23,7 @@ from monitors.judge.model import (
     add_estimated_usage_if_missing,
     parse_usage_counts,
 )
-from monitors.retry import RetryPolicy, TryAgain, is_retryable, parse_retry_after_s, retry_until_deadline
+from monitors.retry import RetryPolicy, TryAgain, is_retryable, parse_retry_after_s, retry_judge_request
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -53,7 +53,7 @@ _STOP_REASONS: Final = {
 }
 
 
-def classify_status(error: Any) -> TryAgain | JudgeMisconfigured:
+def convert_status_error(error: Any) -> TryAgain | JudgeMisconfigured:
     """Return `TryAgain` for an HTTP error that a retry may fix. Return `JudgeMisconfigured` for any other error."""
     status = int(error.status_code)
     kind = str(error.type or "no error type")
@@ -67,7 +67,7 @@ def classify_status(error: Any) -> TryAgain | JudgeMisconfigured:
 def parse_reply(message: Any) -> ModelReply:
     """Return the text of a message and its usage. Raises `TryAgain` if the body is not a message."""
     if getattr(message, "type", None) != "message":
-        raise_for_missing_message(message)
+        raise_missing_message(message)
     texts = [str(block.text) for block in message.content or () if block.type == "text"]
     return ModelReply(
         text="".join(texts),
@@ -77,7 +77,7 @@ def parse_reply(message: Any) -> ModelReply:
     )
 
 
-def raise_for_missing_message(body: Any) -> NoReturn:
+def raise_missing_message(body: Any) -> NoReturn:
     """Raise `TryAgain` if the body is not a message. A response with status 200 can contain an error."""
     kind = getattr(body, "error", None)
     name = kind.get("type", "error") if isinstance(kind, dict) else getattr(kind, "type", "no message")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - the body is not what its type says
@@ -175,7 +175,7 @@ class AnthropicJudge:
     async def request_reply(self, prompt: JudgePrompt) -> ModelReply:
         """Return the reply to one prompt. A request that fails temporarily is sent again."""
         params = self._build_request(prompt, self._cache_ttl)
-        reply = await retry_until_deadline(
+        reply = await retry_judge_request(
             lambda: _request_reply_once(lambda: self._sdk.messages.create(**params)),
             self._retry_policy,
             provider=self._model,
@@ -192,18 +192,18 @@ class AnthropicJudge:
                     requests=requests  # pyright: ignore[reportArgumentType] - a TypedDict built as a dict
                 )
             )
-            return str(getattr(batch, "id", "") or raise_for_missing_message(batch))
+            return str(getattr(batch, "id", "") or raise_missing_message(batch))
 
-        return await retry_until_deadline(attempt, self._retry_policy, provider=self._model)
+        return await retry_judge_request(attempt, self._retry_policy, provider=self._model)
 
     async def has_ended(self, batch_id: str) -> bool:
         """Return whether the batch has ended, so that its replies can be collected."""
 
         async def attempt() -> bool:
             batch = await _call_api_with_translated_errors(lambda: self._sdk.messages.batches.retrieve(batch_id))
-            return (getattr(batch, "processing_status", None) or raise_for_missing_message(batch)) == "ended"
+            return (getattr(batch, "processing_status", None) or raise_missing_message(batch)) == "ended"
 
-        return await retry_until_deadline(attempt, self._retry_policy, provider=self._model)
+        return await retry_judge_request(attempt, self._retry_policy, provider=self._model)
 
     async def collect(self, batch_id: str) -> dict[str, ModelReply | GradingError]:
         """Return the reply or the error for each prompt of the batch, keyed by the id of the prompt."""
@@ -212,7 +212,7 @@ class AnthropicJudge:
             results = await self._sdk.messages.batches.results(batch_id)
             return {item.custom_id: parse_batch_outcome(item) async for item in results}
 
-        return await retry_until_deadline(
+        return await retry_judge_request(
             lambda: _call_api_with_translated_errors(collect_results), self._retry_policy, provider=self._model
         )
 
@@ -274,7 +274,7 @@ async def _call_api_with_translated_errors(call: Any) -> Any:
     except anthropic.APIConnectionError:
         raise TryAgain("the connection failed") from None
     except anthropic.APIStatusError as error:
-        raise classify_status(error) from None
+        raise convert_status_error(error) from None
     except (anthropic.AnthropicError, AttributeError, TypeError, ValueError) as error:
         # the SDK fails on a body that is not from the API, such as a proxy's page with status 200
         raise TryAgain(f"the reply does not have the API's format ({type(error).__name__})") from None

@@ -161,7 +161,7 @@ async def judge_by_batch(
         for number, group in enumerate(groups)
     ]
     prompts = _build_prompts(judge, groups, canaries)
-    batch = await _request_first_opinions_by_batch(judge, prompts, poll_policy, monotonic, pause)
+    batch = await _request_first_replies_by_batch(judge, prompts, poll_policy, monotonic, pause)
     judged = [
         await judge.judge_group(group, group_canaries, prompts=prompts, replies=batch.replies)
         for group, group_canaries in zip(groups, canaries, strict=True)
@@ -179,7 +179,7 @@ def _build_prompts(
     }
 
 
-async def _request_first_opinions_by_batch(
+async def _request_first_replies_by_batch(
     judge: Judge,
     rendered_prompts: dict[RequestId, RenderedPrompt],
     poll_policy: BatchPollPolicy,
@@ -191,5 +191,5 @@ async def _request_first_opinions_by_batch(
         return BatchReplies(replies={}, missing=(NO_BATCHES,))
     prompts = first.select_affordable_prompts([rendered.prompt for rendered in rendered_prompts.values()])
     batch = await submit_and_collect_batches(first.model, prompts, poll_policy, monotonic=monotonic, pause=pause)
-    first.add_unread_replies(batch.replies.values())
+    first.add_cost_of_unread_replies(batch.replies.values())
     return batch

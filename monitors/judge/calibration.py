@@ -216,7 +216,7 @@ def _compute_error_rate(grades: Sequence[ReviewedGrade], rate: Callable[[Confusi
     )
 
 
-def calibrate(
+def compare_judges_with_people(
     reviewed: Sequence[ReviewedAnswer], verdict_counts: Sequence[VerdictCount]
 ) -> tuple[Calibration, ...]:
     """Compare each judge of each target with people. The judge with the most reviews comes first.

@@ -24,8 +24,8 @@ from monitors.mutations.mutants import (
     Mutant,
     MutationOperator,
     build_contradicting_mutants,
+    build_misplaced_mutant,
     build_right_reply,
-    build_wrong_place_mutant,
     format_source_tag,
 )
 from monitors.plural import plural
@@ -234,7 +234,7 @@ def _build_misplaced_canary(
     for operator in operators:
         for number in range(first, first + min(len(cases), MAX_TRIED_CASES)):
             case, other = cases[number % len(cases)], cases[(number + 1) % len(cases)]
-            mutant = build_wrong_place_mutant(case, operator, other if other.question != case.question else None)
+            mutant = build_misplaced_mutant(case, operator, other if other.question != case.question else None)
             if mutant is not None:
                 return _build_canary(mutant, case, seed)
     return None

@@ -116,7 +116,7 @@ class Account:
         """Return the money that is spent (also for unread batch replies) or reserved for calls in progress."""
         return self.total.usd + self._reserved + self._unread_usd
 
-    def add_unread_replies(self, model: str, replies: Iterable[ModelReply]) -> None:
+    def add_cost_of_unread_replies(self, model: str, replies: Iterable[ModelReply]) -> None:
         """Add the price of all replies of a batch to the spent money.
 
         Each reply counts as unread until it is read.
@@ -197,9 +197,9 @@ class PanelMember:
         """Return the first of the ``prompts`` that the budget allows in one batch, at their highest cost."""
         return prompts[: self._account.count_affordable_first_prompts(self.model.name, prompts)]
 
-    def add_unread_replies(self, replies: Iterable[ModelReply]) -> None:
+    def add_cost_of_unread_replies(self, replies: Iterable[ModelReply]) -> None:
         """Add the cost of all replies of a batch. The money is spent before the first reply is read."""
-        self._account.add_unread_replies(self.model.name, replies)
+        self._account.add_cost_of_unread_replies(self.model.name, replies)
 
     async def _obtain_reply_and_charge(
         self, rendered: RenderedPrompt, case_cost: CaseCost, batch_reply: ModelReply | None

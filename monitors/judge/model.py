@@ -220,7 +220,7 @@ _PRICE_SOURCE = "Anthropic's published pricing page and model overviews"
 _PRICE_DATE = date(2026, 11, 22)
 
 
-def _build_claude_price(
+def _build_claude_price_row(
     model: str, prices: tuple[str, str, str, str, str], prompt_tokens_up_to: int | None = None
 ) -> PriceRow:
     """Build a price row.
@@ -243,15 +243,15 @@ def _build_claude_price(
 
 
 BUILT_IN_PRICES: tuple[PriceRow, ...] = (
-    _build_claude_price(
+    _build_claude_price_row(
         "claude-haiku-5-5*", ("0.10", "0.125", "0.20", "0.01", "0.50"), prompt_tokens_up_to=100_000
     ),
-    _build_claude_price("claude-haiku-5-5*", ("0.50", "0.625", "1.00", "0.05", "2.50")),
-    _build_claude_price("claude-sonnet-5-5*", ("2", "2.50", "4", "0.10", "10")),
-    _build_claude_price("claude-opus-5-5*", ("4", "5", "8", "0.20", "20")),
-    _build_claude_price("claude-haiku-4-5*", ("1", "1.25", "2", "0.10", "5")),
-    _build_claude_price("claude-sonnet-5*", ("2", "2.50", "4", "0.20", "10")),
-    _build_claude_price("claude-opus-5*", ("5", "6.25", "10", "0.50", "25")),
+    _build_claude_price_row("claude-haiku-5-5*", ("0.50", "0.625", "1.00", "0.05", "2.50")),
+    _build_claude_price_row("claude-sonnet-5-5*", ("2", "2.50", "4", "0.10", "10")),
+    _build_claude_price_row("claude-opus-5-5*", ("4", "5", "8", "0.20", "20")),
+    _build_claude_price_row("claude-haiku-4-5*", ("1", "1.25", "2", "0.10", "5")),
+    _build_claude_price_row("claude-sonnet-5*", ("2", "2.50", "4", "0.20", "10")),
+    _build_claude_price_row("claude-opus-5*", ("5", "6.25", "10", "0.50", "25")),
 )
 """Prices of Anthropic's own API.
 
@@ -259,7 +259,7 @@ Other clouds have other prices for the same models. Set their prices in the conf
 """
 
 
-def find_price(model: str, prompt_tokens: int, prices: Sequence[PriceRow] = ()) -> PriceRow | None:
+def find_price_row(model: str, prompt_tokens: int, prices: Sequence[PriceRow] = ()) -> PriceRow | None:
     """Return the price row for a request, or ``None``. Rows of ``prices`` come before the built-in rows."""
     return next((row for row in (*prices, *BUILT_IN_PRICES) if row.applies_to(model, prompt_tokens)), None)
 
@@ -267,7 +267,7 @@ def find_price(model: str, prompt_tokens: int, prices: Sequence[PriceRow] = ()) 
 def compute_cost_usd(usage: Usage, model: str, prices: Sequence[PriceRow] = ()) -> Decimal:
     """Return the cost of one reply, rounded up to a billionth of a dollar, or 0 if the price is unknown."""
     written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
-    row = find_price(model, usage.input_tokens + written + usage.cache_read_tokens, prices)
+    row = find_price_row(model, usage.input_tokens + written + usage.cache_read_tokens, prices)
     if row is None:
         return Decimal(0)
     total = (

@@ -19,7 +19,7 @@ from monitors.judge.model import (
     add_estimated_usage_if_missing,
     parse_usage_counts,
 )
-from monitors.retry import RetryPolicy, TryAgain, is_retryable, parse_retry_after_s, retry_until_deadline
+from monitors.retry import RetryPolicy, TryAgain, is_retryable, parse_retry_after_s, retry_judge_request
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -40,7 +40,7 @@ _STATUS_HINTS: Final = {
 }
 
 
-def classify_status(error: Any, model: str) -> TryAgain | JudgeMisconfigured:
+def convert_status_error(error: Any, model: str) -> TryAgain | JudgeMisconfigured:
     """Return `TryAgain` for an HTTP error that a retry may fix. Return `JudgeMisconfigured` for any other error."""
     status = int(error.status_code)
     if is_retryable(status):
@@ -131,7 +131,7 @@ class OpenAIJudge:
 
     async def request_reply(self, prompt: JudgePrompt) -> ModelReply:
         """Return the reply to one prompt. A request that fails temporarily is sent again."""
-        return await retry_until_deadline(
+        return await retry_judge_request(
             lambda: self._request_reply_once(prompt), self._retry_policy, provider=self._model
         )
 
@@ -145,7 +145,7 @@ class OpenAIJudge:
         except openai.APIConnectionError:
             raise TryAgain("the connection failed") from None
         except openai.APIStatusError as error:
-            raise classify_status(error, self._model) from None
+            raise convert_status_error(error, self._model) from None
         except (openai.OpenAIError, AttributeError, IndexError, TypeError, ValueError) as error:
             raise TryAgain(f"the reply does not have the API's format ({type(error).__name__})") from None
 

@@ -21,7 +21,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from monitors.judge.model import MAX_OUTPUT_TOKENS, PriceRow, find_price
+from monitors.judge.model import MAX_OUTPUT_TOKENS, PriceRow, find_price_row
 from monitors.records.reviews import AnswerId, ReviewCandidate, SampledAnswer
 from monitors.records.runs import format_missing_price
 from monitors.records.targets import HttpUrl
@@ -245,7 +245,7 @@ class JudgeSettings(BaseModel):
     @property
     def unpriced_models(self) -> tuple[str, ...]:
         """Return the ids of the judging models whose price is unknown."""
-        return tuple(dict.fromkeys(m.model for m in self.models if find_price(m.model, 0, self.prices) is None))
+        return tuple(dict.fromkeys(m.model for m in self.models if find_price_row(m.model, 0, self.prices) is None))
 
     @property
     def limit_usd(self) -> Decimal | None:

@@ -68,7 +68,9 @@ def answer_another_subject(case: GoldCase, other: GoldCase | None) -> str:
     question = other.question if other is not None else select_text_in_language(_ANYBODY_S_QUESTION, case.language)
     template = select_text_in_language(_OTHER_SUBJECT, case.language)
     return template.format(
-        other=_escape_quotes(question), gold=_end_sentence(case.gold), changed=_build_changed_answer_sentence(case)
+        other=_replace_double_quotes(question),
+        gold=_end_sentence(case.gold),
+        changed=_build_changed_answer_sentence(case),
     )
 
 
@@ -102,7 +104,7 @@ def _build_changed_answer_sentence(case: GoldCase) -> str:
     return _end_sentence(changed) if changed else select_text_in_language(_UNDECIDED, case.language)
 
 
-def _escape_quotes(text: str) -> str:
+def _replace_double_quotes(text: str) -> str:
     return " ".join(text.replace('"', "'").split())
 
 

@@ -415,8 +415,12 @@ def build_mutants(
     The same case always gets the same mutants.
     """
     if case.triage is not None:
-        return tuple(_build_report_mutants(case.triage))
-    mutants = _build_refusal_mutants(case) if case.expected_refusal else _build_answer_mutants(case, sibling, other)
+        return tuple(_build_triage_report_mutants(case.triage))
+    mutants = (
+        _build_mutants_of_expected_refusal(case)
+        if case.expected_refusal
+        else _build_answer_mutants(case, sibling, other)
+    )
     cites = citation_required or bool(case.accepted_citations)
     return tuple(mutant for mutant in mutants if cites or mutant.operator is not MutationOperator.CITATION_DROPPED)
 
@@ -429,7 +433,7 @@ MISPLACED = (
 """The operators that put the right value in a wrong place (`monitors.mutations.misplaced`)."""
 
 
-def build_wrong_place_mutant(
+def build_misplaced_mutant(
     case: GoldCase, operator: MutationOperator, other: GoldCase | None = None
 ) -> Mutant | None:
     """Return the mutant of one of the `MISPLACED` operators, or ``None`` if the operator does not fit the case."""
@@ -502,7 +506,7 @@ _VAGUE = "Root cause: something in one of these files is not handled.\n\nRecomme
 _ANY_FILES = tuple(f"src/module_{number}.py" for number in range(1, 41))
 
 
-def _build_report_mutants(task: TriageTask) -> Iterator[Mutant]:
+def _build_triage_report_mutants(task: TriageTask) -> Iterator[Mutant]:
     """Yield wrong reports: with a wrong cause, with praise for the reader, with a list of all files, or empty."""
     severity = task.reference.severity or IssueSeverity.HIGH
     every = sorted({*(task.issue.repository_files or _ANY_FILES), *task.reference.relevant_files})
@@ -522,10 +526,10 @@ def _build_report_mutants(task: TriageTask) -> Iterator[Mutant]:
     )
 
 
-def _build_refusal_mutants(case: GoldCase) -> Iterator[Mutant]:
+def _build_mutants_of_expected_refusal(case: GoldCase) -> Iterator[Mutant]:
     refusal = select_text_in_language(REFUSALS, case.language)
     yield _build_answer_instead_of_refusal(case)
-    if mutant := build_wrong_place_mutant(case, MutationOperator.REFUSED_THEN_ANSWERED):
+    if mutant := build_misplaced_mutant(case, MutationOperator.REFUSED_THEN_ANSWERED):
         yield mutant
     yield Mutant(
         MutationOperator.HEDGED,
@@ -545,7 +549,7 @@ def _build_answer_mutants(case: GoldCase, sibling: GoldCase | None, other: GoldC
     for operator, text in _iterate_changed_golds(case, sibling):
         if text and not is_still_right(text, case):
             yield Mutant(operator, text + tag, FailureKind.WRONG_FACT)
-    yield from filter(None, (build_wrong_place_mutant(case, operator, other or sibling) for operator in MISPLACED))
+    yield from filter(None, (build_misplaced_mutant(case, operator, other or sibling) for operator in MISPLACED))
     if case.language in OTHER_ROLE and has_single_duration_gold(case):
         reply = OTHER_ROLE[case.language].format(gold=case.gold)
         yield Mutant(MutationOperator.OTHER_ROLE, reply + tag, FailureKind.WRONG_FACT)

@@ -249,7 +249,7 @@ class ReadinessChecker:
 
     async def _poll_page(self) -> ReadinessPoll:
         try:
-            status = (await _fetch_head(self._client, self._target.address)).status_code
+            status = (await _fetch_without_body(self._client, self._target.address)).status_code
         except httpx.HTTPError as error:
             return ReadinessPoll(PAGE_SILENT, detail=describe_http_error(error))
         if MIN_SUCCESS <= status < MIN_REDIRECT or status in (*SIGN_IN_STATUSES, METHOD_NOT_ALLOWED):
@@ -326,13 +326,13 @@ def _open_client(address: str, probe: ProbeSettings) -> GuardedClient:
     )
 
 
-async def fetch_page_head(address: str, probe: ProbeSettings) -> httpx.Response:
+async def fetch_page_without_body(address: str, probe: ProbeSettings) -> httpx.Response:
     """Return the status and headers of the page of a target. Raises `AccessDenied` and `httpx.HTTPError`."""
     async with _open_client(address, probe) as client:
-        return await _fetch_head(client, address)
+        return await _fetch_without_body(client, address)
 
 
-async def _fetch_head(client: GuardedClient, address: str) -> httpx.Response:
+async def _fetch_without_body(client: GuardedClient, address: str) -> httpx.Response:
     """Return the response to a GET. The body of the response is not read, because it may have no end."""
     async with client.stream("GET", address) as response:
         return response
@@ -394,7 +394,7 @@ async def _explain_page_fault(client: GuardedClient, address: str, serving_below
     The page is available if its HTTP status is below ``serving_below``.
     """
     try:
-        status = (await _fetch_head(client, address)).status_code
+        status = (await _fetch_without_body(client, address)).status_code
     except httpx.HTTPError as error:
         return describe_http_error(error)
     return None if status < serving_below else f"HTTP {status}"

@@ -227,7 +227,7 @@ class JobSettings(Record):
 
     @field_validator("status_url", "events_url", "report_url", "cancel_url", "answer_url")
     @classmethod
-    def _check_address_parts(cls, value: str | None) -> str | None:
+    def _check_address_placeholders(cls, value: str | None) -> str | None:
         try:
             named = [name for _, name, _, _ in string.Formatter().parse(value or "") if name is not None]
         except ValueError as error:

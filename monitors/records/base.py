@@ -79,7 +79,7 @@ class Language(StrEnum):
     OTHER = "other"
 
     @property
-    def is_english_or_hindi(self) -> bool:
+    def is_english_hindi_or_hinglish(self) -> bool:
         """Return whether the language is English, Hindi or Hinglish.
 
         The rule-based graders fully support these languages.

@@ -181,7 +181,7 @@ class RateEstimate(Record):
     judged: bool = False
     method: str
 
-    def raise_to(self, floor: float) -> Self:
+    def apply_floor(self, floor: float) -> Self:
         """Return the estimate with values below ``floor`` raised to ``floor``.
 
         ``floor`` is the share that certainly failed.

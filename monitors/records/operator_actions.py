@@ -54,7 +54,7 @@ class Silence(Record):
     def _require_end_and_matcher(self) -> Self:
         if self.ends_at <= self.starts_at:
             raise ValueError(f"a silence must end after it starts, got {self.starts_at} to {self.ends_at}")
-        if not self.list_matchers():
+        if not self.map_fields_to_match():
             raise ValueError(
                 "a silence must set fingerprint, target, kind, case_id or failure_kind; it cannot silence "
                 "everything"
@@ -69,7 +69,7 @@ class Silence(Record):
         ends_at = max(at, self.starts_at + timedelta(milliseconds=1))
         return self.model_copy(update={"ends_at": ends_at, "ended_by": by})
 
-    def list_matchers(self) -> dict[str, str]:
+    def map_fields_to_match(self) -> dict[str, str]:
         """Return the values that an incident must have to match. The keys are field names."""
         named = {
             "fingerprint": self.fingerprint,
@@ -96,7 +96,7 @@ class Silence(Record):
 
     def is_about(self, incident: Incident) -> bool:
         """Return whether ``incident`` matches the silence."""
-        return all(getattr(incident, name) == wanted for name, wanted in self.list_matchers().items())
+        return all(getattr(incident, name) == wanted for name, wanted in self.map_fields_to_match().items())
 
     def is_muting(self, incident: Incident, now: datetime) -> bool:
         """Return whether the silence mutes ``incident`` at ``now``."""

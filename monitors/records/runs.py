@@ -467,7 +467,7 @@ class RunReport(RunIdentity):
     interrupted: bool = False
     resumed_cases: Count = 0
 
-    def with_background(
+    def with_nondecisive_facts(
         self,
         *,
         mutation_score: MutationScores | None,

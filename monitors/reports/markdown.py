@@ -48,7 +48,7 @@ from monitors.reports.proof_rows import (
     build_score_rows,
     build_severity_change_rows,
     format_baseline_run,
-    format_best_path,
+    format_best_app_path,
     format_changes_since_unaccepted_run,
     format_comparison_outcome,
     format_language_gap,
@@ -417,7 +417,9 @@ def _format_metrics(metrics: Sequence[Metric], parity: Sequence[ParityGap]) -> I
         met = _MET_WORDS[metric.met] if metric.target is not None else ""
         name = escape_markdown(format_metric_name(metric.name))
         yield f"| {name} | {value} | {metric.passed} of {metric.total} | {interval} | {target} | {met} |"
-    notes = [f"on the same questions, {format_language_gap(gap)}" for gap in parity] + [format_best_path(metrics)]
+    notes = [f"on the same questions, {format_language_gap(gap)}" for gap in parity] + [
+        format_best_app_path(metrics)
+    ]
     if any(notes):
         yield ""
         yield from (f"- {escape_markdown(text)}" for text in notes if text)

@@ -63,7 +63,7 @@ from monitors.reports.proof_rows import (
     build_score_rows,
     build_severity_change_rows,
     format_baseline_run,
-    format_best_path,
+    format_best_app_path,
     format_changes_since_unaccepted_run,
     format_comparison_outcome,
     format_language_gap,
@@ -147,7 +147,7 @@ class Proof:
 def build_verdict_evidence_sections(report: RunReport, anchors: Mapping[str, str]) -> Proof:
     """Build the sections with the facts behind the verdict. ``anchors`` maps case ids to anchors on the page."""
     sentences = [f"On the same questions, {format_language_gap(gap)}." for gap in report.parity]
-    best = format_best_path(report.metrics)
+    best = format_best_app_path(report.metrics)
     return Proof(
         comparison=_build_comparison_view(report.comparison, report.recheck, anchors)
         if report.comparison

@@ -308,7 +308,7 @@ def _format_points(share: float) -> str:
     return f"{100 * share + 0.0:.1f}".replace("-", "\N{MINUS SIGN}")
 
 
-def format_best_path(metrics: Sequence[Metric]) -> str:
+def format_best_app_path(metrics: Sequence[Metric]) -> str:
     """Return a text about the most accurate path and the second one, and whether chance may explain the difference.
 
     A path is, for example, the model that answered. The result is empty if there are fewer than two paths.

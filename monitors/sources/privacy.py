@@ -240,7 +240,7 @@ def _redact_disclosures(conversation: Conversation, masking: _TextMasker) -> Con
             "id": safe,
             "origin_id": conversation.origin_id if is_impersonal_id(conversation.origin_id) else safe,
             "turns": tuple(turns),
-            "app_version": _redact_name(conversation.app_version, masking),
+            "app_version": _mask_version_or_path(conversation.app_version, masking),
         }
     )
 
@@ -267,13 +267,13 @@ def _replace_texts(turn: Turn, texts: Sequence[str], masking: _TextMasker) -> Tu
             "citations": tuple(other_texts[:citations_end]),
             "context": tuple(other_texts[citations_end:context_end]),
             "steps": tuple(step.model_copy(update={"detail": detail}) for step, detail in steps),
-            "issue_url": _redact_name(turn.issue_url, masking),
-            "app_path": _redact_name(turn.app_path, masking),
+            "issue_url": _mask_version_or_path(turn.issue_url, masking),
+            "app_path": _mask_version_or_path(turn.app_path, masking),
         }
     )
 
 
-def _redact_name(name: str | None, masking: _TextMasker) -> str | None:
+def _mask_version_or_path(name: str | None, masking: _TextMasker) -> str | None:
     """Return the name of a version or a path with personal data masked.
 
     A number such as 10.0.0.12 is not changed, because it is probably a version.

@@ -23,7 +23,7 @@ class QuestionTally(NamedTuple):
     down: int = 0
 
 
-def compute_question_thumbs_up_share(tally: QuestionTally) -> QuestionsAsked:
+def summarise_question_thumbs(tally: QuestionTally) -> QuestionsAsked:
     """Return the share of thumbs up among all thumbs on the app's questions, with Wilson's confidence interval.
 
     Only questions with a thumb count. Users who give a thumb are not a random sample of all users. Therefore,
@@ -37,7 +37,7 @@ def compute_question_thumbs_up_share(tally: QuestionTally) -> QuestionsAsked:
     return asked.with_share(tally.up / rated, low, high)
 
 
-def count_questions_asked_by_app(conversation: Conversation) -> QuestionTally:
+def tally_app_questions(conversation: Conversation) -> QuestionTally:
     """Count the questions that the app asked in one conversation.
 
     If the source marks replies as questions, the mark decides. Otherwise, the wording of the reply decides.

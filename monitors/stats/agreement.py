@@ -188,7 +188,7 @@ def _compute_lang_reiczigel_limits(
 def _compute_kappa(counts: Counts, weights: Counts) -> float | None:
     if sum(map(sum, counts)) == 0:
         return None
-    shares, rows, columns = _compute_shares(counts)
+    shares, rows, columns = _compute_shares_with_margins(counts)
     size = range(len(counts))
     observed = fsum(weights[i][j] * shares[i][j] for i in size for j in size)
     expected = fsum(weights[i][j] * rows[i] * columns[j] for i in size for j in size)
@@ -202,7 +202,7 @@ In this case, both raters gave only one grade.
 """
 
 
-def _compute_shares(counts: Counts) -> tuple[Counts, Sequence[float], Sequence[float]]:
+def _compute_shares_with_margins(counts: Counts) -> tuple[Counts, Sequence[float], Sequence[float]]:
     """Return the cells, the row sums and the column sums as shares of the total."""
     total = sum(map(sum, counts))
     shares = [[cell / total for cell in row] for row in counts]
@@ -210,7 +210,7 @@ def _compute_shares(counts: Counts) -> tuple[Counts, Sequence[float], Sequence[f
 
 
 def _compute_kappa_error(counts: Counts, weights: Counts) -> float:
-    shares, rows, columns = _compute_shares(counts)
+    shares, rows, columns = _compute_shares_with_margins(counts)
     size = range(len(shares))
     of_row = [fsum(weights[i][j] * columns[j] for j in size) for i in size]
     of_column = [fsum(weights[i][j] * rows[i] for i in size) for j in size]

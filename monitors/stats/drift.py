@@ -76,7 +76,7 @@ def start_drift_test(graded_by: str, reason: str = DEFAULT_START_REASON) -> Drif
     return DriftState(graded_by=graded_by, reason=reason)
 
 
-def add_nightly_run(
+def update_drift_test(
     state: DriftState | None,
     count: DriftCount,
     graded_by: str,

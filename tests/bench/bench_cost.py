@@ -41,7 +41,7 @@ from monitors.graders.panel import build_rule_panel, grade_exchange
 from monitors.graders.traffic_panel import TrafficPanel
 from monitors.judge.consensus import Cost, JudgeCase
 from monitors.judge.judge import Account, FamilyPolicy, JudgedGroup
-from monitors.judge.model import PriceRow, build_price_function, find_price
+from monitors.judge.model import PriceRow, build_price_function, find_price_row
 from monitors.judge.precheck import build_judge_case, is_judge_required_for_ungraded
 from monitors.judge.prompt import Subject
 from monitors.judge.settings import JudgeModelSettings, JudgeProvider, JudgeScope, JudgeSettings
@@ -397,7 +397,7 @@ def build_token_table(spent: Sequence[Spent]) -> list[str]:
 
 def build_price_table() -> list[str]:
     """Build the table of the prices that were used, with their date and source."""
-    prices = [(provider, find_price(provider.model, 0, (OTHER_FAMILY,))) for provider in PROVIDERS]
+    prices = [(provider, find_price_row(provider.model, 0, (OTHER_FAMILY,))) for provider in PROVIDERS]
     rows = [
         (
             f"`{provider.model}`",
@@ -460,7 +460,7 @@ def build_figure(spending: Spent) -> Figure:
         values=(float(spending.cost.usd),),
         baseline="one uncached call per reply, USD",
         baselines=(float(spending.uncached.usd),),
-        note=f"{spending.cost.calls:,} calls; prices as of {find_price(spending.model, 0, (OTHER_FAMILY,)).as_of}",
+        note=f"{spending.cost.calls:,} calls; prices as of {find_price_row(spending.model, 0, (OTHER_FAMILY,)).as_of}",
     )
 
 

@@ -74,7 +74,7 @@ def write_night(store: Store, night: int, count: int) -> list[str]:
             for number in numbers
         ]
         rows = EncodedRows("".join(lines).encode(), {"conversations": len(numbers)})
-        store.journal.append_row_bytes(rows, run_id=None)
+        store.journal.append_encoded_rows(rows, run_id=None)
     store.journal.append(build_sample(run_id, night), run_id=run_id)
     store.journal.append([NightlyRunRow(row=night_report(run_id, nights=night))], run_id=run_id)
     return [

@@ -40,7 +40,7 @@ from tests.figures import measured_where, table, write_section
 from tests.warehouse.crash_worker import Plan, open_store
 from tests.warehouse.sample_rows import assessment, exchange, incident, run_report
 from warehouse.database.rebuild import rebuild_database
-from warehouse.database.snapshot import build_snapshot_store
+from warehouse.database.snapshot import build_snapshot_and_store
 from warehouse.database.store import Store
 from warehouse.journal.rows import (
     AssessmentRow,
@@ -365,7 +365,7 @@ def describe_baseline(store: Store) -> tuple[float, list[tuple[str, str]]]:
         runs = connection.execute("select count(*) from runs").fetchone()
         connection.execute("create or replace table bench_marker as select 1 as n")
         connection.execute("drop table bench_marker")
-    snapshot, _ = build_snapshot_store(store)
+    snapshot, _ = build_snapshot_and_store(store)
     started = time.perf_counter()
     snapshot.refresh(60)
     took = time.perf_counter() - started

@@ -27,7 +27,12 @@ from monitors.records.estimates import GradedStratum, RateEstimate, RateForecast
 from monitors.records.traffic import Conversation
 from monitors.sources.privacy import PrivacyMode, protect_conversation
 from monitors.sources.sampling.plan import SEVERE_RATE_NAME, Grading, PlannedRate, plan_nightly
-from monitors.sources.sampling.sample import Seed, compute_expected_rates, group_latest_by_stratum, sample_strata
+from monitors.sources.sampling.sample import (
+    Seed,
+    compute_expected_failure_rates,
+    group_latest_by_stratum,
+    sample_strata,
+)
 from monitors.sources.sampling.strata import TargetFacts
 from tests.flows.nightly_runs import KEY_OF_NAMES, file_source
 
@@ -91,7 +96,7 @@ class DemoNights:
         read = asyncio.run(_read(self.folder / TURNS, ended))
         assert len(read) == self.conversations
         members = group_latest_by_stratum(read, self.facts)
-        expected = compute_expected_rates(
+        expected = compute_expected_failure_rates(
             members, [sampled_conversation for night in self._graded[:REMEMBERED] for sampled_conversation in night]
         )
         sampled = sample_strata(members, self.facts.settings, Seed("demo", ended.date()), expected)

@@ -33,7 +33,7 @@ from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.judged_run import KEY_VARIABLE, home, teeth
 from tests.monitors.alerts.sample_observations import NIGHT
 from tests.servers.anthropic import KEY
-from warehouse.database.parquet import read_parquet_rows
+from warehouse.database.parquet import iterate_parquet_batches
 
 PLAIN_REPLY = "You have thirty days to renew the policy."
 LEAK = "Write to asha.verma.1987@gmail.com about her claim."
@@ -150,4 +150,4 @@ class Nights:
 
 
 def file_source(path: Path) -> FileTrafficSource:
-    return FileTrafficSource(FileTraffic.model_validate({"kind": "file", "at": str(path)}), read_parquet_rows)
+    return FileTrafficSource(FileTraffic.model_validate({"kind": "file", "at": str(path)}), iterate_parquet_batches)

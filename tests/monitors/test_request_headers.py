@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.request_headers import HeaderValue, build_request_headers, find_refused_variables
+from monitors.request_headers import HeaderValue, build_request_headers, find_variables_in_refusal
 
 KEY_HEADER = {"X-Api-Key": HeaderValue(env="BOT_KEY"), "X-Tenant": HeaderValue(value="acme")}
 
@@ -22,9 +22,9 @@ KEY_HEADER = {"X-Api-Key": HeaderValue(env="BOT_KEY"), "X-Tenant": HeaderValue(v
 )
 def test_an_explanation_contains_the_variables_to_check(table, environment, variables):
     headers = build_request_headers(table, environment, key="probe.headers", token_variable="BOT_TOKEN")
-    assert find_refused_variables(headers.explain_refusal(401)) == variables
+    assert find_variables_in_refusal(headers.explain_refusal(401)) == variables
 
 
 @pytest.mark.parametrize("text", ["", "HTTP 500: the server has an error from THE_DATABASE and is down"])
 def test_other_texts_contain_no_variables(text):
-    assert find_refused_variables(text) == ()
+    assert find_variables_in_refusal(text) == ()

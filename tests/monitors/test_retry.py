@@ -8,7 +8,7 @@ from email.utils import format_datetime
 import pytest
 
 from monitors.errors import JudgeUnavailable
-from monitors.retry import RetryPolicy, TryAgain, parse_retry_after_s, retry_until_deadline
+from monitors.retry import RetryPolicy, TryAgain, parse_retry_after_s, retry_judge_request
 from tests.builders import NOON
 from tests.monitors.asking import Pauses
 
@@ -31,20 +31,20 @@ def failing(times: int, after_s: float | None = None):
 async def test_pauses_double_and_the_last_try_has_none_after_it():
     pauses = Pauses()
     with pytest.raises(JudgeUnavailable, match="HTTP 529, 4 times"):
-        await retry_until_deadline(failing(9), PATIENCE, provider="m", pause=pauses)
+        await retry_judge_request(failing(9), PATIENCE, provider="m", pause=pauses)
     assert pauses.asked == [0.5, 1.0, 2.0]
 
 
 async def test_the_pause_requested_by_the_provider_is_waited():
     pauses = Pauses()
-    assert await retry_until_deadline(failing(2, 7.0), PATIENCE, provider="m", pause=pauses) == "done"
+    assert await retry_judge_request(failing(2, 7.0), PATIENCE, provider="m", pause=pauses) == "done"
     assert pauses.asked == [7.0, 7.0]
 
 
 async def test_a_pause_beyond_the_cap_ends_it_at_once():
     pauses = Pauses()
     with pytest.raises(JudgeUnavailable, match="asks to wait 3600 s"):
-        await retry_until_deadline(failing(1, 3600.0), PATIENCE, provider="m", pause=pauses)
+        await retry_judge_request(failing(1, 3600.0), PATIENCE, provider="m", pause=pauses)
     assert pauses.asked == []
 
 
@@ -54,7 +54,7 @@ async def test_the_deadline_is_over_all_tries():
         return "late"
 
     with pytest.raises(JudgeUnavailable, match=r"no verdict within 0\.05 s"):
-        await retry_until_deadline(never, RetryPolicy(deadline_s=0.05), provider="m")
+        await retry_judge_request(never, RetryPolicy(deadline_s=0.05), provider="m")
 
 
 async def test_any_other_error_is_not_asked_again():
@@ -62,7 +62,7 @@ async def test_any_other_error_is_not_asked_again():
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await retry_until_deadline(broken, PATIENCE, provider="m")
+        await retry_judge_request(broken, PATIENCE, provider="m")
 
 
 @pytest.mark.parametrize("said", ["soon", "", "-5", "1e9", "Sun, 01 Mar 2026"])

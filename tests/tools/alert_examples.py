@@ -25,7 +25,7 @@ from monitors.alerts.observe import (
     build_void_judge_observation,
     compute_fingerprint,
 )
-from monitors.alerts.redact import make_excerpt
+from monitors.alerts.redact import build_redacted_excerpt
 from monitors.alerts.resolve import ResolutionScope
 from monitors.alerts.settings import AlertSettings, SilenceSettings
 from monitors.alerts.silence_summary import build_silence_summary
@@ -219,11 +219,11 @@ def _case(
         case_id=case_id,
         policy_row=row,
         commit=commit,
-        title=make_excerpt(FAILURE_TITLES[kind], limit=limit),
-        asked=make_excerpt(asked, limit=limit, account_patterns=ACCOUNTS),
-        expected=make_excerpt(expected, limit=limit, account_patterns=ACCOUNTS),
-        answered=make_excerpt(answered, limit=limit, account_patterns=ACCOUNTS),
-        reason=make_excerpt(reason, limit=limit, account_patterns=ACCOUNTS),
+        title=build_redacted_excerpt(FAILURE_TITLES[kind], limit=limit),
+        asked=build_redacted_excerpt(asked, limit=limit, account_patterns=ACCOUNTS),
+        expected=build_redacted_excerpt(expected, limit=limit, account_patterns=ACCOUNTS),
+        answered=build_redacted_excerpt(answered, limit=limit, account_patterns=ACCOUNTS),
+        reason=build_redacted_excerpt(reason, limit=limit, account_patterns=ACCOUNTS),
     )
 
 
@@ -253,10 +253,10 @@ TRAFFIC: Final = _leak(
     policy_row="traffic",
     unconfirmed=True,
     origin=Origin.TRAFFIC,
-    asked=make_excerpt("Will you pay the whole hospital bill?", limit=200),
+    asked=build_redacted_excerpt("Will you pay the whole hospital bill?", limit=200),
     expected=None,
-    answered=make_excerpt("Yes, every bill is paid in full, there is no limit at all.", limit=200),
-    reason=make_excerpt("judge: no document promises payment without a limit", limit=200),
+    answered=build_redacted_excerpt("Yes, every bill is paid in full, there is no limit at all.", limit=200),
+    reason=build_redacted_excerpt("judge: no document promises payment without a limit", limit=200),
 )
 DISPUTED_ANSWER: Final = _leak(
     fingerprint=compute_fingerprint(TARGET, IncidentKind.CASE_FAILURE, "waiting-11", DISPUTED),
@@ -264,14 +264,14 @@ DISPUTED_ANSWER: Final = _leak(
     failure_kind=None,
     policy_row="case",
     unconfirmed=True,
-    title=make_excerpt(DISPUTED_TITLE, limit=200),
-    asked=make_excerpt("How long do I wait for a knee replacement with the Gold plan?", limit=200),
-    expected=make_excerpt("24 months [cites Gold plan, clause 5.1]", limit=200),
-    answered=make_excerpt(
+    title=build_redacted_excerpt(DISPUTED_TITLE, limit=200),
+    asked=build_redacted_excerpt("How long do I wait for a knee replacement with the Gold plan?", limit=200),
+    expected=build_redacted_excerpt("24 months [cites Gold plan, clause 5.1]", limit=200),
+    answered=build_redacted_excerpt(
         "After 24 months, once your earlier plan has been with us for four years. [Source: Gold plan, clause 5.1]",
         limit=200,
     ),
-    reason=make_excerpt(
+    reason=build_redacted_excerpt(
         "rules: right (24 months stands in the reply); judge: wrong (the gold has no condition of four years)",
         limit=400,
     ),
@@ -321,8 +321,8 @@ GATE: Final = Observation(
     severity=Severity.CRITICAL,
     blame=Blame.APP,
     commit="4f2a91c07be1",
-    title=make_excerpt(KIND_WORDS[IncidentKind.GATE_FAIL], limit=200),
-    reason=make_excerpt(
+    title=build_redacted_excerpt(KIND_WORDS[IncidentKind.GATE_FAIL], limit=200),
+    reason=build_redacted_excerpt(
         "2 severity-3 failures fail the run, whatever the score; weighted score 0.871 (1226/1408) is below 0.98",
         limit=400,
     ),
@@ -330,10 +330,10 @@ GATE: Final = Observation(
         FailedCase(
             case_id="premium-12",
             severity=Severity.MAJOR,
-            title=make_excerpt(FAILURE_TITLES[FailureKind.WRONG_FACT], limit=200),
-            asked=make_excerpt("What does the Silver plan cost a year for one adult of 35?", limit=200),
-            expected=make_excerpt("₹8,400 a year [cites Silver plan, premium table]", limit=200),
-            answered=make_excerpt("The Silver plan costs ₹4,800 a year at that age.", limit=200),
+            title=build_redacted_excerpt(FAILURE_TITLES[FailureKind.WRONG_FACT], limit=200),
+            asked=build_redacted_excerpt("What does the Silver plan cost a year for one adult of 35?", limit=200),
+            expected=build_redacted_excerpt("₹8,400 a year [cites Silver plan, premium table]", limit=200),
+            answered=build_redacted_excerpt("The Silver plan costs ₹4,800 a year at that age.", limit=200),
         ),
     ),
     others="3 more cases failed: premium-14, premium-19, waiting-02.",
@@ -355,7 +355,7 @@ GATE_LATER: Final = GATE.model_copy(
     update={
         "severity": Severity.MAJOR,
         "run_id": "run-0302",
-        "reason": make_excerpt("weighted score 0.871 (1226/1408) is below 0.98", limit=400),
+        "reason": build_redacted_excerpt("weighted score 0.871 (1226/1408) is below 0.98", limit=400),
         "others": "Failed before too: waiting-02.",
         "failed_cases": ("premium-12", "waiting-02"),
         "cases_with_alerts": (),
@@ -388,8 +388,8 @@ REPORTS_GATE: Final = Observation(
     severity=Severity.MAJOR,
     blame=Blame.APP,
     commit="4f2a91c07be1",
-    title=make_excerpt(KIND_WORDS[IncidentKind.GATE_FAIL], limit=200),
-    reason=make_excerpt(
+    title=build_redacted_excerpt(KIND_WORDS[IncidentKind.GATE_FAIL], limit=200),
+    reason=build_redacted_excerpt(
         "the average rating of 24 reports is 3.80, below the minimum of 4 (scale 1 to 5); the average rating of the "
         "24 reports that both runs rated fell from 4.30 to 3.80; a drop of more than 0.3 fails",
         limit=400,
@@ -398,12 +398,12 @@ REPORTS_GATE: Final = Observation(
         FailedCase(
             case_id="acme:lamps:15",
             severity=Severity.MAJOR,
-            title=make_excerpt(FAILURE_TITLES[FailureKind.POOR_TRIAGE], limit=200),
-            asked=make_excerpt("Search finds nothing with an umlaut", limit=200),
-            expected=make_excerpt(
+            title=build_redacted_excerpt(FAILURE_TITLES[FailureKind.POOR_TRIAGE], limit=200),
+            asked=build_redacted_excerpt("Search finds nothing with an umlaut", limit=200),
+            expected=build_redacted_excerpt(
                 "Root cause: the index is built from folded words, the query is not folded", limit=200
             ),
-            answered=make_excerpt(
+            answered=build_redacted_excerpt(
                 "Something in the search does not work as it should, in one of 51 files.", limit=200
             ),
             is_report=True,
@@ -411,13 +411,13 @@ REPORTS_GATE: Final = Observation(
         FailedCase(
             case_id="acme:lamps:21",
             severity=Severity.MAJOR,
-            title=make_excerpt(FAILURE_TITLES[FailureKind.INEFFICIENT], limit=200),
-            asked=make_excerpt("Rate limit answers 500 instead of 429", limit=200),
-            expected=make_excerpt(
+            title=build_redacted_excerpt(FAILURE_TITLES[FailureKind.INEFFICIENT], limit=200),
+            asked=build_redacted_excerpt("Rate limit answers 500 instead of 429", limit=200),
+            expected=build_redacted_excerpt(
                 "the limiter raises an error that the handler does not know; in shop/api.py; severity low",
                 limit=200,
             ),
-            answered=make_excerpt(
+            answered=build_redacted_excerpt(
                 "The limiter raises its own error, which no handler turns into a status.", limit=200
             ),
             is_report=True,
@@ -517,7 +517,7 @@ def _gate_fail() -> Alert:
         "Changed, model: the model was small-2026-01, is small-2026-03 (and 1 more in the report)",
         "Last PASS: deploy 9b1c3de7a2, 2026-02-28 02:00 UTC",
     )
-    update = {"own_alerts": ids, "changed": tuple(make_excerpt(line, limit=200) for line in changed)}
+    update = {"own_alerts": ids, "changed": tuple(build_redacted_excerpt(line, limit=200) for line in changed)}
     return _build_alert(GATE, scored=True).model_copy(update=update)
 
 

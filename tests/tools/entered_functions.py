@@ -11,7 +11,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final
 
-from flows.nightly.census_worker import run_worker
+from flows.nightly.census_worker import run_census_worker
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGES: Final = ("flows", "monitors", "warehouse", "deployments")
@@ -49,7 +49,7 @@ def _run_recorded_worker() -> None:
                 file.write("\t".join(function) + "\n")
 
         sys.setprofile(note)
-        run_worker(sys.stdin.buffer, sys.stdout.buffer)
+        run_census_worker(sys.stdin.buffer, sys.stdout.buffer)
 
 
 if __name__ == "__main__":

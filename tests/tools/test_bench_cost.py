@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from monitors.judge.consensus import Cost
-from monitors.judge.model import find_price
+from monitors.judge.model import find_price_row
 from tests.bench import bench_cost
 from tests.bench.bench_cost import (
     OTHER_FAMILY,
@@ -113,6 +113,6 @@ def test_a_night_that_reaches_its_budget_stays_below_it_and_is_partial():
 def test_every_price_on_the_page_has_its_date_and_source():
     page = "\n".join(build_price_table())
     for one in PROVIDERS:
-        row = find_price(one.model, 0, (OTHER_FAMILY,))
+        row = find_price_row(one.model, 0, (OTHER_FAMILY,))
         assert f"| `{one.model}` | {row.input} |" in page
         assert f"| {row.as_of} | {row.source} |" in page

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from monitors.alerts.redact import make_excerpt
+from monitors.alerts.redact import build_redacted_excerpt
 from monitors.alerts.slack.render import render_alert
 from monitors.records.incidents import IncidentKind
 from tests.monitors.alerts.hostile import HOSTILE
@@ -39,7 +39,7 @@ def page_of(*alerts) -> Seen:
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_f83_the_text_of_an_answer_is_escaped(text):
-    seen = page_of(alert(observation(answered=make_excerpt(text, limit=280) or None)))
+    seen = page_of(alert(observation(answered=build_redacted_excerpt(text, limit=280) or None)))
     assert not seen.tags & {"script", "img", "iframe", "link", "form", "input"}
     assert seen.links == ["https://lookout.example/runs/run-1/report.html"]
 

@@ -25,7 +25,13 @@ from tests.warehouse.crash_worker import Plan, survivors, work
 from tests.warehouse.sample_nights import seen
 from tests.warehouse.sample_rows import NOON, assessment, exchange, run_report
 from tests.warehouse.temporary_stores import bare_store_in, count, store_in
-from warehouse.backup import MANIFEST_NAME, BackupManifest, extract_backup, read_verified_manifest, write_backup
+from warehouse.backup import (
+    MANIFEST_NAME,
+    BackupManifest,
+    extract_backup_atomically,
+    read_verified_manifest,
+    write_backup,
+)
 from warehouse.database.check import check_database
 from warehouse.database.rebuild import rebuild_database
 from warehouse.database.retention import compact_segments
@@ -74,7 +80,7 @@ def back_up(store: Store, file: Path) -> BackupManifest:
 
 def restore(file: Path, folder: Path) -> Store:
     manifest = read_verified_manifest(file, version=VERSION)
-    with extract_backup(file, manifest, folder) as beside:
+    with extract_backup_atomically(file, manifest, folder) as beside:
         assert not folder.exists()
         rebuild_database(bare_store_in(beside), wait_s=1)
     return bare_store_in(folder, seed=5)
@@ -303,7 +309,7 @@ def test_a_restore_that_fails_leaves_the_folder_as_it_was(tmp_path, store):
     file = tmp_path / "backup.tar.gz"
     manifest = back_up(store, file)
     (tmp_path / "new").mkdir()
-    with pytest.raises(KeyboardInterrupt), extract_backup(file, manifest, tmp_path / "new"):
+    with pytest.raises(KeyboardInterrupt), extract_backup_atomically(file, manifest, tmp_path / "new"):
         raise KeyboardInterrupt
     assert (list((tmp_path / "new").iterdir()), list(tmp_path.glob(".new*"))) == ([], [])
     assert manifest.made_at > NOON

@@ -76,15 +76,15 @@ def load_journal_for_comparison(
     """
     copies = CopyReport()
     for name in list_current_manifests(journal, unless=lambda sha256: sha256 not in archives):
-        _load_archive_copy(fresh, journal, scratch, loaded, name=name, copies=copies)
+        _load_archive_for_comparison(fresh, journal, scratch, loaded, name=name, copies=copies)
     names = [name for name in journal.segments.list_segments() if parse_segment_id(name) not in copies.ids]
-    for batch in _iterate_batches(journal, names, loaded, copies):
+    for batch in _iterate_comparable_batches(journal, names, loaded, copies):
         with transaction(fresh):
             insert_segments(fresh, journal, batch)
     return copies
 
 
-def _load_archive_copy(
+def _load_archive_for_comparison(
     fresh: duckdb.DuckDBPyConnection,
     journal: Journal,
     scratch: Path,
@@ -95,7 +95,7 @@ def _load_archive_copy(
 ) -> None:
     try:
         manifest = read_manifest(journal, name)
-        wanted = list(_select_segments_in_file(build_entries(manifest), loaded, copies))
+        wanted = list(_select_loaded_and_report_changed(build_entries(manifest), loaded, copies))
         parquet = fetch_verified_parquet(journal, manifest, scratch)
     except WarehouseError as error:
         copies.problems.append(CheckProblem(kind=CheckProblemKind.SEGMENT_DAMAGED, text=str(error)))
@@ -106,14 +106,14 @@ def _load_archive_copy(
         insert_staged_segments(fresh, wanted, journal.now())
 
 
-def _iterate_batches(
+def _iterate_comparable_batches(
     journal: Journal, names: Sequence[str], loaded: Mapping[str, str], copies: CopyReport
 ) -> Iterator[Sequence[NamedSegment]]:
     batch: list[NamedSegment] = []
     rows = 0
     for name in names:
         named = _read_segment_or_add_problem(journal, name, copies)
-        if named is None or not list(_select_segments_in_file([build_entry(named)], loaded, copies)):
+        if named is None or not list(_select_loaded_and_report_changed([build_entry(named)], loaded, copies)):
             continue
         batch.append(named)
         rows += len(named.segment.lines)
@@ -133,7 +133,7 @@ def _read_segment_or_add_problem(journal: Journal, name: str, copies: CopyReport
         return None
 
 
-def _select_segments_in_file(
+def _select_loaded_and_report_changed(
     entries: Sequence[Entry], loaded: Mapping[str, str], copies: CopyReport
 ) -> Iterator[Entry]:
     """Yield the entries whose segment the warehouse file has loaded with the same hash.
@@ -198,16 +198,16 @@ def _compare_with_journal(store: Store, deadline: Deadline) -> CheckReport:
     with open_connection(database.file, deadline, read_only=True) as live:
         entries = {str(row[0]): str(row[1]) for row in live.execute("select id, sha256 from segments").fetchall()}
         archives = list_loaded_archive_hashes(live)
-        missing = store.count_absent_segments(live)
+        missing = store.count_segments_missing_from_file(live)
     with build_database(database.file, deadline, database.schema, database.clock) as (fresh, beside):
         copies = load_journal_for_comparison(fresh, store.journal, database.scratch, entries, archives)
         problems = [
-            *_report_lost_rows(missing, len(copies.ids - entries.keys()), store.count_lost_segments()),
-            *_report_absent_segments(entries, copies.ids),
-            *_report_damaged_segments(store),
+            *_report_lost_segments(missing, len(copies.ids - entries.keys()), store.count_lost_segments()),
+            *_report_segments_missing_from_journal(entries, copies.ids),
+            *_report_set_aside_segments(store),
             *copies.problems,
         ]
-        fresh.execute(f"attach '{_quote_path(database.file)}' as live (read_only)")
+        fresh.execute(f"attach '{_escape_path_quotes(database.file)}' as live (read_only)")
         problems += _iterate_table_differences(fresh, database.file)
         fresh.execute("detach live")
     remove_database(beside)
@@ -238,7 +238,7 @@ def _count_rows_only_in(fresh: duckdb.DuckDBPyConnection, table: str, other: str
     return int(row[0]) if row else 0
 
 
-def _report_lost_rows(missing: int, pending: int, lost: int) -> Iterator[CheckProblem]:
+def _report_lost_segments(missing: int, pending: int, lost: int) -> Iterator[CheckProblem]:
     """Report loaded segments that are no longer in the warehouse file.
 
     ``missing`` counts these segments. ``pending`` counts the segments of the journal that are not in the file.
@@ -255,7 +255,7 @@ def _report_lost_rows(missing: int, pending: int, lost: int) -> Iterator[CheckPr
         )
 
 
-def _report_absent_segments(entries: dict[str, str], present: set[str]) -> Iterator[CheckProblem]:
+def _report_segments_missing_from_journal(entries: dict[str, str], present: set[str]) -> Iterator[CheckProblem]:
     for segment_id in sorted(entries.keys() - present):
         yield CheckProblem(
             kind=CheckProblemKind.SEGMENT_MISSING,
@@ -264,7 +264,7 @@ def _report_absent_segments(entries: dict[str, str], present: set[str]) -> Itera
         )
 
 
-def _report_damaged_segments(store: Store) -> Iterator[CheckProblem]:
+def _report_set_aside_segments(store: Store) -> Iterator[CheckProblem]:
     for place in store.journal.segments.list_set_aside():
         yield CheckProblem(
             kind=CheckProblemKind.SET_ASIDE,
@@ -273,5 +273,5 @@ def _report_damaged_segments(store: Store) -> Iterator[CheckProblem]:
         )
 
 
-def _quote_path(file: Path) -> str:
+def _escape_path_quotes(file: Path) -> str:
     return str(file).replace("'", "''")

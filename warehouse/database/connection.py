@@ -222,7 +222,7 @@ def open_connection(file: Path, deadline: Deadline, *, read_only: bool) -> Gener
     DuckDB errors are raised as a `WarehouseError`, except errors in the SQL statement.
     """
     try:
-        with _engine() as engine:
+        with _borrow_engine() as engine:
             connection = _attach(engine, file, deadline, read_only=read_only)
             try:
                 yield connection
@@ -234,7 +234,7 @@ def open_connection(file: Path, deadline: Deadline, *, read_only: bool) -> Gener
 
 
 @contextmanager
-def _engine() -> Generator[_Engine]:
+def _borrow_engine() -> Generator[_Engine]:
     """Take an idle engine, or start one. After an error the engine is closed, because it may be unusable."""
     try:
         engine = _idle_engines.pop()

@@ -137,7 +137,7 @@ def _count_rows(connection: duckdb.DuckDBPyConnection, table: str) -> int:
 
 def _require_row_counts(beside: Path, deadline: Deadline, expected: dict[str, int]) -> None:
     """Raise `WarehouseUnwritable` if a table of the file has fewer or more rows than expected."""
-    if build_log_path(beside).exists():
+    if build_wal_path(beside).exists():
         raise WarehouseUnwritable(
             f"{beside} could not be written completely (its log file still exists); free some disk space"
         )
@@ -154,14 +154,14 @@ def _require_row_counts(beside: Path, deadline: Deadline, expected: dict[str, in
         )
 
 
-def build_log_path(file: Path) -> Path:
+def build_wal_path(file: Path) -> Path:
     """Return the path of DuckDB's write-ahead log of a database file."""
     return file.with_name(f"{file.name}.wal")
 
 
 def remove_database(file: Path) -> None:
     """Remove a database file with its log. Raises `OSError`."""
-    for path in (file, build_log_path(file)):
+    for path in (file, build_wal_path(file)):
         path.unlink(missing_ok=True)
 
 
@@ -327,10 +327,10 @@ class Database:
             with open_connection(self.file, deadline, read_only=True) as connection:
                 yield connection
 
-    def compute_version(self) -> str:
+    def compute_file_version(self) -> str:
         """Return a string that changes whenever the file or its log changes."""
         parts: list[int] = []
-        for path in (self.file, build_log_path(self.file)):
+        for path in (self.file, build_wal_path(self.file)):
             # A missing file adds nothing to the text.
             with suppress(FileNotFoundError):
                 state = path.stat()
@@ -345,8 +345,8 @@ class Database:
         """
         self.create_if_missing(wait_s)
         with self._open_shared(Deadline(self.patience, wait_s)):
-            version = self.compute_version()
-            for source, copy in ((build_log_path(self.file), build_log_path(goal)), (self.file, goal)):
+            version = self.compute_file_version()
+            for source, copy in ((build_wal_path(self.file), build_wal_path(goal)), (self.file, goal)):
                 if source.exists():
                     shutil.copyfile(source, copy)
         return version

@@ -22,7 +22,7 @@ from warehouse.database.stage import (
     build_entries,
     build_entry,
     create_empty_stage,
-    delete_segment_rows,
+    delete_segment_results_and_entries,
     fetch_verified_parquet,
     insert_staged_segments,
     list_current_manifests,
@@ -122,7 +122,7 @@ def load_journal(
     rows: Counter[str] = Counter()
     left = _SkippedSegments()
     count = _load_archives(connection, journal, scratch, rows, left)
-    for batch in _iterate_batches(journal, list_segments_to_load(connection, journal, folder), left):
+    for batch in _read_batches_or_set_aside(journal, list_segments_to_load(connection, journal, folder), left):
         for each in _load_batch(connection, journal, batch, left):
             rows.update(each.segment.header.rows)
             count += 1
@@ -189,7 +189,9 @@ def _load_archive(
     ids = [each.header.id for each in wanted]
     with transaction(connection):
         if wanted:
-            delete_segment_rows(connection, [segment_id for segment_id in ids if segment_id in loaded])
+            delete_segment_results_and_entries(
+                connection, [segment_id for segment_id in ids if segment_id in loaded]
+            )
             create_empty_stage(connection)
             stage_archived_segments(connection, fetch_verified_parquet(journal, manifest, scratch), ids)
             insert_staged_segments(connection, wanted, journal.now())
@@ -205,7 +207,7 @@ def _is_absent_or_old(entry: Entry, loaded: Mapping[str, str], manifest: Archive
     return manifest.replaces is not None and loaded[entry.header.id] != entry.header.sha256
 
 
-def _iterate_batches(
+def _read_batches_or_set_aside(
     journal: Journal, names: Sequence[str], left: _SkippedSegments
 ) -> Iterator[Sequence[NamedSegment]]:
     batch: list[NamedSegment] = []

@@ -31,7 +31,7 @@ _QUERY: Final = "from read_parquet(?, utf8_validation = 'replace', hive_partitio
 """A query that replaces invalid UTF-8 bytes with question marks."""
 
 
-def read_parquet_rows(file: Path) -> Iterator[list[dict[str, Any]]]:
+def iterate_parquet_batches(file: Path) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of a Parquet file as dictionaries, in lists of at most `ROWS_PER_BATCH` rows.
 
     Byte columns become text if they are valid UTF-8. Times are in UTC if the file states their time zone. Raises

@@ -25,7 +25,7 @@ from warehouse.database.database import (
     Ledger,
     build_database,
     build_ledger_path,
-    build_log_path,
+    build_wal_path,
     is_duckdb_file,
     read_ledger,
     remove_database,
@@ -89,7 +89,7 @@ class OldFile:
         return tuple(self.missing_by_id[segment_id] for segment_id in sorted(self.missing_by_id))
 
 
-def copy_missing_rows(database: Database, deadline: Deadline, have: AbstractSet[str]) -> OldFile:
+def copy_rows_missing_from_journal(database: Database, deadline: Deadline, have: AbstractSet[str]) -> OldFile:
     """Copy the rows that the journal lacks from the old file to the scratch file, and describe these rows.
 
     ``have`` contains the ids of the segments that the journal still has. The caller must hold the lock.
@@ -107,7 +107,7 @@ def copy_missing_rows(database: Database, deadline: Deadline, have: AbstractSet[
 
 
 def _copy_from_old_file(reader: duckdb.DuckDBPyConnection, database: Database, have: AbstractSet[str]) -> OldFile:
-    reader.execute(f"attach '{_quote_path(database.file)}' as old (read_only)")
+    reader.execute(f"attach '{_escape_path_quotes(database.file)}' as old (read_only)")
     rows = reader.execute("select id, name, rows from old.segments").fetchall()
     missing = {
         str(segment_id): MissingSegment(name=str(name), rows=sum(json.loads(counts).values()))
@@ -116,7 +116,7 @@ def _copy_from_old_file(reader: duckdb.DuckDBPyConnection, database: Database, h
     }
     if not missing:
         return OldFile(missing)
-    reader.execute(f"attach '{_quote_path(database.scratch)}' as salvaged")
+    reader.execute(f"attach '{_escape_path_quotes(database.scratch)}' as salvaged")
     _copy_segments(reader, list(missing))
     return OldFile(missing, frozenset(str(row[0]) for row in rows), database.scratch)
 
@@ -149,7 +149,7 @@ def restore_rows_of_old_file(connection: duckdb.DuckDBPyConnection, old: OldFile
     """
     if old.copy is None:
         return old.missing
-    connection.execute(f"attach '{_quote_path(old.copy)}' as salvaged (read_only)")
+    connection.execute(f"attach '{_escape_path_quotes(old.copy)}' as salvaged (read_only)")
     try:
         with transaction(connection):
             restored = _restore_tables(connection, old)
@@ -217,7 +217,7 @@ def _find_primary_key(connection: duckdb.DuckDBPyConnection, table: str) -> Sequ
     return list(row[0]) if row else []
 
 
-def _quote_path(file: Path) -> str:
+def _escape_path_quotes(file: Path) -> str:
     return str(file).replace("'", "''")
 
 
@@ -269,9 +269,9 @@ def rebuild_database(store: Store, *, wait_s: float, journal_only: bool = False)
     with database.hold_lock(wait_s) as deadline:
         try:
             with build_database(database.file, deadline, database.schema, database.clock) as (connection, beside):
-                report = _fill_database(store, connection, deadline, journal_only=journal_only)
+                report = _load_journal_and_old_file(store, connection, deadline, journal_only=journal_only)
                 ledger = store.build_ledger(connection)
-            backup = _replace_file(database.file, beside, store.clock())
+            backup = _replace_file_keeping_backup(database.file, beside, store.clock())
         except OSError as error:
             raise build_unwritable_error(database.file, error) from error
         finally:
@@ -280,14 +280,14 @@ def rebuild_database(store: Store, *, wait_s: float, journal_only: bool = False)
     return report.model_copy(update={"stored_at": str(backup) if backup else None})
 
 
-def _fill_database(
+def _load_journal_and_old_file(
     store: Store, connection: duckdb.DuckDBPyConnection, deadline: Deadline, *, journal_only: bool
 ) -> RebuildReport:
     database = store.database
     ledger = read_ledger(database.file)
     loaded = load_journal(connection, store.journal, database.scratch)
     have = {str(row[0]) for row in connection.execute("select id from segments").fetchall()}
-    old = copy_missing_rows(database, deadline, have)
+    old = copy_rows_missing_from_journal(database, deadline, have)
     missing = () if journal_only else restore_rows_of_old_file(connection, old)
     return RebuildReport(
         loaded=loaded,
@@ -306,7 +306,7 @@ def _count_segments_found_nowhere(ledger: Ledger | None, old: OldFile, have: int
     return max(0, ledger.segments + ledger.lost - have - len(old.missing))
 
 
-def _replace_file(file: Path, beside: Path, now: datetime) -> Path | None:
+def _replace_file_keeping_backup(file: Path, beside: Path, now: datetime) -> Path | None:
     """Save the old file, and move the new file to its final path. Return the path of the saved old file.
 
     The log of the old file is moved first, because DuckDB would otherwise apply this log to the new file. Old files
@@ -314,13 +314,13 @@ def _replace_file(file: Path, beside: Path, now: datetime) -> Path | None:
     """
     earlier = [path for path in file.parent.glob(f"{file.name}.before-*") if path.is_file()]
     backup = file.with_name(f"{file.name}.before-{now:%Y%m%dT%H%M%S.%fZ}") if file.exists() else None
-    log = build_log_path(file)
+    log = build_wal_path(file)
     if backup is not None and file.is_dir():
         move(file, backup)
     elif backup is not None:
         os.link(file, backup)
         if log.exists():
-            move(log, build_log_path(backup))
+            move(log, build_wal_path(backup))
     log.unlink(missing_ok=True)
     build_ledger_path(file).unlink(missing_ok=True)
     move(beside, file)

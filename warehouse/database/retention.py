@@ -70,7 +70,7 @@ def compact_segments(store: Store, *, before: datetime, wait_s: float, unfinishe
         store.save_ledger_if_complete(connection)
         scratch.unlink(missing_ok=True)
         _remove_superseded_files(store.journal, scratch, list_loaded_archive_hashes(connection))
-        for batch in _iterate_batches(
+        for batch in _iterate_archive_batches(
             store.journal, _list_old_segments(connection, store.journal, before, unfinished=unfinished)
         ):
             report = _sum_reports(report, _archive_batch(connection, store.journal, batch, scratch))
@@ -93,7 +93,7 @@ def _list_old_segments(
     return [name for name in names if parse_segment_id(name) < limit and parse_segment_id(name) in free]
 
 
-def _iterate_batches(journal: Journal, names: Sequence[str]) -> Iterator[Sequence[NamedSegment]]:
+def _iterate_archive_batches(journal: Journal, names: Sequence[str]) -> Iterator[Sequence[NamedSegment]]:
     batch: list[NamedSegment] = []
     rows = 0
     for name in names:
@@ -246,7 +246,7 @@ class ConversationReport(AgeReport):
     run_ids: tuple[str, ...] = ()
 
 
-def remove_conversation(
+def remove_conversation_data(
     store: Store, conversation: str, *, case_ids: str, key: bytes, wait_s: float
 ) -> ConversationReport:
     """Remove the personal data of one conversation now.
@@ -267,7 +267,7 @@ def remove_conversation(
             {"ids": ids, "id": conversation},
         ).fetchall()
         names = [name for name in journal.segments.list_segments() if mark.search(journal.segments.read(name))]
-        for batch in _iterate_batches(journal, names):
+        for batch in _iterate_archive_batches(journal, names):
             _archive_batch(connection, journal, batch, scratch)
         for name in list_current_manifests(journal):
             manifest = read_manifest(journal, name)

@@ -70,7 +70,7 @@ class Snapshot:
         """
         make_private_folder(self.folder)
         self.source.create_if_missing(wait_s)
-        seen_at, version = self.source.clock(), self.source.compute_version()
+        seen_at, version = self.source.clock(), self.source.compute_file_version()
         copy_name = self._find_copy_of_version(version)
         if copy_name is None:
             copy_name = self._find_or_make_copy(wait_s)
@@ -107,7 +107,7 @@ class Snapshot:
         with self._guard:
             copy, self._current = self._current, None
         if copy is not None:
-            self._mark_copy_replaced(copy)
+            self._close_copy_when_unused(copy)
 
     def _release_copy(self, copy: _OpenCopy) -> None:
         with self._guard:
@@ -116,7 +116,7 @@ class Snapshot:
         if is_last:
             copy.connection.close()
 
-    def _mark_copy_replaced(self, copy: _OpenCopy) -> None:
+    def _close_copy_when_unused(self, copy: _OpenCopy) -> None:
         with self._guard:
             copy.is_replaced = True
             is_unused = not copy.readers
@@ -129,7 +129,9 @@ class Snapshot:
 
     def _find_or_make_copy(self, wait_s: float) -> Path:
         with _lock_folder(self.folder):
-            made = self._find_copy_of_version(self.source.compute_version())  # another site may have made it by now
+            made = self._find_copy_of_version(
+                self.source.compute_file_version()
+            )  # another site may have made it by now
             return made or self._make_copy_and_remove_others(wait_s)
 
     def _make_copy_and_remove_others(self, wait_s: float) -> Path:
@@ -161,7 +163,7 @@ class Snapshot:
         with self._guard:
             before, self._current = self._current, _OpenCopy(file, connection)
         if before is not None:
-            self._mark_copy_replaced(before)
+            self._close_copy_when_unused(before)
         return True
 
 
@@ -215,7 +217,7 @@ class SnapshotDatabase(Database):
             yield cursor
 
 
-def build_snapshot_store(store: Store) -> tuple[Snapshot, Store]:
+def build_snapshot_and_store(store: Store) -> tuple[Snapshot, Store]:
     """Return a snapshot object for a store's warehouse, and a store that reads from it. Nothing is copied yet."""
     source = store.database
     folder = source.file.parent

@@ -93,7 +93,9 @@ def insert_staged_segments(
     for table in TABLES:
         if table in filled_tables:
             connection.execute(
-                _build_insert_of_new(table) if all_new and table in MOSTLY_NEW_TABLES else _read_extract_sql(table)
+                _build_plain_insert_sql(table)
+                if all_new and table in MOSTLY_NEW_TABLES
+                else _read_extract_sql(table)
             )
     with connection.appender("segments", columns=_ENTRY_COLUMNS) as appender:
         appender.append_rows(
@@ -110,7 +112,7 @@ def insert_staged_segments(
         )
 
 
-def delete_segment_rows(connection: duckdb.DuckDBPyConnection, segment_ids: Sequence[str]) -> None:
+def delete_segment_results_and_entries(connection: duckdb.DuckDBPyConnection, segment_ids: Sequence[str]) -> None:
     """Delete the assessments, grades, results and entries of these segments, so that they can be loaded again."""
     ids = list(segment_ids)
     connection.execute("create or replace temp table aged as select unnest(?::varchar[]) as id", [ids])
@@ -135,7 +137,7 @@ _EARLIER = "-- rows of earlier loads:"
 
 
 @cache
-def _build_insert_of_new(table: str) -> str:
+def _build_plain_insert_sql(table: str) -> str:
     incoming = _read_extract_sql(table).partition(_EARLIER)[0]
     return f"{incoming}\ninsert into {table} by name select * exclude (position) from incoming"  # noqa: S608 - ours
 

@@ -61,7 +61,7 @@ _CHANGES_STATE = re.compile(
 """Matches SQL functions that change the state of the DuckDB process or write files."""
 
 
-def _require_single_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+def _require_single_read_only_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Raise `QueryInvalid` if the text contains more than one statement, or a statement that is not a query."""
     kinds = [statement.type for statement in connection.extract_statements(sql)]
     if len(kinds) != 1 or kinds[0] not in _QUERY_KINDS:
@@ -133,7 +133,10 @@ class Store:
         lost: the next load continues.
         """
         with self.database.open_for_writing(wait_s) as connection:
-            lost_before, missing_before = self.count_lost_segments(), self.count_absent_segments(connection)
+            lost_before, missing_before = (
+                self.count_lost_segments(),
+                self.count_segments_missing_from_file(connection),
+            )
             report = self.load_pending_segments_into(connection)
             self.save_ledger_if_complete(connection)
         restored = max(0, missing_before - (report.missing - lost_before))
@@ -148,7 +151,7 @@ class Store:
         are also saved for `pop_load_errors`, because the next load does not find them again.
         """
         report = load_journal(connection, self.journal, self.database.scratch, folder)
-        missing = self.count_absent_segments(connection)
+        missing = self.count_segments_missing_from_file(connection)
         if missing and (loss := missing - len(list_segments_to_load(connection, self.journal))) > 0:
             ledger = read_ledger(self.database.file)
             if ledger is not None:
@@ -200,7 +203,7 @@ class Store:
         """
         with self.database.open_for_reading(wait_s) as connection:
             connection.execute("SET enable_external_access = false")
-            return _run_query(connection, sql, (), check=_require_single_query)
+            return _run_query(connection, sql, (), check=_require_single_read_only_query)
 
     def list_open_incidents(self, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[Incident, ...]:
         """Return a target's unresolved incidents, worst first."""
@@ -245,7 +248,7 @@ class Store:
 
         Later loads compare the ledger with the file to detect lost segments.
         """
-        if not self.count_absent_segments(connection):
+        if not self.count_segments_missing_from_file(connection):
             ledger = self.build_ledger(connection)
             write_ledger(
                 self.database.file,
@@ -256,7 +259,7 @@ class Store:
         """Build the ledger from the segments in an open file."""
         return Ledger(segments=_count_segments(connection), as_of=self.clock())
 
-    def count_absent_segments(self, connection: duckdb.DuckDBPyConnection) -> int:
+    def count_segments_missing_from_file(self, connection: duckdb.DuckDBPyConnection) -> int:
         """Count the segments that were committed to the file and are no longer in it."""
         ledger = read_ledger(self.database.file)
         return max(0, ledger.segments - _count_segments(connection)) if ledger else 0

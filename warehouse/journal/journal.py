@@ -64,9 +64,9 @@ class Journal:
         When this function returns, the rows are on the disk. ``run_id`` is the run of the rows, or ``None``. If the
         function raises `WarehouseUnwritable`, no row is stored.
         """
-        return self.append_row_bytes(encode_rows(rows), run_id=run_id)
+        return self.append_encoded_rows(encode_rows(rows), run_id=run_id)
 
-    def append_row_bytes(self, rows: EncodedRows, *, run_id: str | None) -> SegmentId:
+    def append_encoded_rows(self, rows: EncodedRows, *, run_id: str | None) -> SegmentId:
         """Store rows that another process has already encoded. See `append`."""
         return self._append_segment(rows, folder=SHARED if run_id is None else run_id, run_id=run_id)
 
@@ -112,7 +112,7 @@ class Journal:
         A case that was asked again has two rows, and the later row is valid. A damaged segment is skipped.
         Therefore, a resumed run asks the cases of that segment again. Raises `ConfigError` for an invalid run id.
         """
-        for name in self.segments.list_segments(_require_run_id(run_id)):
+        for name in self.segments.list_segments(_require_valid_run_id(run_id)):
             try:
                 segment = self.read(name)
             except (WarehouseDamaged, FileNotFoundError):
@@ -149,7 +149,7 @@ class Journal:
         return segment_id
 
 
-def _require_run_id(run_id: str) -> str:
+def _require_valid_run_id(run_id: str) -> str:
     try:
         return _RUN_ID.validate_python(run_id)
     except ValidationError:

@@ -15,7 +15,7 @@ from warehouse.queries.outbox import append_and_insert_rows, compute_next_sequen
 LEFT_DETAIL: Final = "left to the installation from which this data folder was copied"
 
 
-def leave_messages_to_original(store: Store, journal: Journal, at: datetime, *, wait_s: float) -> None:
+def leave_alerting_to_original(store: Store, journal: Journal, at: datetime, *, wait_s: float) -> None:
     """Mark all unsent messages as belonging to the original installation.
 
     Afterwards, this copy sends messages about the open incidents only if the incidents get worse. A second call

@@ -44,7 +44,7 @@ def list_receipts(store: Store, alert_id: str) -> tuple[Receipt, ...]:
     return tuple(Receipt.model_validate(dict(zip(names, row, strict=True))) for row in table.rows)
 
 
-def count_other_alerts_to_send(store: Store, alert_id: str) -> tuple[int, datetime | None]:
+def load_backlog_of_other_alerts(store: Store, alert_id: str) -> tuple[int, datetime | None]:
     """Return the number of other alerts that wait to be sent, and the time of the oldest of these alerts."""
     table = store.query(
         "select count(*), min(created_at) from unsent_alerts where state = 'waiting' and id <> $alert",

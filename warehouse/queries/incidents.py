@@ -109,7 +109,7 @@ order by h.sequence
 """
 
 
-def list_withheld_not_yet_summarised(store: Store, since: datetime) -> Sequence[tuple[datetime, Incident]]:
+def list_withheld_incidents_to_summarise(store: Store, since: datetime) -> Sequence[tuple[datetime, Incident]]:
     """List the alerts that were withheld after ``since``, oldest first.
 
     An alert is skipped if the summary at the end of its silence has already reported the incident. Each item
@@ -358,7 +358,9 @@ def list_run_messages(store: Store, run_id: str) -> tuple[RunMessage, ...]:
     return tuple(RunMessage(Alert.model_validate_json(str(record)), str(status)) for record, status in table.rows)
 
 
-def list_delayed_messages_before(store: Store, target: str, run_id: str, since: datetime) -> tuple[RunMessage, ...]:
+def list_delayed_messages_of_earlier_runs(
+    store: Store, target: str, run_id: str, since: datetime
+) -> tuple[RunMessage, ...]:
     """List the messages about ``target`` that other runs created before ``since``, oldest first.
 
     Only messages that still wait to be sent, or that were sent at ``since`` or later, are listed.
@@ -401,7 +403,9 @@ The owner of an incident shows whether the incident is about a target or about a
 """
 
 
-def list_removed_targets(store: Store, configured: Iterable[str], since: datetime) -> tuple[str, ...]:
+def list_removed_targets_with_incidents(
+    store: Store, configured: Iterable[str], since: datetime
+) -> tuple[str, ...]:
     """List targets with open incidents that are not in ``configured`` and had no run after ``since``."""
     table = store.query(_REMOVED_TARGETS, {"configured": ",".join(configured), "since": since.isoformat()})
     return tuple(str(row[0]) for row in table.rows)
@@ -444,7 +448,7 @@ def list_operator_actions_on_alert(store: Store, alert: Alert) -> tuple[Operator
     return tuple(OperatorMark.model_validate(dict(zip(names, row, strict=True))) for row in table.rows)
 
 
-def find_thread_starts(store: Store, fingerprints: Sequence[str]) -> Sequence[tuple[str, str, str]]:
+def find_slack_thread_starts(store: Store, fingerprints: Sequence[str]) -> Sequence[tuple[str, str, str]]:
     """Find the messages that started the Slack threads of these incidents.
 
     Each item is the channel, the Slack timestamp (``ts``) and the id of the alert.

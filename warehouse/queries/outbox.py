@@ -109,7 +109,7 @@ def claim_alerts(
         now = store.clock()
         expires_at = now + timedelta(seconds=lease_s)
         with transaction(connection):
-            _end_leases(connection, now, is_gone)
+            _end_leases_of_gone_workers(connection, now, is_gone)
             wanted = {"now": now, "latest": expires_at + timedelta(seconds=lease_s), "limit": limit}
             rows = connection.execute(
                 _FREE, wanted | {"is_printing": is_printing, "except_ids": list(except_ids)}
@@ -136,7 +136,9 @@ def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: 
         return  # the receipt is in the journal, and every decision and claim reads the journal first
 
 
-def _end_leases(connection: duckdb.DuckDBPyConnection, now: datetime, is_gone: Callable[[str], bool]) -> None:
+def _end_leases_of_gone_workers(
+    connection: duckdb.DuckDBPyConnection, now: datetime, is_gone: Callable[[str], bool]
+) -> None:
     """End the leases of workers that no longer run.
 
     ``is_gone`` returns whether the worker with the given name no longer runs.

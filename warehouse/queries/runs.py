@@ -180,11 +180,11 @@ def find_failures_since_last_pass(
         commit=None if commit is None else str(commit),
         passed_run_id=None if passed_run is None else str(passed_run),
         passed_commit=None if passed_commit is None else str(passed_commit),
-        cases=_list_failed_cases(store, str(run_id), None if passed_run is None else str(passed_run), wait_s),
+        cases=_list_newly_failed_cases(store, str(run_id), None if passed_run is None else str(passed_run), wait_s),
     )
 
 
-def _list_failed_cases(
+def _list_newly_failed_cases(
     store: Store, run_id: str, passed_run_id: str | None, wait_s: float
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     table = store.query(

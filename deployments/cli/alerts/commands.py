@@ -56,14 +56,14 @@ def list_command(
     from deployments.cli.alerts.incidents import (
         build_incident_table,
         build_silence_table,
-        describe_unreadable_records,
+        load_and_describe_unreadable_records,
     )
     from warehouse.queries.incidents import find_latest_alert_ids, list_incidents
 
     session = _open_session_and_apply_actions(config, data_folder)
     incidents, losses = (
         list_incidents(session.store, resolved_too=everything, target=target),
-        describe_unreadable_records(session),
+        load_and_describe_unreadable_records(session),
     )
     for loss in losses:
         write_note(f"lookout: some incidents may be missing from this list: {loss}\n")

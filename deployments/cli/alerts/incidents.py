@@ -83,7 +83,7 @@ class IncidentSession:
         return outcome
 
 
-def describe_unreadable_records(session: IncidentSession) -> Sequence[str]:
+def load_and_describe_unreadable_records(session: IncidentSession) -> Sequence[str]:
     """Load new results, and return a sentence for each stored record that cannot be read.
 
     The result is empty if the warehouse is busy.
@@ -214,7 +214,7 @@ def build_silence_table(silences: Sequence[Silence], now: datetime) -> Renderabl
 
 def format_silence_matchers(silence: Silence) -> str:
     """Format the matchers of a silence, such as ``target demo, kind drift``."""
-    matchers = silence.list_matchers().items()
+    matchers = silence.map_fields_to_match().items()
     return ", ".join(
         f"{name} {wanted[:ID_SHOWN_LENGTH] if name == 'fingerprint' else wanted}" for name, wanted in matchers
     )

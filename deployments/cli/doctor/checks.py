@@ -39,7 +39,7 @@ from monitors.errors import AccessDenied, BrowserLost, ConfigError, MonitorError
 from monitors.goldset.load import load_suite, read_suite_text
 from monitors.http_client import describe_http_error
 from monitors.plural import plural
-from monitors.probes.readiness import fetch_page_head
+from monitors.probes.readiness import fetch_page_without_body
 from warehouse.data_folder import refuse_symbolic_links
 from warehouse.folder_identity import read_identity
 
@@ -149,7 +149,7 @@ def check_pages(context: DoctorContext) -> list[HealthCheck]:
 def _check_page(context: DoctorContext, name: str, target: TargetConfig) -> HealthCheck:
     check_name, address = f"page of {name}", build_target_record(name, target).address
     try:
-        answer = asyncio.run(fetch_page_head(address, target.probe))
+        answer = asyncio.run(fetch_page_without_body(address, target.probe))
     except (httpx.HTTPError, AccessDenied) as error:
         to_do = (
             "open the address from this machine; check its spelling, the network, the proxy, and whether the "
@@ -393,9 +393,9 @@ def check_alert_delivery(context: DoctorContext) -> list[HealthCheck]:
     """
     from flows.clock import utc_now  # slow: imports duckdb
     from flows.maintenance.self_test import (  # slow import
-        read_path_proofs,
+        read_delivery_proofs,
         send_test_alerts_and_ping,
-        store_path_proofs,
+        store_delivery_proofs,
     )
 
     variables = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBACK_WEBHOOK_URL", "LOOKOUT_HEARTBEAT_URL")
@@ -410,12 +410,12 @@ def check_alert_delivery(context: DoctorContext) -> list[HealthCheck]:
             )
         ]
     target = next(iter(context.config.targets))
-    past = read_path_proofs(context.data_folder, context.config, context.environment)
+    past = read_delivery_proofs(context.data_folder, context.config, context.environment)
     proofs = {} if context.alert_now else past.proofs
     outcomes = asyncio.run(
         send_test_alerts_and_ping(context.config, context.environment, target=target, now=utc_now, proofs=proofs)
     )
-    store_path_proofs(context.data_folder, past, outcomes, utc_now())
+    store_delivery_proofs(context.data_folder, past, outcomes, utc_now())
     return [_build_delivery_check(outcome) for outcome in outcomes]
 
 

@@ -210,7 +210,7 @@ def doctor_command(
             "ask_apis": ask is not False,
         }
         results = run_checks(config, environment=variables, now=now, **permissions)
-    return _print_checks_and_fixes(results, fixes, as_json=as_json)
+    return _print_checks_and_choose_exit_code(results, fixes, as_json=as_json)
 
 
 def _inspect_target(
@@ -229,7 +229,7 @@ def _inspect_target(
     if api is not None:
         with show_waiting("Asking the API one question" if ask_apis else "Checking the API"):
             check = check_api(*api, variables, ask=ask_apis)
-        _print_checks_and_fixes([check], as_json=as_json)
+        _print_checks_and_choose_exit_code([check], as_json=as_json)
         return exit_code_from_check(check)
     name, address, settings = _resolve_page_settings(target, loaded, variables)
     configured = loaded.targets.get(name) if loaded else None
@@ -364,7 +364,7 @@ def _load_configured_login(config: Config | None, name: str, environment: Mappin
     return build_login(config, name, environment)
 
 
-def _print_checks_and_fixes(
+def _print_checks_and_choose_exit_code(
     results: list[HealthCheck], fixes: list[Fix] | None = None, *, as_json: bool
 ) -> ExitCode:
     if as_json:

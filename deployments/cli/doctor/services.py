@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from monitors.config.file import Config, TargetConfig, build_target_record
 from monitors.config.isolation import (
-    find_experiment_settings,
+    find_langsmith_experiment_settings,
     iterate_judge_key_conflicts,
     iterate_production_conflicts,
     refuse_production_settings,
@@ -233,7 +233,7 @@ def check_tracing(context: DoctorContext) -> list[HealthCheck]:
     own = [
         (f"targets.{name}.langsmith", config.find_tracing_settings_with_defaults(name)) for name in config.targets
     ]
-    written = [find_experiment_settings(config, name) for name in config.targets]
+    written = [find_langsmith_experiment_settings(config, name) for name in config.targets]
     common = config.langsmith or next((settings for settings in written if settings is not None), None)
     checks = [
         _check_langsmith_key_and_project(context, place, settings)
@@ -475,11 +475,11 @@ def check_hallucination_logs(context: DoctorContext) -> list[HealthCheck]:
 
 
 def _check_hallucination_log(name: str, settings: HallucinationLogSettings, probe: ProbeSettings) -> HealthCheck:
-    from flows.hallucination_log.follower import open_log_place  # slow: imports duckdb
+    from flows.hallucination_log.follower import build_log_place  # slow: imports duckdb
 
     check_name = f"log of {name}"
     try:
-        with open_log_place(settings, probe).poll() as files:
+        with build_log_place(settings, probe).poll() as files:
             newest, rotated = files.newest, len(files.rotated)
     except (SourceUnavailable, ConfigError) as error:
         to_do = "check the setting `at`, and that this user may read the file"

@@ -11,7 +11,7 @@ from typing import Final
 
 from flows.nightly.context import build_traffic_sources
 from flows.nightly.format import REASON_WORDS
-from monitors.alerts.redact import make_excerpt
+from monitors.alerts.redact import build_redacted_excerpt
 from monitors.config.file import TargetConfig
 from monitors.errors import MonitorError
 from monitors.plural import plural
@@ -100,7 +100,7 @@ def format_traffic(samples: Sequence[TrafficSample], account_patterns: Sequence[
 
 def _format_conversation(conversation: Conversation, account_patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
     def make_redacted_excerpt(text: str) -> str:
-        return make_excerpt(text, limit=MAX_TEXT_LENGTH, account_patterns=account_patterns)
+        return build_redacted_excerpt(text, limit=MAX_TEXT_LENGTH, account_patterns=account_patterns)
 
     last = conversation.turns[-1]
     turns = plural(len(conversation.turns), "turn")

@@ -128,10 +128,10 @@ def resolve_build_addresses(commits: Sequence[CommitLine], url_of: str | None) -
             f"--url-of {url_of} must contain {{commit}}, or {{short}} for its first {COMMIT_SHOWN_LENGTH} "
             "characters"
         )
-    return tuple(Build(commit=line.commit, address=_require_build_address(line, url_of)) for line in commits)
+    return tuple(Build(commit=line.commit, address=_resolve_build_address(line, url_of)) for line in commits)
 
 
-def _require_build_address(line: CommitLine, url_of: str | None) -> str:
+def _resolve_build_address(line: CommitLine, url_of: str | None) -> str:
     address = line.address
     if address is None and url_of is not None:
         address = url_of.replace("{commit}", line.commit).replace("{short}", line.commit[:COMMIT_SHOWN_LENGTH])

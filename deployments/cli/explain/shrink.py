@@ -117,7 +117,7 @@ def shrink_command(
     refuse_production_addresses(configured, name, plan.addresses, allow_production)
     with show_waiting(f"{name}: asking {case}"):
         if ask is not None:
-            return _print_repeated_answers(asyncio.run(_ask_case_repeatedly(plan, ask)))
+            return _print_answers_and_choose_exit_code(asyncio.run(_ask_case_repeatedly(plan, ask)))
         shrinker, shrunk = asyncio.run(_shrink_case(plan, budget))
         draft = _build_draft_and_store_if_shorter(plan, shrinker, shrunk)
     if as_json:
@@ -163,7 +163,7 @@ async def _ask_case_repeatedly(plan: ShrinkPlan, times: int) -> Sequence[CaseRes
         return await asker.ask_case(plan.case, times)
 
 
-def _print_repeated_answers(results: Sequence[CaseResult]) -> ExitCode:
+def _print_answers_and_choose_exit_code(results: Sequence[CaseResult]) -> ExitCode:
     """Print the outcome of each answer, and the counts.
 
     Return FAIL if an answer failed, PASS if none failed and at least one was correct, and otherwise INCONCLUSIVE.

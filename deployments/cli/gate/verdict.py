@@ -47,13 +47,13 @@ from monitors.reports.proof_rows import (
     build_score_rows,
     build_severity_change_rows,
     format_baseline_run,
-    format_best_path,
+    format_best_app_path,
     format_changes_since_unaccepted_run,
     format_comparison_outcome,
     format_language_gap,
 )
 from monitors.reports.rechecks import format_recheck
-from monitors.request_headers import find_refused_variables
+from monitors.request_headers import find_variables_in_refusal
 
 _MAX_IDS = 6
 
@@ -251,7 +251,7 @@ def _find_refused_header_variables(cases: Sequence[CaseResult]) -> str:
     for case in cases:
         result = case.result
         if isinstance(result, NoAnswer) and result.reason is NoAnswerReason.ACCESS_DENIED:
-            return " and ".join(find_refused_variables(result.detail))
+            return " and ".join(find_variables_in_refusal(result.detail))
     return ""
 
 
@@ -265,8 +265,8 @@ def _print_details(console: Console, report: RunReport, cases: Sequence[CaseResu
     console.print(_build_metric_table(report))
     _print_average_rating(console, report)
     print_named_lines(console, "Parity", (escape(format_language_gap(gap)) for gap in report.parity))
-    if format_best_path(report.metrics):
-        print_named_lines(console, "Paths", [escape(format_best_path(report.metrics))])
+    if format_best_app_path(report.metrics):
+        print_named_lines(console, "Paths", [escape(format_best_app_path(report.metrics))])
     _print_failure_explanation(console, report)
     if report.questions is not None:
         print_named_lines(console, "Questions", [escape(format_agent_questions(report.questions))])

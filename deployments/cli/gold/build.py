@@ -95,9 +95,9 @@ def _format_build_summary(out: Path, built: BuildResult, renewed: RenewReport, *
         f"{out}: {plural(len(built.cases), 'case')} from {policies}{stored}",
         f"  sha256 {renewed.sha256}",
         f"  added {renewed.added}, changed {renewed.changed}, removed {renewed.removed}, the same {renewed.same}",
-        f"  types       {_format_counts(case.type for case in built.cases)}",
-        f"  severities  {_format_counts(str(int(case.severity)) for case in built.cases)}",
-        f"  languages   {_format_counts(case.language.value for case in built.cases)}",
+        f"  types       {_count_and_format_values(case.type for case in built.cases)}",
+        f"  severities  {_count_and_format_values(str(int(case.severity)) for case in built.cases)}",
+        f"  languages   {_count_and_format_values(case.language.value for case in built.cases)}",
         f"  refusals    {sum(case.expected_refusal for case in built.cases)} expected",
     ]
     if why:
@@ -113,7 +113,7 @@ def _format_build_summary(out: Path, built: BuildResult, renewed: RenewReport, *
     return lines
 
 
-def _format_counts(values: Iterable[str]) -> str:
+def _count_and_format_values(values: Iterable[str]) -> str:
     return ", ".join(f"{name} {count}" for name, count in sorted(Counter(values).items()))
 
 

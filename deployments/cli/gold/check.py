@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.mutants import SEVERE_FLOOR, load_gate_settings, load_graders_of_target
+from deployments.cli.gold.mutants import SEVERE_FLOOR, load_gate_settings, load_target_grader_settings
 from deployments.cli.options import JsonOption
 from flows.goldset.mutation_testing import (
     GradedMutant,
@@ -197,7 +197,7 @@ def find_failing_or_judge_only_golds(
                 places=(numbered.place,),
                 what=left,
                 do=_SAY_IN_ANOTHER_LANGUAGE
-                if not numbered.case.language.is_english_or_hindi
+                if not numbered.case.language.is_english_hindi_or_hinglish
                 else _TO_DO.get(
                     graded.open_otherwise, _SAY_MORE if _explain_yes_or_no_gold(numbered.case) else _BEGIN
                 ),
@@ -327,7 +327,7 @@ def check_command(
         count = apply_must_say_drafts(suite, accept)
         write_note(f"{suite}: Lookout added must_say from {accept} to {plural(count, 'case')}.\n")
     numbered = read_suite_with_bad_lines(suite)
-    graders, domain = load_graders_of_target(config, target)
+    graders, domain = load_target_grader_settings(config, target)
     gate = load_gate_settings(config)
     panel = build_rule_panel(graders, domain)
     has_judge = config is not None and load_config(config).judge is not None
@@ -339,7 +339,7 @@ def check_command(
         if not has_judge and (shortfall := reach.explain_coverage_shortfall(gate.coverage_floor)):
             findings.append(GoldFinding(check=SuiteCheck.SELF, weight=Weight.SHOULD, what=shortfall, do=_HELP))
     if propose is not None:
-        _write_must_say_drafts(
+        _propose_and_write_must_say_drafts(
             propose, [case_line.case for case_line in numbered.cases if case_line.case.id in reach.left]
         )
     if as_json:
@@ -355,7 +355,7 @@ def check_command(
     return ExitCode.FAIL if any(finding.weight is Weight.MUST for finding in findings) else ExitCode.PASS
 
 
-def _write_must_say_drafts(path: Path, cases: Sequence[GoldCase]) -> None:
+def _propose_and_write_must_say_drafts(path: Path, cases: Sequence[GoldCase]) -> None:
     drafts = [draft for case in cases if (draft := propose_must_say(case))]
     write_must_say_drafts(path, drafts)
     write_note(

@@ -42,17 +42,19 @@ from monitors.records.base import Language
 from monitors.records.cases import GoldCase, GoldDraft
 
 
-def load_graders_of_suite(config: Path, suite: Path | None) -> tuple[GraderSettings, Domain]:
-    """Return the grader settings and the domain for a suite, as `find_graders_of_suite` does.
+def load_suite_grader_settings(config: Path, suite: Path | None) -> tuple[GraderSettings, Domain]:
+    """Return the grader settings and the domain for a suite, as `find_suite_grader_settings` does.
 
     If the configuration file does not exist, return the defaults.
     """
     return (
-        find_graders_of_suite(load_config(config), suite) if config.exists() else (GraderSettings(), load_domain())
+        find_suite_grader_settings(load_config(config), suite)
+        if config.exists()
+        else (GraderSettings(), load_domain())
     )
 
 
-def find_graders_of_suite(config: Config, suite: Path | None) -> tuple[GraderSettings, Domain]:
+def find_suite_grader_settings(config: Config, suite: Path | None) -> tuple[GraderSettings, Domain]:
     """Return the grader settings and the domain of the target that has this suite.
 
     If no target has the suite, the settings and domain of the only target are returned. If there are several
@@ -138,7 +140,7 @@ async def _draft_with_model(
 ) -> tuple[DraftResult, Cost, str]:
     config = load_config(options.config)
     chosen, settings = select_drafting_model(config.judge, options.model)
-    graders, domain = find_graders_of_suite(config, options.suite)
+    graders, domain = find_suite_grader_settings(config, options.suite)
     defaults = DraftDefaults(
         count=options.count,
         language=options.language,

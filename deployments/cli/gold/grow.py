@@ -34,7 +34,7 @@ from deployments.cli.reviews.session import (
     get_and_store_reviewer,
 )
 from flows.clock import utc_now
-from flows.goldset.drafting import build_draft_from_trace
+from flows.goldset.drafting import build_draft_from_conversation
 from flows.goldset.mutation_testing import MutationOutcome, MutationVerdict, check_bad_reply_is_detected
 from flows.terminal import write_json, write_note
 from monitors.alerts.redact import redact
@@ -141,9 +141,7 @@ def _parse_draft_line(line: str, path: Path, number: int) -> CaseDraft | None:
         return None
 
 
-def store_and_load_conversation_draft(
-    store: Store, conversation_id: str, config: Config | None, person: str
-) -> None:
+def store_conversation_draft(store: Store, conversation_id: str, config: Config | None, person: str) -> None:
     """Store a draft of the conversation RUN/CASE. Raises `ConfigError` if this conversation is not stored."""
     run_id, _, case_id = conversation_id.partition("/")
     conversation = load_graded_conversation(store, run_id, case_id, wait_s=WAIT_S) if case_id else None
@@ -152,14 +150,15 @@ def store_and_load_conversation_draft(
             f"--take {conversation_id}: no such conversation is stored. Give RUN/CASE from the view results "
             "(`lookout sql`)"
         )
-    patterns = find_graders_of_target(config, conversation.target)[0].account_patterns
+    patterns = find_target_grader_settings(config, conversation.target)[0].account_patterns
     append_draft(
-        store.journal, build_draft_from_trace(conversation, by=person, at=utc_now(), account_patterns=patterns)
+        store.journal,
+        build_draft_from_conversation(conversation, by=person, at=utc_now(), account_patterns=patterns),
     )
     load_pending_results(store)
 
 
-def find_graders_of_target(config: Config | None, target: str) -> tuple[GraderSettings, Domain]:
+def find_target_grader_settings(config: Config | None, target: str) -> tuple[GraderSettings, Domain]:
     """Return the target's grader settings and domain, or the defaults if the target is not configured."""
     settings = config.targets.get(target) if config is not None else None
     return (settings.graders, settings.domain) if settings is not None else (GraderSettings(), load_domain())
@@ -216,7 +215,7 @@ def grow_command(
     load_pending_results(store)
     configured = load_config(config) if config.exists() else None
     if take is not None:
-        store_and_load_conversation_draft(store, take, configured, get_and_store_reviewer(by, folder, None))
+        store_conversation_draft(store, take, configured, get_and_store_reviewer(by, folder, None))
     suite_cases = read_suite_cases(suite) if suite is not None else ()
     waiting = merge_drafts_by_question(load_waiting_drafts(store, folder, target), suite_cases)
     if as_json:
@@ -261,7 +260,7 @@ def check_case_catches_bad_reply(
     return check_bad_reply_is_detected(
         case,
         bad_reply,
-        build_rule_panel(*find_graders_of_target(config, candidate.draft.target)),
+        build_rule_panel(*find_target_grader_settings(config, candidate.draft.target)),
         candidate.draft.failure_kind,
     )
 
@@ -335,11 +334,11 @@ class GrowReview:
         return Decision.REJECTED
 
     def _ask_and_add_case(self, item: ReviewItem, *, refusal: bool) -> Decision | None:
-        case = self._ask_case_texts(item.candidate.draft, item.severity, refusal=refusal)
+        case = self._ask_and_build_case(item.candidate.draft, item.severity, refusal=refusal)
         joined = case is not None and self._add_case_to_suite(item.candidate, case)
         return Decision.ACCEPTED if joined else None
 
-    def _ask_case_texts(self, draft: CaseDraft, severity: Severity, *, refusal: bool) -> GoldCase | None:
+    def _ask_and_build_case(self, draft: CaseDraft, severity: Severity, *, refusal: bool) -> GoldCase | None:
         """Ask for the question, the gold and the type, and build the case. Return ``None`` without a valid gold."""
         asked = self.screen.ask_line("question (press Enter to keep it)") or draft.turns[-1]
         draft = draft.with_question(redact(asked))

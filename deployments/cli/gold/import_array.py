@@ -13,11 +13,11 @@ import typer
 from deployments.cli.exit_codes import ExitCode
 from flows.terminal import print_text
 from monitors.errors import GoldSetError
-from monitors.goldset.import_array import import_cases
+from monitors.goldset.import_array import read_suite_from_rows
 from monitors.goldset.lines import format_case_line
 from monitors.plural import plural
 from monitors.records.base import Severity
-from monitors.storage import lock_parent_folder, replace_text
+from monitors.storage import lock_parent_folder, replace_gold_file
 
 OTHER_TYPES = ""
 """The dictionary key for the severity of all question types that have no severity of their own."""
@@ -45,9 +45,11 @@ def import_command(
     if out.exists():
         raise GoldSetError(f"{out} already exists. Choose a new file, or remove this file first")
     severities = _parse_severity_options(severity or ())
-    imported = import_cases(array, severity_for=lambda kind, case_id: _require_severity(kind, case_id, severities))
+    imported = read_suite_from_rows(
+        array, severity_for=lambda kind, case_id: _require_severity(kind, case_id, severities)
+    )
     with lock_parent_folder(out):
-        replace_text(out, "".join(f"{format_case_line(case)}\n" for case in imported.suite.cases))
+        replace_gold_file(out, "".join(f"{format_case_line(case)}\n" for case in imported.suite.cases))
     counts = Counter((case.type, int(case.severity)) for case in imported.suite.cases)
     print_text(f"{out}: {plural(len(imported.suite.cases), 'case')}, sha256 {imported.suite.sha256}")
     for (kind, level), count in sorted(counts.items()):

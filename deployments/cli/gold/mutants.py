@@ -31,7 +31,7 @@ from monitors.records.cases import GoldCase
 from monitors.records.runs import MutantCount, MutationScores
 
 
-def load_graders_of_target(config: Path | None, target: str | None) -> tuple[GraderSettings, Domain]:
+def load_target_grader_settings(config: Path | None, target: str | None) -> tuple[GraderSettings, Domain]:
     """Load the graders and the domain of ``target`` or of the only target. Without ``config``, use the defaults."""
     if config is None:
         if target is not None:
@@ -69,7 +69,7 @@ def mutants_command(
 ) -> ExitCode:
     """Test the graders: make wrong answers from every gold, and count how many the rules catch without a judge."""
     loaded = load_suite(suite)
-    settings, domain = load_graders_of_target(config, target)
+    settings, domain = load_target_grader_settings(config, target)
     panel = build_rule_panel(settings, domain)
     with show_waiting(f"Grading wrong replies to {plural(len(loaded.cases), 'case')}"):
         usable = [case for case in loaded.cases if not grade_gold_as_reply(case, panel).wrong]

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.draft import DEFAULT_DRAFTS, load_graders_of_suite
+from deployments.cli.gold.draft import DEFAULT_DRAFTS, load_suite_grader_settings
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from deployments.cli.reviews.session import (
     Decision,
@@ -230,7 +230,7 @@ def review_command(
         return ExitCode.PASS
     screen = ReviewScreen()
     person = get_and_store_reviewer(by, folder, screen)
-    graders, domain = load_graders_of_suite(config, suite)
+    graders, domain = load_suite_grader_settings(config, suite)
     review = DraftReview(drafts, suite, person, screen, str if raw else redact, graders, domain)
     finished = [draft for draft in waiting if review.mark_accepted_if_in_suite(draft)]
     if finished:

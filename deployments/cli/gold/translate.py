@@ -16,7 +16,7 @@ from deployments.cli.gold.draft import (
     DEFAULT_DRAFTS,
     DraftsOption,
     ModelOption,
-    find_graders_of_suite,
+    find_suite_grader_settings,
     format_model_cost,
     format_rejected_proposals,
 )
@@ -97,7 +97,7 @@ def translate_command(
     cases = _load_cases_with_translations(suite, case or ())
     loaded = load_config(config)
     chosen, settings = select_drafting_model(loaded.judge, model)
-    session = _TranslateSession(drafts, build_rule_panel(*find_graders_of_suite(loaded, suite)))
+    session = _TranslateSession(drafts, build_rule_panel(*find_suite_grader_settings(loaded, suite)))
     drafted = read_drafts(drafts) if drafts.exists() else ()
     todo = {language: select_cases_to_translate(cases, language, drafted)[:limit] for language in languages}
 

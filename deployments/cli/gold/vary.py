@@ -18,7 +18,7 @@ from monitors.goldset.lines import format_case_line
 from monitors.goldset.load import load_suite, parse_suite_lines
 from monitors.goldset.variants import VariantKind, VariantSet, make_variants
 from monitors.plural import plural
-from monitors.storage import lock_parent_folder, replace_text
+from monitors.storage import lock_parent_folder, replace_gold_file
 
 MAX_SHOWN_IDS = 5
 """Maximum number of ids that are printed for cases without a variant. ``--json`` prints all ids."""
@@ -70,7 +70,7 @@ def vary_command(
         raise ConfigError(f"Lookout cannot write variants of the kinds {kinds} for any case of {suite}")
     sha256 = parse_suite_lines(lines, name="variants", source=str(output_path)).sha256
     with lock_parent_folder(output_path):
-        replace_text(output_path, "".join(f"{line}\n" for line in lines))
+        replace_gold_file(output_path, "".join(f"{line}\n" for line in lines))
     print_result = _print_variants_json if as_json else _print_variants
     print_result(output_path, varied, wanted, sha256)
     return ExitCode.PASS

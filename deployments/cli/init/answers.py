@@ -102,7 +102,7 @@ def _convert_to_target_name(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:MAX_NAME_CHARACTERS].strip("-") or DEFAULT_NAME
 
 
-def parse_environment(answer: str) -> Environment:
+def parse_target_environment(answer: str) -> Environment:
     """Parse ``staging`` or ``production``. Raises `ConfigError`."""
     try:
         return Environment(answer.lower())
@@ -110,7 +110,7 @@ def parse_environment(answer: str) -> Environment:
         raise ConfigError(f"{answer!r} is neither staging nor production") from None
 
 
-def parse_family(answer: str) -> str | None:
+def parse_family_or_model(answer: str) -> str | None:
     """Parse the family or the name of a model. Returns ``None`` for ``unknown``. Raises `ConfigError`."""
     if answer.lower() == UNKNOWN:
         return None
@@ -122,7 +122,7 @@ def parse_family(answer: str) -> str | None:
     return answer
 
 
-def parse_domains(answer: str) -> tuple[str, ...]:
+def parse_domain_packs(answer: str) -> tuple[str, ...]:
     """Parse a list of domain packs. ``none`` gives an empty list. Raises `ConfigError`."""
     if answer.lower() == NOWHERE:
         return ()
@@ -132,7 +132,7 @@ def parse_domains(answer: str) -> tuple[str, ...]:
     return packs
 
 
-def parse_channel(answer: str) -> str | None:
+def parse_slack_channel(answer: str) -> str | None:
     """Parse the id or the name of a Slack channel. Returns ``None`` for no channel or a webhook.
 
     Raises `ConfigError`.
@@ -175,7 +175,7 @@ ENVIRONMENT: Final = InitQuestion(
     "--environment",
     "In which environment does the application run?",
     "staging or production. A CI run never asks a production target",
-    parse_environment,
+    parse_target_environment,
     Environment.STAGING.value,
 )
 FAMILY: Final = InitQuestion(
@@ -186,7 +186,7 @@ FAMILY: Final = InitQuestion(
         "must "
         "be of another family"
     ),
-    parse_family,
+    parse_family_or_model,
     UNKNOWN,
 )
 DOMAINS: Final = InitQuestion(
@@ -194,7 +194,7 @@ DOMAINS: Final = InitQuestion(
     "What is the subject of the application?",
     "general (any shop or service), health_insurance, both separated by a comma, or none. The graders use the "
     "words of this subject to read amounts and durations",
-    parse_domains,
+    parse_domain_packs,
     ",".join(DEFAULT_DOMAINS),
 )
 CHANNEL: Final = InitQuestion(
@@ -202,7 +202,7 @@ CHANNEL: Final = InitQuestion(
     "Where do you want to receive alerts?",
     "a Slack channel (#alerts, or its id C0123456789), webhook (put its address into SLACK_WEBHOOK_URL), or none. "
     "With none, alerts are only printed and stored",
-    parse_channel,
+    parse_slack_channel,
     NOWHERE,
 )
 QUESTIONS: Final = (TARGET, ENVIRONMENT, FAMILY, DOMAINS, CHANNEL)
@@ -252,10 +252,10 @@ class Prompter:
         channel = answers[CHANNEL.flag]
         return Answers(
             target=parse_target(answers[TARGET.flag]).with_environment_and_family(
-                parse_environment(answers[ENVIRONMENT.flag]), parse_family(answers[FAMILY.flag])
+                parse_target_environment(answers[ENVIRONMENT.flag]), parse_family_or_model(answers[FAMILY.flag])
             ),
-            domains=parse_domains(answers[DOMAINS.flag]),
-            channel=parse_channel(channel),
+            domains=parse_domain_packs(answers[DOMAINS.flag]),
+            channel=parse_slack_channel(channel),
             by_webhook=channel.lower() == WEBHOOK,
         )
 

@@ -78,7 +78,9 @@ def detect_probe_table(
             "table contains the defaults.\n"
         )
         return Probe(
-            _format_unknown_table(driver or "json", "", "Lookout asked no question"), is_api=True, is_known=False
+            _format_incomplete_probe_table(driver or "json", "", "Lookout asked no question"),
+            is_api=True,
+            is_known=False,
         )
     return _ask_api_and_build_probe(target.address, environment, driver or "json", say)
 
@@ -186,7 +188,7 @@ def _ask_api_and_build_probe(address: str, environment: Mapping[str, str], drive
         tried = f" Tried:{tried}\n" if tried else "\n"
         if discovery.asks_for_other_body:
             say(f"{address}: {discovery.problem}.{tried}{FILL_IN}")
-            return Probe(_format_unknown_table(driver, "", discovery.problem), is_api=True, is_known=False)
+            return Probe(_format_incomplete_probe_table(driver, "", discovery.problem), is_api=True, is_known=False)
         raise ConfigError(
             f"nothing was written. {address}: {discovery.problem}.{tried}Write probe.api yourself "
             "(docs/configuration.md), or use --no-ask to get a table that you can complete"
@@ -221,10 +223,10 @@ def _print_refusal_and_build_probe(
         else ""
     )
     why = f"the API requires the value of {variable} (HTTP {discovery.refused})"
-    return Probe(_format_unknown_table(driver, line, why), is_api=True, is_known=False, export=variable)
+    return Probe(_format_incomplete_probe_table(driver, line, why), is_api=True, is_known=False, export=variable)
 
 
-def _format_unknown_table(driver: str, headers: str, why: str) -> str:
+def _format_incomplete_probe_table(driver: str, headers: str, why: str) -> str:
     """Format a table with commented lines that the user must complete."""
     done = '# api.done = "[DONE]"  # the name or the data of the event that ends each stream\n'
     return (

@@ -24,7 +24,7 @@ from monitors.facts.quantities.scan import read_facts
 from monitors.facts.refusals.detect import RefusalKind, classify_refusal
 from monitors.facts.source_files import compute_agreement
 from monitors.facts.text import find_unread_middle
-from monitors.facts.tool_calls import ToolCall, find_repeated_calls
+from monitors.facts.tool_calls import ToolCall, find_repeated_call_indexes
 from monitors.gate.assess import assess_case
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.panel import build_rule_panel, grade_exchange
@@ -110,7 +110,7 @@ def read_currency_field(fields: Fields) -> str | None:
     return _read_validated_text_field(fields, "currency", validate_currency)
 
 
-def read_domain_field(fields: Fields) -> Domain:
+def read_domain_packs_field(fields: Fields) -> Domain:
     """Load the domain packs in the line's field ``domains``. The default is the insurance pack."""
     packs = read_text_list_field(fields, "domains") if fields.get("domains") is not None else (INSURANCE,)
     if any("/" in pack for pack in packs):
@@ -181,7 +181,7 @@ def grade_line(fields: Fields) -> Fields:
     case = _build_gold_case(fields)
     exchange = _build_exchange(case, read_text_field(fields, "answer"))
     grades = grade_exchange(
-        _build_panel(read_locale_field(fields), read_currency_field(fields), read_domain_field(fields)),
+        _build_panel(read_locale_field(fields), read_currency_field(fields), read_domain_packs_field(fields)),
         case,
         exchange,
     )
@@ -252,7 +252,7 @@ def _find_refusal_kind(case: GoldCase, answer: str) -> RefusalKind | None:
     Returns ``None`` if the rules are unsure or cannot read the language.
     """
     refusal = classify_refusal(answer, " ".join(case.turns), expected=case.expected_refusal)
-    unread = not case.language.is_english_or_hindi and refusal.language != "de" and not refusal.refused
+    unread = not case.language.is_english_hindi_or_hinglish and refusal.language != "de" and not refusal.refused
     return None if unread else refusal.kind
 
 
@@ -314,7 +314,7 @@ def _read_list_field(fields: Fields, name: str, content: str) -> list[Any]:
 def count_tool_calls_and_repeats(fields: Fields) -> Fields:
     """Count an agent's calls, the calls of the reference, and the calls that repeat an earlier call exactly."""
     calls, reference = _read_tool_calls_field(fields, "calls"), _read_tool_calls_field(fields, "reference")
-    return {"calls": len(calls), "reference": len(reference), "repeats": len(find_repeated_calls(calls))}
+    return {"calls": len(calls), "reference": len(reference), "repeats": len(find_repeated_call_indexes(calls))}
 
 
 def _read_tool_calls_field(fields: Fields, name: str) -> list[ToolCall]:

@@ -37,7 +37,7 @@ from flows.terminal import write_json, write_jsons, write_text
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
 from monitors.errors import WarehouseBusy
-from monitors.judge.calibration import calibrate, check_graders, compare_ratings_with_people
+from monitors.judge.calibration import check_graders, compare_judges_with_people, compare_ratings_with_people
 from monitors.judge.settings import ReviewSettings, sample_for_review
 from monitors.plural import plural
 from monitors.records.exchanges import Origin
@@ -239,7 +239,7 @@ def review_command(
     store = load_pending_results(open_warehouse(config, data_folder))
     since = utc_now() - timedelta(days=days)
     if figures:
-        _print_figures(store, since, target, as_json=as_json)
+        _print_error_rates_of_graders(store, since, target, as_json=as_json)
         return ExitCode.PASS
     graded = list_review_candidates(store, since=since, target=target, wait_s=WAIT_S)
     if share is None:
@@ -283,7 +283,7 @@ class AnswerReview:
     @property
     def session(self) -> ReviewSession[SpotCheck]:
         """Return the review session with the action of each key."""
-        actions = {key: partial(self._store_label, verdict) for key, verdict in VERDICTS.items()}
+        actions = {key: partial(self._ask_and_store_label, verdict) for key, verdict in VERDICTS.items()}
         return ReviewSession(self.screen, KEYS, self._build_answer_view, actions)
 
     def _build_answer_view(self, check: SpotCheck) -> RenderableType:
@@ -293,7 +293,7 @@ class AnswerReview:
     def _choose_redactor(self, check: SpotCheck) -> Callable[[str], str]:
         return str if self.raw else self.redactors(check.answer.target)
 
-    def _store_label(self, verdict: AnswerVerdict, check: SpotCheck) -> Decision:
+    def _ask_and_store_label(self, verdict: AnswerVerdict, check: SpotCheck) -> Decision:
         """Store the person's label, then show the verdicts."""
         answer, clean = check.answer, self.redactors(check.answer.target)
         wrong = verdict is AnswerVerdict.WRONG
@@ -308,7 +308,7 @@ class AnswerReview:
             note=self.screen.ask_line("Reason, one line (or press Enter):") if wrong else "",
         )
         others = load_and_describe_other_reviewers(self.store, answer.answer_id, self.person)
-        contradicted = store_review_label(self.store, self.folder, label, answer, clean)
+        contradicted = store_label_and_draft_contradiction(self.store, self.folder, label, answer, clean)
         self.screen.console.print(build_label_table(build_verdict_rows(answer), self._choose_redactor(check)))
         if contradicted:
             self.screen.print_line(format_contradiction_notice(answer))
@@ -330,7 +330,9 @@ class AnswerReview:
         return KINDS.get(self.screen.read_key())
 
 
-def store_review_label(store: Store, folder: Path, label: HumanLabel, answer: GradedAnswer, redact: Redact) -> bool:
+def store_label_and_draft_contradiction(
+    store: Store, folder: Path, label: HumanLabel, answer: GradedAnswer, redact: Redact
+) -> bool:
     """Store the label. If it contradicts the verdicts, store a draft too. Return whether it contradicts them.
 
     The draft is stored first. If the process is killed before the label is stored, the person is asked about the
@@ -479,11 +481,11 @@ def _print_answers_as_json(checks: Iterable[SpotCheck], redactors: Redactors) ->
         write_json(json.dumps(line, ensure_ascii=False) + "\n")
 
 
-def _print_figures(store: Store, since: datetime, target: str | None, *, as_json: bool) -> None:
+def _print_error_rates_of_graders(store: Store, since: datetime, target: str | None, *, as_json: bool) -> None:
     counts = count_verdicts(store, since=since, target=target, wait_s=WAIT_S)
     calibrations = (
         *check_graders(list_reviewed_rule_grades(store, target=target, wait_s=WAIT_S), counts),
-        *calibrate(list_answers_judged_and_reviewed(store, target=target, wait_s=WAIT_S), counts),
+        *compare_judges_with_people(list_answers_judged_and_reviewed(store, target=target, wait_s=WAIT_S), counts),
         *compare_ratings_with_people(
             list_reviewed_ratings(store, target=target, wait_s=WAIT_S),
             count_ratings(store, since=since, target=target, wait_s=WAIT_S),

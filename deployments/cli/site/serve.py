@@ -25,13 +25,13 @@ def serve_site(config: Path, *, host: str | None, port: int | None) -> None:
     """Serve the site of a configuration until it is stopped. Raises `ConfigError` before it starts."""
     loaded = load_config(config)
     bound_host, bound_port = host or loaded.site.host, port or loaded.site.port or DEFAULT_SITE_PORT
-    server = build_configured_site(loaded, bound_host, bound_port)
+    server = build_configured_site_server(loaded, bound_host, bound_port)
     configure_logging_to_stderr("%(asctime)s %(message)s")
     print_text(f"The site: {loaded.site.build_address(bound_port, bound_host)}", err=True)
     serve_until_signal(server)
 
 
-def build_configured_site(config: Config, host: str, port: int) -> uvicorn.Server:
+def build_configured_site_server(config: Config, host: str, port: int) -> uvicorn.Server:
     """Build the site's server. Raises `ConfigError` if a token is missing or the port is in use."""
     application = build_site_application(config, host, build_site_clock_and_user())
     require_free_port(host, port, "the site")

@@ -20,8 +20,8 @@ from warehouse.queries.site.cases import (
     GridRow,
     GridRun,
     find_target_of_newest_run,
-    list_case_answers,
     list_grid_runs,
+    load_case_answers_page,
     load_case_text,
     load_grid_filter_values,
     load_grid_page,
@@ -174,7 +174,7 @@ def build_case_page(request: PageRequest) -> Page:
         paging = paging.model_copy(update={"rows": DEFAULT_ANSWERS})
     outcome = request.read_and_show_choice_filter("outcome", "Outcome", OUTCOMES)
     store = request.site.store
-    answers, total = list_case_answers(
+    answers, total = load_case_answers_page(
         store, target or "", case_id, outcome, rows=paging.rows, offset=paging.offset
     )
     if not answers and outcome is None and not paging.offset:

@@ -187,7 +187,7 @@ def _iterate_silenced_fingerprints(request: PageRequest, rows: Sequence[Incident
     )
     for row in rows if in_force else ():
         if any(
-            all(getattr(row, name) == value for name, value in silence.list_matchers().items())
+            all(getattr(row, name) == value for name, value in silence.map_fields_to_match().items())
             for silence in in_force
         ):
             yield row.fingerprint
@@ -315,7 +315,7 @@ def silence_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
         raise PageRefused(
             HTTPStatus.BAD_REQUEST, str(error).replace("--for ", "lasting ").replace("--until ", "until ")
         ) from None
-    _store_silence(request, silence)
+    _store_and_apply_silence(request, silence)
     return Done(_build_incident_address(request, incident), format_silence_confirmation(silence, now))
 
 
@@ -334,11 +334,11 @@ def end_incident_silence(request: PageRequest, _form: Mapping[str, str]) -> Done
     if silence is None:
         raise build_not_found_error(f"Silence {key[:80]} is not active.")
     ended = silence.end_early(now, request.visitor.name)
-    _store_silence(request, ended)
+    _store_and_apply_silence(request, ended)
     return Done(_build_incident_address(request, incident), format_silence_confirmation(ended, now))
 
 
-def _store_silence(request: PageRequest, silence: Silence) -> None:
+def _store_and_apply_silence(request: PageRequest, silence: Silence) -> None:
     actions = request.site.actions
     append_silence(actions.store.journal, silence)
     # The silence is in the journal, so the next run loads it.

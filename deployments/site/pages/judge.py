@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from deployments.site.masking import mask_all_texts
 from deployments.site.page import Page, PageRequest, Paging, Site
 from deployments.site.pages.now import TrendValue
-from monitors.judge.calibration import MIN_REVIEWS, Calibration, calibrate
+from monitors.judge.calibration import MIN_REVIEWS, Calibration, compare_judges_with_people
 from monitors.records.base import Record
 from monitors.reports.format import format_moment
 from warehouse.queries.site.judge import (
@@ -65,7 +65,7 @@ def _mask_row(request: PageRequest, row: JudgingRow) -> JudgingRow:
 
 def _compute_calibrations(site: Site, target: str | None, counts: Sequence[JudgeCounts]) -> tuple[Calibration, ...]:
     answers = site.reviews.load_reviewed_judged_answers(site.store, target, site.now()) if counts else ()
-    return calibrate(answers, [judge_count.verdicts for judge_count in counts])
+    return compare_judges_with_people(answers, [judge_count.verdicts for judge_count in counts])
 
 
 def _build_cost_point(row: JudgingRow) -> TrendValue:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final, TypeVar
 
-from deployments.site.health import HealthLine, build_monitor_lines
+from deployments.site.health import HealthLine, build_monitor_health_lines
 from deployments.site.page import Page, PageRequest, Site
 from deployments.site.pages.runs import compute_refresh_s, load_unfinished_runs
 from flows.verify.run_watch import RunProgress, RunState
@@ -26,7 +26,7 @@ from warehouse.queries.site.overview import (
     list_known_targets,
     list_last_log_entries,
     list_last_nightly_runs_of_each_target,
-    list_last_runs,
+    list_last_runs_of_each_target,
 )
 
 RECENT_ENTRIES: Final = timedelta(days=7)
@@ -91,7 +91,7 @@ def build_now_page(request: PageRequest) -> Page:
     site = request.site
     now = site.now()
     stored = _StoredState(
-        runs=_group_by_target(list_last_runs(site.store)),
+        runs=_group_by_target(list_last_runs_of_each_target(site.store)),
         nightly=_group_by_target(list_last_nightly_runs_of_each_target(site.store)),
         opened=_group_by_target(count_open_incidents_by_severity(site.store)),
         entries={entry.target: entry for entry in list_last_log_entries(site.store, now - RECENT_ENTRIES)},
@@ -99,7 +99,7 @@ def build_now_page(request: PageRequest) -> Page:
     )
     cards = [_build_card(site, name, now, stored) for name in list_known_targets(site.store, site.targets)]
     cards.sort(key=lambda card: (_ORDER.index(card.state), card.target))
-    data = NowData(cards=tuple(cards), monitor=build_monitor_lines(site) if request.static is None else ())
+    data = NowData(cards=tuple(cards), monitor=build_monitor_health_lines(site) if request.static is None else ())
     return Page("now.html.j2", "Now", data, live_s=compute_refresh_s(stored.unfinished))
 
 

@@ -25,7 +25,7 @@ from deployments.cli.reviews.answers import (
     iterate_answer_rows,
     load_and_describe_other_reviewers,
     select_unreviewed_answers,
-    store_review_label,
+    store_label_and_draft_contradiction,
 )
 from deployments.cli.reviews.session import get_and_store_reviewer, load_reviewer_name
 from deployments.site.decisions import WAIT_S, refresh_copy_if_free
@@ -268,7 +268,7 @@ def store_review(request: PageRequest, form: Mapping[str, str]) -> Done:
     check, place = _require_sampled_answer(request, form), form.get("page", "")
     key = check.answer.answer_id
     is_reviewed = key in list_answer_ids_reviewed_by(request.site.store, person)
-    text = _ALREADY_REVIEWED if is_reviewed else _store_label(request, check, person, form)
+    text = _ALREADY_REVIEWED if is_reviewed else _store_label_and_build_message(request, check, person, form)
     page = place if place.isdecimal() else None
     return Done(request.link("/review", target=form.get("target"), page=page, after=_format_answer_key(key)), text)
 
@@ -278,7 +278,9 @@ _ALREADY_REVIEWED: Final = (
 )
 
 
-def _store_label(request: PageRequest, check: SpotCheck, person: str, form: Mapping[str, str]) -> str:
+def _store_label_and_build_message(
+    request: PageRequest, check: SpotCheck, person: str, form: Mapping[str, str]
+) -> str:
     """Store the decision as a label.
 
     If the label contradicts the verdicts, also store a draft. Return the message.
@@ -296,7 +298,7 @@ def _store_label(request: PageRequest, check: SpotCheck, person: str, form: Mapp
     )
     store = request.site.actions.store
     others = load_and_describe_other_reviewers(store, answer.answer_id, person)
-    contradicted = store_review_label(store, request.site.config.data_folder, label, answer, clean)
+    contradicted = store_label_and_draft_contradiction(store, request.site.config.data_folder, label, answer, clean)
     # The label is in the journal, so the next run loads it.
     with suppress(WarehouseBusy):
         store.load_pending(WAIT_S)

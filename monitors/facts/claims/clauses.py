@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from monitors.facts.claims.figures import Figure, FigureKind, find_figures
-from monitors.facts.claims.vocabulary import LIGHT, STEMS, Mark, find_marks
+from monitors.facts.claims.vocabulary import LIGHT, STEMS, Mark, find_marked_phrases
 from monitors.facts.claims.wording import describe_figure
 from monitors.facts.quantities.currencies import SIGNS
 from monitors.facts.quantities.fact import FactKind
@@ -99,7 +99,7 @@ _LINE: Final = re.compile(r"[^\n]*\n?")
 
 def build_passage_with_clauses(scan: Scan) -> Passage:
     """Split a scanned text into clauses. The function takes linear time."""
-    marks = find_marks(scan.reader.tokens)
+    marks = find_marked_phrases(scan.reader.tokens)
     figures = find_figures(scan, marks)
     builder = _Builder(scan, figures, marks)
     builder.split_into_clauses()
@@ -253,7 +253,7 @@ class _Builder:
             if bullet:
                 headings = [entry for entry in headings if entry[0] < indent]
                 self._add_list_item(line, self._collect_words_of_headings(headings))
-                headings.append((indent, self._find_label(line)))
+                headings.append((indent, self._collect_label_words(line)))
             else:
                 headings = [entry for entry in headings if entry[0] < 0]
                 self._add_list_item(
@@ -306,7 +306,7 @@ class _Builder:
             and bool(self.find_figures(following.first, following.after))
         )
 
-    def _find_label(self, line: _Line) -> Words:
+    def _collect_label_words(self, line: _Line) -> Words:
         """Return the words of a list item before its colon or dash.
 
         These words are a heading for the items below the list item.
@@ -323,15 +323,15 @@ class _Builder:
             count += 1
         if count:
             return count if count > 1 else 0
-        first = self._count_dashes_between_cells(lines[at])
-        while first and at + count < len(lines) and self._count_dashes_between_cells(lines[at + count]) == first:
+        first = self._count_cell_separators(lines[at])
+        while first and at + count < len(lines) and self._count_cell_separators(lines[at + count]) == first:
             count += 1
         return count if count > 1 and (first > 1 or "\t" in self.text[lines[at].start : lines[at].end]) else 0
 
     def _count_bars(self, line: _Line) -> int:
         return self.text.count("|", line.start, line.end)
 
-    def _count_dashes_between_cells(self, line: _Line) -> int:
+    def _count_cell_separators(self, line: _Line) -> int:
         raw = self.text[line.start : line.end].strip()
         is_sentence = " / " in raw and raw.endswith((".", "!", "?"))  # "It costs $5 / month / person."
         return 0 if is_sentence or _BULLET.match(raw) else len(_DASH.findall(raw))
@@ -509,7 +509,7 @@ class _Builder:
         low = figure.low._replace(kind=FactKind.MONEY, unit=SIGNS[sign])
         return replace(figure, kind=FigureKind.MONEY, low=low)
 
-    def _is_retracted_figure(self, first: int, clause: Clause) -> bool:
+    def _is_retraction_of_figure(self, first: int, clause: Clause) -> bool:
         """Return whether "sorry" and another figure of the same kind follow shortly after a figure."""
         sentences = {clause.sentence, clause.sentence - 1}
         near = [neighbour for neighbour in self.clauses if neighbour.sentence in sentences]
@@ -526,7 +526,7 @@ class _Builder:
             clause = self.clauses[place]
             if clause.first <= first < clause.after:
                 clause.marks |= mark
-                if mark is Mark.RETRACT and self._is_retracted_figure(first, clause):
+                if mark is Mark.RETRACT and self._is_retraction_of_figure(first, clause):
                     self.retracted_before = max(self.retracted_before, first)
             del after
 

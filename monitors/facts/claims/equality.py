@@ -92,7 +92,7 @@ def _compare_amounts(gold: QuantityReading, reply: QuantityReading, tolerance: D
     """Compare two quantities of one kind: numbers, amounts, percentages."""
     if not _may_have_same_currency(gold, reply):
         return Match.DIFFERENT
-    if _is_close(gold.value, reply.value, tolerance) or _is_unrounded_number(gold, reply):
+    if _is_close(gold.value, reply.value, tolerance) or _is_more_exact_number(gold, reply):
         return (
             Match.SAME
             if _find_first_and_last_year(reply) is None or _find_first_and_last_year(gold) is not None
@@ -150,7 +150,7 @@ def _is_vaguer_number(gold: QuantityReading, reply: QuantityReading) -> bool:
     return abs(gold.value - reply.value) <= step / 2
 
 
-def _is_unrounded_number(gold: QuantityReading, reply: QuantityReading) -> bool:
+def _is_more_exact_number(gold: QuantityReading, reply: QuantityReading) -> bool:
     """Return whether the gold is the rounded number of the reply: 11.22 for 11.2249."""
     if gold.scale != reply.scale or gold.value == 0:
         return False

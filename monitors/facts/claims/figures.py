@@ -122,7 +122,7 @@ def find_figures(scan: Scan, marks: Sequence[tuple[int, int, Mark]]) -> list[Fig
     """
     readings = _convert_pence_and_hindi_hours(scan, [reading for reading in scan.readings if not reading.unread])
     readings = _add_units_of_nearby_words(scan.reader, _add_number_after_thousands(readings))
-    codes = _find_identifiers(scan, readings)
+    codes = _find_identifiers_and_grouped_numbers(scan, readings)
     if codes:
         readings = [
             reading
@@ -388,13 +388,13 @@ def _build_figure(reader: NumberReader, low: QuantityReading, high: QuantityRead
         bound = _TIME_BOUNDS.get(before, bound)
         bound = Bound.AT_LEAST if reader.token(low.last + 1).key in {"onwards", "onward"} else bound
     noun, behind = (
-        _find_counted_noun(reader, end)
+        _find_counted_noun_and_length(reader, end)
         if low.kind in {FactKind.NUMBER, FactKind.DURATION}
         else (frozenset[str](), 0)
     )
     if bound is Bound.EXACT:
         bound = _find_bound_behind(reader, end.last + 1 + behind)
-    per, after = _find_rate_behind(reader, end, end.last + 1 + behind)
+    per, after = _find_rate_and_end_behind(reader, end, end.last + 1 + behind)
     if not per:
         per = _find_rate_before(reader, low.first)
     if end.per:
@@ -475,7 +475,7 @@ def _find_rate_unit_stem(key: str) -> str:
     return unit.name if unit is not None else PERIODS.get(key) or STEMS[key]
 
 
-def _find_rate_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind an amount
+def _find_rate_and_end_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind an amount
     reader: NumberReader, end: QuantityReading, at: int
 ) -> tuple[frozenset[str], int]:
     """Return the rate after a figure: ``per person and night``, ``a month``, ``/kWh``, ``monthly``."""
@@ -576,7 +576,7 @@ def _find_rate_before(reader: NumberReader, first: int) -> frozenset[str]:
     return frozenset()
 
 
-def _find_counted_noun(reader: NumberReader, end: QuantityReading) -> tuple[frozenset[str], int]:
+def _find_counted_noun_and_length(reader: NumberReader, end: QuantityReading) -> tuple[frozenset[str], int]:
     """Return the stems of the counted thing after a number, and the number of its tokens."""
     stems: list[str] = []
     at = end.last + 1
@@ -596,7 +596,7 @@ _COUNTED: Final = frozenset({"person", "people"})
 """Words that are ignored elsewhere, but can name a counted thing: "4 people"."""
 
 
-def _find_identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[Figure]:
+def _find_identifiers_and_grouped_numbers(scan: Scan, readings: Sequence[QuantityReading]) -> list[Figure]:
     text, reader = scan.normalised.text, scan.reader
     if _IDENTIFIER_HINT.search(text) is None:
         return []
@@ -688,7 +688,7 @@ def _find_worded_values(
     for at, token in enumerate(tokens):
         if token[1] in _OFTEN:
             low = QuantityReading(FactKind.NUMBER, _OFTEN[token.key], at, at, token.start, token.end, worded=True)
-            per, after = _find_rate_behind(scan.reader, low, at + 1)
+            per, after = _find_rate_and_end_behind(scan.reader, low, at + 1)
             figures.append(
                 Figure(
                     FigureKind.NUMBER, low, at, at, token.start, token.end, said_often=True, per=per,

@@ -260,8 +260,10 @@ def find_competing_name(passage: Passage, places: Sequence[Phrase], asked: Words
             or not clause.sentence - 1 <= other.sentence <= clause.sentence + 1
         ):
             continue
-        terms = _extract_terms(passage, low, high)
-        beside = _extract_terms(passage, start, end) - _extract_terms(passage, places[0].first, places[0].after)
+        terms = _extract_stems_between(passage, low, high)
+        beside = _extract_stems_between(passage, start, end) - _extract_stems_between(
+            passage, places[0].first, places[0].after
+        )
         if is_past:
             is_instead = other.first > clause.first and other.marks & Mark.NOW
         else:
@@ -432,7 +434,7 @@ def _is_other_clause_closer_to_question(
     start = next((at + 1 for at in range(first - 1, start - 1, -1) if tokens[at].key in _JOINTS), start)
     end = next((at for at in range(after, end) if tokens[at].key in _JOINTS), end)
     beside = [tokens[at] for at in (*range(start, first), *range(after, end))]
-    segment = (_extract_terms(passage, start, end) | clause.path) & asked
+    segment = (_extract_stems_between(passage, start, end) | clause.path) & asked
     strange = extract_content_stems_and_numbers(beside) - asked
     named = tokens[first].text[0].isupper() or not tokens[first].text.isascii()
     if clause.is_cell:
@@ -448,7 +450,7 @@ def _is_other_clause_closer_to_question(
     for low, high in _split_segments(passage):
         if low <= first < high:
             continue
-        terms = _extract_terms(passage, low, high)
+        terms = _extract_stems_between(passage, low, high)
         theirs = terms & asked
         is_beside = sentence[0].first <= low < sentence[-1].after
         own = segment if is_beside else whole
@@ -541,7 +543,7 @@ def _is_joint(tokens: Sequence[Token], at: int) -> bool:
 _CUTS: Final = _SEPARATORS | frozenset(".!?।")
 
 
-def _extract_terms(passage: Passage, start: int, end: int) -> Words:
+def _extract_stems_between(passage: Passage, start: int, end: int) -> Words:
     return extract_content_stems_and_numbers(passage.scan.reader.tokens[start:end])
 
 

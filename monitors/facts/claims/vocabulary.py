@@ -69,7 +69,7 @@ def _to_keys(words: str) -> list[str]:
     return [_to_key(word) for word in words.split()]
 
 
-def _load_phrases() -> dict[str, list[tuple[tuple[str, ...], Mark]]]:
+def _load_marked_phrases() -> dict[str, list[tuple[tuple[str, ...], Mark]]]:
     """Load the marked phrases, keyed by their first word. The longest phrase comes first."""
     phrases: dict[str, list[tuple[tuple[str, ...], Mark]]] = {}
     for (table, name), mark in _MARKS.items():
@@ -81,7 +81,7 @@ def _load_phrases() -> dict[str, list[tuple[tuple[str, ...], Mark]]]:
     return phrases
 
 
-PHRASES: Final = _load_phrases()
+PHRASES: Final = _load_marked_phrases()
 LIGHT: Final = frozenset(_to_keys(" ".join(_TABLES["light"].values())))
 """Function words and other words that do not describe the subject of a figure, such as "the" and "many"."""
 PERIODS: Final = {key: name for name, words in _TABLES["periods"].items() for key in _to_keys(words)}
@@ -149,7 +149,7 @@ FALLS: Final = frozenset(STEMS[key] for key in _to_keys(_TABLES["directions"]["d
 """Stems of words for a change or a difference upwards (`RISES`) and downwards (`FALLS`)."""
 
 
-def _load_opposites() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
+def _load_opposites_and_sides() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
     opposites: dict[str, set[str]] = {}
     sides: dict[str, set[str]] = {}
     for first, second in _TABLES["opposites"]["pairs"]:
@@ -160,11 +160,11 @@ def _load_opposites() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[st
     return tuple({stem: frozenset(stems) for stem, stems in table.items()} for table in (opposites, sides))  # type: ignore[return-value] - pyright sees a tuple of unknown length
 
 
-OPPOSITES, SIDES = _load_opposites()
+OPPOSITES, SIDES = _load_opposites_and_sides()
 """For each stem, its opposites and its synonyms. For "before", these are "after" and "prior"."""
 
 
-def find_opposite(expected: Iterable[str], reply: frozenset[str]) -> tuple[str, str] | None:
+def find_opposite_pair(expected: Iterable[str], reply: frozenset[str]) -> tuple[str, str] | None:
     """Return a stem that only ``expected`` contains and its opposite that only ``reply`` contains.
 
     Return ``None`` if there is no such pair.
@@ -177,7 +177,7 @@ def find_opposite(expected: Iterable[str], reply: frozenset[str]) -> tuple[str, 
     return None
 
 
-def find_marks(tokens: Sequence[Token]) -> list[tuple[int, int, Mark]]:
+def find_marked_phrases(tokens: Sequence[Token]) -> list[tuple[int, int, Mark]]:
     """Return each marked word or phrase: its first token, the token after its last token, and its mark."""
     marks: list[tuple[int, int, Mark]] = []
     keys_in_text = tuple([token[1] for token in tokens])

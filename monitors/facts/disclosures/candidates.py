@@ -310,7 +310,7 @@ class ContextLexicon:
             context = _CONTEXTS.get(word)
             if match.start() == start > 0:
                 continue  # the match may be only the end of a longer word
-            if context is None or (word in _CARDS and _is_end_of_previous_word(ends, contexts, match.start())):
+            if context is None or (word in _CARDS and _is_part_of_context_phrase(ends, contexts, match.start())):
                 continue
             ends.append(match.end())
             contexts.append(context)
@@ -362,7 +362,7 @@ class ContextLexicon:
                 yield end, min(end + REACH, following)
 
 
-def _is_end_of_previous_word(ends: list[int], contexts: list[Context], start: int) -> bool:
+def _is_part_of_context_phrase(ends: list[int], contexts: list[Context], start: int) -> bool:
     """Return whether a word belongs to the context word before it.
 
     For example, the "card" in "Aadhaar card" is not a payment card.

@@ -31,8 +31,13 @@ from monitors.facts.disclosures.identifiers import (
 from monitors.facts.disclosures.labelled import find_labelled_values
 from monitors.facts.disclosures.names import WHOSE, find_names
 from monitors.facts.disclosures.phones import find_dictated_numbers, find_phones
-from monitors.facts.disclosures.places import OURS, find_addresses, find_spoken_email_addresses, is_company_contact
-from monitors.facts.disclosures.secrets import find_mailboxes_and_ip_addresses, find_secrets
+from monitors.facts.disclosures.places import (
+    OURS,
+    find_postal_addresses,
+    find_spoken_email_addresses,
+    is_company_contact_if_known,
+)
+from monitors.facts.disclosures.secrets import find_emails_upi_ids_and_ips, find_secrets
 
 # If two disclosures of equal strength overlap, the disclosure with the more specific form wins.
 _RANK = {
@@ -132,7 +137,7 @@ def _collect_candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) 
 
 def _rate_contact(reading: DisclosureText, candidate: DisclosureCandidate) -> DisclosureCandidate:
     """Return a telephone number or mailbox with its strength, which depends on whether a company owns it."""
-    is_company = is_company_contact(reading, candidate.start, candidate.end)
+    is_company = is_company_contact_if_known(reading, candidate.start, candidate.end)
     if is_company:
         return candidate._replace(strength=Strength.CONTACT)
     is_personal = is_company is False and candidate.kind is DisclosureKind.EMAIL
@@ -187,7 +192,7 @@ def _apply_rules(
     reading: DisclosureText, account_patterns: Sequence[re.Pattern[str]]
 ) -> Iterator[DisclosureCandidate]:
     yield from find_secrets(reading)
-    yield from find_mailboxes_and_ip_addresses(reading)
+    yield from find_emails_upi_ids_and_ips(reading)
     yield from find_dictated_numbers(reading)
     if reading.islands:
         yield from find_cards(reading)
@@ -198,7 +203,7 @@ def _apply_rules(
         yield from find_phones(reading)
     yield from find_account_and_policy_numbers(reading, account_patterns)
     yield from find_labelled_values(reading)
-    yield from find_addresses(reading)
+    yield from find_postal_addresses(reading)
     yield from find_spoken_email_addresses(reading)
     yield from find_names(reading)
 

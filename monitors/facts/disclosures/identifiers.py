@@ -227,7 +227,7 @@ class _Code(NamedTuple):
     """Whether a code without a context word counts as a disclosure if it is the whole text."""
 
 
-def _build_constant_rating(strength: Strength) -> Callable[[str], Strength | None]:
+def _build_constant_rater(strength: Strength) -> Callable[[str], Strength | None]:
     return lambda _code: strength
 
 
@@ -240,21 +240,21 @@ def _rate_bare_pan(code: str) -> Strength | None:
     return Strength.LIKELY if code[3].upper() in "ABCFGHJLPTKE" else None
 
 
-def _compile_value_form(pattern: str) -> re.Pattern[str]:
+def _compile_whole_word_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])", re.IGNORECASE)
 
 
 _CODES = (
     _Code(
         DisclosureKind.GSTIN,
-        _compile_value_form(r"(?:0[1-9]|[12]\d|3[0-7]|97|99)[A-Z]{5}\d{4}[A-Z][1-9A-Z]Z[0-9A-Z]"),
+        _compile_whole_word_pattern(r"(?:0[1-9]|[12]\d|3[0-7]|97|99)[A-Z]{5}\d{4}[A-Z][1-9A-Z]Z[0-9A-Z]"),
         6,
         Context.NONE,
-        _build_constant_rating(Strength.CERTAIN),
+        _build_constant_rater(Strength.CERTAIN),
     ),
     _Code(
         DisclosureKind.PAN,
-        _compile_value_form(r"[A-Z]{5}\d{4}[A-Z]|(?-i:[A-Z]{5}[ -]\d{4}[ -][A-Z])"),
+        _compile_whole_word_pattern(r"[A-Z]{5}\d{4}[A-Z]|(?-i:[A-Z]{5}[ -]\d{4}[ -][A-Z])"),
         4,
         Context.PAN,
         _rate_bare_pan,
@@ -262,51 +262,51 @@ _CODES = (
     ),
     _Code(
         DisclosureKind.PASSPORT,
-        _compile_value_form(r"[A-PR-WY][1-9]\d ?\d{4}[1-9]"),
+        _compile_whole_word_pattern(r"[A-PR-WY][1-9]\d ?\d{4}[1-9]"),
         7,
         Context.PASSPORT,
-        _build_constant_rating(Strength.WEAK),
+        _build_constant_rater(Strength.WEAK),
     ),
     _Code(
         DisclosureKind.PASSPORT,
-        _compile_value_form(r"[A-Z]{0,2}\d{7,9}"),
+        _compile_whole_word_pattern(r"[A-Z]{0,2}\d{7,9}"),
         7,
         Context.PASSPORT,
         _rate_as_no_disclosure,
     ),
     _Code(
         DisclosureKind.VOTER_ID,
-        _compile_value_form(r"[A-Z]{3}[ /-]?\d{7}"),
+        _compile_whole_word_pattern(r"[A-Z]{3}[ /-]?\d{7}"),
         7,
         Context.VOTER,
-        _build_constant_rating(Strength.WEAK),
+        _build_constant_rater(Strength.WEAK),
     ),
     _Code(
         DisclosureKind.DRIVING_LICENCE,
-        _compile_value_form(rf"{_STATE}[ -]?\d{{2}}[ -]?(?:19|20)\d{{2}}[ -]?\d{{7}}"),
+        _compile_whole_word_pattern(rf"{_STATE}[ -]?\d{{2}}[ -]?(?:19|20)\d{{2}}[ -]?\d{{7}}"),
         13,
         Context.LICENCE,
-        _build_constant_rating(Strength.LIKELY),
+        _build_constant_rater(Strength.LIKELY),
     ),
     _Code(
         DisclosureKind.DRIVING_LICENCE,
-        _compile_value_form(r"\d{3,4}-\d{2,3}-\d{4}|[A-Z]{0,2}\d{5,14}"),
+        _compile_whole_word_pattern(r"\d{3,4}-\d{2,3}-\d{4}|[A-Z]{0,2}\d{5,14}"),
         5,
         Context.LICENCE,
         _rate_as_no_disclosure,
     ),
     _Code(
         DisclosureKind.VEHICLE,
-        _compile_value_form(
+        _compile_whole_word_pattern(
             rf"{_STATE}[ -]?\d{{1,2}}[ -]?[A-Z]{{1,3}}[ -]?\d{{4}}|\d{{2}}[ -]?BH[ -]?\d{{4}}[ -]?[A-Z]{{1,2}}"
         ),
         5,
         Context.VEHICLE,
-        _build_constant_rating(Strength.LIKELY),
+        _build_constant_rater(Strength.LIKELY),
     ),
     _Code(
         DisclosureKind.VEHICLE,
-        _compile_value_form(rf"{_STATE}[ -]?\d{{4}}"),
+        _compile_whole_word_pattern(rf"{_STATE}[ -]?\d{{4}}"),
         4,
         Context.VEHICLE,
         _rate_as_no_disclosure,

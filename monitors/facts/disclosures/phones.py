@@ -110,7 +110,7 @@ def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """
     for match in reading.iterate_matches_near_digits(_INTERNATIONAL, _LENGTHS.start):
         yield _build_candidate(match, Strength.CERTAIN)
-    yield from _find_dialled_numbers(reading)
+    yield from _find_european_numbers(reading)
     for match in reading.iterate_matches_near_digits(_NORTH_AMERICAN, _WITH_AREA):
         if reading.words.find_context_linked_to(match.start()) not in THINGS:
             yield _build_candidate(match, Strength.LIKELY)
@@ -123,7 +123,7 @@ def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     yield from _find_labelled_numbers(reading)
 
 
-def _find_dialled_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+def _find_european_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find numbers in European dialling form: 0049 …, 0176 ….
 
     National numbers without a word such as "telefon", and international numbers without groups, are weak evidence.

@@ -59,7 +59,7 @@ _BETWEEN: Final = re.compile(r"[\s,./#&'’()\-–|]{0,4}")
 _SENTENCE_GAP: Final = re.compile(r"[.!?।]\s")
 
 
-def is_company_contact(
+def is_company_contact_if_known(
     reading: DisclosureText, start: int, end: int, skipped: frozenset[str] = frozenset()
 ) -> bool | None:
     """Return True if a company owns a contact, False if a person owns it, and ``None`` if no word shows the owner.
@@ -113,7 +113,7 @@ _WEB: Final = re.compile(r"\S*://\S*")
 """A pattern for a web address. Its digits and commas are not a street address."""
 
 
-def find_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+def find_postal_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find addresses that end in a postcode, streets after words for a person, and addresses after "lives at"."""
     if not reading.has_digits:
         return
@@ -133,7 +133,7 @@ def find_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _build_rated_address(reading: DisclosureText, start: int, end: int) -> DisclosureCandidate:
-    is_company = is_company_contact(reading, start, end, OURS)
+    is_company = is_company_contact_if_known(reading, start, end, OURS)
     if is_company or _has_company_name(reading, start, end):
         strength = Strength.CONTACT
     else:
@@ -148,7 +148,9 @@ def _find_postcode_and_street_addresses(reading: DisclosureText) -> Iterator[Dis
             yield _build_rated_address(reading, begin, end)
     if any(phrase.topic == PERSON for phrase in reading.cues_of_owners):
         for start, end in _find_streets(reading):
-            if is_company_contact(reading, start, end) is False and not _has_company_name(reading, start, end):
+            if is_company_contact_if_known(reading, start, end) is False and not _has_company_name(
+                reading, start, end
+            ):
                 yield DisclosureCandidate(DisclosureKind.STREET_ADDRESS, start, end, Strength.LIKELY)
 
 

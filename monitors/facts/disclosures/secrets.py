@@ -73,7 +73,7 @@ If all four numbers are smaller, they may be a version ("2.2.27.6"). 98 % of ran
 """
 
 
-def find_mailboxes_and_ip_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+def find_emails_upi_ids_and_ips(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find e-mail addresses, UPI ids, and IPv4 and IPv6 addresses."""
     if reading.contains_any("@", "[at]", "(at)"):
         yield from _find_emails_and_upi_ids(reading)

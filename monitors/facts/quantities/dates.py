@@ -253,7 +253,7 @@ def _read_day(reader: NumberReader, at: int) -> _DatePart | None:
         following = reader.token(at + 1)
         suffixed = following.start == token.end and following.key in {"st", "nd", "rd", "th"}
         return _DatePart(int(token.text), at + 2 if suffixed else at + 1)
-    amounts = reader.read_amounts(at) if token.kind == WORD else []
+    amounts = reader.read_number_spans(at) if token.kind == WORD else []
     if len(amounts) == 1 and 1 <= amounts[0].value <= _LAST_DAY and is_multiple(amounts[0].value, 1):
         return _DatePart(int(amounts[0].value), amounts[0].last + 1)
     word = reader.word(at)
@@ -269,7 +269,7 @@ def _read_year(reader: NumberReader, at: int) -> _DatePart | None:
         if len(values) == 1 and token.text.isdecimal() and _FIRST_YEAR <= values[0][0] <= _LAST_YEAR:
             return _DatePart(int(token.text), at + 1)
         return None
-    amounts = reader.read_amounts(at) if token.kind == WORD and reader.word(at) is not None else []
+    amounts = reader.read_number_spans(at) if token.kind == WORD and reader.word(at) is not None else []
     if len(amounts) != 1 or amounts[0].ordinal or not is_multiple(amounts[0].value, 1):
         return None
     value = amounts[0].value

@@ -119,8 +119,10 @@ def build_locale(language: Language | None, tag: str | None = None, currency: st
 
     If the language and the locale disagree (English replies of a German application), both formats are possible.
     """
-    is_english_or_hindi = language is None or language.is_english_or_hindi  # the three languages are read together
-    spoken = Language.ENGLISH if is_english_or_hindi else Language.OTHER
+    is_english_hindi_or_hinglish = (
+        language is None or language.is_english_hindi_or_hinglish
+    )  # the three languages are read together
+    spoken = Language.ENGLISH if is_english_hindi_or_hinglish else Language.OTHER
     if tag is None:
         return Locale(spoken, _OWN_MARK.get(spoken), currency)
     match = _TAG.fullmatch(validate_locale(tag))

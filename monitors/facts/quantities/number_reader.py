@@ -77,7 +77,7 @@ class NumberSpan(NamedTuple):
 class NumberReader(ScaleReader):
     """A reader of complete amounts in the tokens of one text."""
 
-    def read_amounts(self, at: int) -> list[NumberSpan]:
+    def read_number_spans(self, at: int) -> list[NumberSpan]:
         """Return the amounts that begin at token ``at``. Digits such as 192.168.1.2 are several amounts."""
         token = self.token(at)
         if token.kind == NUMERAL:
@@ -89,7 +89,7 @@ class NumberReader(ScaleReader):
                 ]
             if self._is_complete_number(at):
                 return [NumberSpan(values[0][0], at, at, token.start, token.end, bare=True)]
-        amount = self._read_amount(at)
+        amount = self._read_number_span(at)
         return [amount] if amount is not None else []
 
     def _is_complete_number(self, at: int) -> bool:
@@ -100,7 +100,7 @@ class NumberReader(ScaleReader):
             return apart and following.key not in _GOES_ON
         return following.kind == SIGN and following.text in _ENDS
 
-    def _read_amount(self, at: int) -> NumberSpan | None:
+    def _read_number_span(self, at: int) -> NumberSpan | None:
         start = at
         negative = self._is_minus(at)
         if negative:

@@ -31,7 +31,7 @@ _MAX_ORDINAL: Final = 400
 """The largest number after a noun that shows a place in a sequence. "Year 2020" is not the 2020th year."""
 
 
-def add_counted_noun(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
+def add_numbered_noun(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
     """Return the reading with the noun whose place in a sequence its number shows, such as "week".
 
     The number is an ordinal before the noun ("the 28th week"), or digits after the noun ("week 28").

@@ -96,7 +96,7 @@ def _find_period_of_several(reader: NumberReader, at: int) -> str | None:
     if reader.token(at).key == "other":
         count, unit_at = 2, at + 1
     else:
-        spans = reader.read_amounts(at)
+        spans = reader.read_number_spans(at)
         if len(spans) != 1 or spans[0].ordinal or not is_multiple(spans[0].value, 1):
             return None
         count, unit_at = int(spans[0].value), spans[0].last + 1

@@ -208,7 +208,7 @@ def read_quantities(reader: NumberReader, at: int) -> list[QuantityReading]:
         read = _read_prefixed_money(reader, at, before)
         if read:
             return read
-    amounts = reader.read_amounts(at)
+    amounts = reader.read_number_spans(at)
     if not amounts:
         return read_quantity_without_number(reader, at)
     if len(amounts) > 1:
@@ -238,7 +238,7 @@ def _read_prefixed_money(reader: NumberReader, at: int, currency: Currency) -> l
         currency, place = second, second.after
     elif second is not None:
         place = second.after
-    amounts = reader.read_amounts(place) if _can_begin_amount(reader, place) else []
+    amounts = reader.read_number_spans(place) if _can_begin_amount(reader, place) else []
     if len(amounts) != 1:
         return []
     amount = _merge_repetition_in_brackets(reader, amounts[0])
@@ -279,7 +279,7 @@ def _merge_repetition_in_brackets(reader: NumberReader, amount: NumberSpan) -> N
     opening = amount.last + 1
     if reader.token(opening).text != "(":
         return amount
-    again = reader.read_amounts(opening + 1) if _can_begin_amount(reader, opening + 1) else []
+    again = reader.read_number_spans(opening + 1) if _can_begin_amount(reader, opening + 1) else []
     if len(again) != 1 or again[0].value != amount.value or reader.token(again[0].last + 1).text != ")":
         return amount
     closing = again[0].last + 1

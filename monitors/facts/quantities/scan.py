@@ -26,7 +26,7 @@ from monitors.facts.quantities.locales import (
 )
 from monitors.facts.quantities.measures import add_measure_units
 from monitors.facts.quantities.number_reader import NumberReader
-from monitors.facts.quantities.numbered import add_counted_noun
+from monitors.facts.quantities.numbered import add_numbered_noun
 from monitors.facts.quantities.numerals import EXACT, MAX_VALUE, format_plain, is_multiple
 from monitors.facts.quantities.other_languages import mark_unread_beside_unknown_word, translate_or_hide_words
 from monitors.facts.quantities.periods import add_period
@@ -513,7 +513,7 @@ def _build_date_reading(reader: NumberReader, day: Day) -> QuantityReading:
 def _add_bound_period_and_noun(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
     if reading.kind is FactKind.DATE:
         return reading
-    reading = add_counted_noun(reader, add_period(reader, reading))
+    reading = add_numbered_noun(reader, add_period(reader, reading))
     bound = find_bound(reader, reading.first, reading.last)
     return reading if bound is Bound.EXACT else reading._replace(bound=bound)
 

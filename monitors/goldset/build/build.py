@@ -330,7 +330,7 @@ def build_cases(
     for policy in policies:
         ambiguous = name_counts[_normalise_policy_name(policy[0].name)] > 1
         for template in book.template:
-            outcomes = _build_policy_cases(
+            outcomes = _build_policy_cases_or_reasons(
                 policy, template, schema, book, languages or book.languages, ambiguous=ambiguous
             )
             cases += [outcome for outcome in outcomes if isinstance(outcome, GoldCase)]
@@ -342,7 +342,7 @@ def _normalise_policy_name(text: str | None) -> str:
     return " ".join((text or "").casefold().split())
 
 
-def _build_policy_cases(
+def _build_policy_cases_or_reasons(
     policy: list[FactSheet],
     template: Template,
     schema: FactSchema,

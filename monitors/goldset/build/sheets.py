@@ -162,7 +162,7 @@ class FactRow(BaseModel):
     document: str | None = None
 
 
-def group_rows_by_policy(text: str, *, source: str) -> list[dict[str, Any]]:
+def parse_fact_rows_by_policy(text: str, *, source: str) -> list[dict[str, Any]]:
     """Group the rows of a file by policy, in the order of their first occurrence.
 
     Raises `GoldSetError` naming ``source`` and the line of a bad row.
@@ -278,7 +278,7 @@ def read_fact_sheets(path: Path, schema: FactSchema) -> tuple[FactSheet, ...]:
         raise GoldSetError(
             f"{path} has no *.json files; give a folder of fact sheets, one sheet, or rows (*.jsonl)"
         )
-    sheets = [sheet for file in files for sheet in _read_sheet_file(file)]
+    sheets = [sheet for file in files for sheet in _read_fact_sheet_file(file)]
     sheet_ids: set[str] = set()
     for sheet in sheets:
         if sheet.id in sheet_ids:
@@ -289,10 +289,10 @@ def read_fact_sheets(path: Path, schema: FactSchema) -> tuple[FactSheet, ...]:
     return tuple(_replace_field_aliases(sheet, schema, path) for sheet in sheets)
 
 
-def _read_sheet_file(path: Path) -> list[FactSheet]:
+def _read_fact_sheet_file(path: Path) -> list[FactSheet]:
     text = read_text(path)
     if path.suffix == ".jsonl":
-        return [_parse_fact_sheet(raw, path) for raw in group_rows_by_policy(text, source=str(path))]
+        return [_parse_fact_sheet(raw, path) for raw in parse_fact_rows_by_policy(text, source=str(path))]
     try:
         value = parse_strict_json(text)
     except ValueError as error:

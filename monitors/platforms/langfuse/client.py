@@ -200,7 +200,7 @@ class LangfuseClient:
         response = await self._send_with_retries(method, path, doing, arguments)
         if response.status_code == _NOT_FOUND:
             raise self.build_unavailable_error(
-                doing, f"HTTP 404{_format_error(response)}; the resource may have been deleted"
+                doing, f"HTTP 404{_format_error_suffix(response)}; the resource may have been deleted"
             )
         return self._parse_reply(response, answer, doing)
 
@@ -248,7 +248,7 @@ class LangfuseClient:
                 f"langfuse.host: {self._settings.host} leads to {host}, and Lookout does not send keys to another "
                 "host: set langfuse.host to that address"
             )
-        problem = self.build_unavailable_error(doing, f"HTTP {status}{_format_error(response)}")
+        problem = self.build_unavailable_error(doing, f"HTTP {status}{_format_error_suffix(response)}")
         if not is_retryable(status):
             return problem
         after_s = parse_retry_after_s({name.lower(): value for name, value in response.headers.items()})
@@ -261,8 +261,8 @@ class LangfuseClient:
     def _describe_refusal(self, response: httpx.Response, doing: str) -> str:
         named = f"{self._settings.public_key_env} and {self._settings.secret_key_env}"
         return self._keys.redact(
-            f"langfuse: {doing}: HTTP {response.status_code}{_format_error(response)}. Check that the keys in "
-            f"{named} (langfuse.public_key_env, langfuse.secret_key_env) are a pair of one project of "
+            f"langfuse: {doing}: HTTP {response.status_code}{_format_error_suffix(response)}. Check that the keys "
+            f"in {named} (langfuse.public_key_env, langfuse.secret_key_env) are a pair of one project of "
             f"{self._settings.host}"
         )
 
@@ -299,7 +299,7 @@ class LangfuseClient:
         self._project = project
 
 
-def _format_error(response: httpx.Response) -> str:
+def _format_error_suffix(response: httpx.Response) -> str:
     """Return the error message of a response: a colon and the shortened message.
 
     The result is empty if there is no message.

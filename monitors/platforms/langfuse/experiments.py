@@ -200,8 +200,8 @@ def _build_span(experiment: Experiment, context: _ExperimentContext, row: Experi
         "spanId": _make_span_id(experiment, row, row.repeat),
         "name": f"{row.case_id} ({row.repeat + 1})" if row.repeat else row.case_id,
         "kind": 1,
-        "startTimeUnixNano": _to_nanoseconds(row.started_at),
-        "endTimeUnixNano": _to_nanoseconds(ended_at),
+        "startTimeUnixNano": _format_nanoseconds(row.started_at),
+        "endTimeUnixNano": _format_nanoseconds(ended_at),
         "attributes": [
             {"key": name, "value": {"stringValue": text}}
             for name, text in _iterate_span_attributes(experiment, context, row)
@@ -243,7 +243,7 @@ def _to_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _to_nanoseconds(moment: datetime) -> str:
+def _format_nanoseconds(moment: datetime) -> str:
     return str((moment - _EPOCH) // timedelta(microseconds=1) * 1000)
 
 

@@ -216,7 +216,7 @@ class LangSmithClient:
             try:
                 await create_feedback()
             except Exception as error:  # the SDK's errors have no common type, only the status tells them apart
-                if find_status(error) != _CONFLICT:
+                if find_http_status(error) != _CONFLICT:
                     raise
                 await update_feedback()
 
@@ -286,14 +286,14 @@ class LangSmithClient:
     def _build_request_error(self, error: Exception, doing: str) -> SourceUnavailable | TryAgain:
         """Return the error of a failed request, or `TryAgain` if a retry after an acceptable pause may succeed."""
         problem, wait_s = self._build_unavailable_error(error, doing), _read_retry_after_s(error)
-        if find_status(error) in _FINAL_STATUSES:
+        if find_http_status(error) in _FINAL_STATUSES:
             return problem
         if wait_s is not None and wait_s > MAX_PAUSE_S:
             return SourceUnavailable(f"{problem}; the server requests a wait of {wait_s:.0f} s")
         return TryAgain(problem, wait_s)
 
     def _build_unavailable_error(self, error: Exception, doing: str) -> SourceUnavailable:
-        place, status = f"{self.name}: {doing}", find_status(error)
+        place, status = f"{self.name}: {doing}", find_http_status(error)
         if status in _REFUSED_STATUSES:
             return SourceUnavailable(
                 f"{place}: HTTP {status}; check that the key in {self._settings.key_env} ({self._key_name}) is "
@@ -324,7 +324,7 @@ def _read_retry_after_s(error: BaseException) -> float | None:
     return None if response is None else parse_retry_after_s({k.lower(): v for k, v in response.headers.items()})
 
 
-def find_status(error: BaseException) -> int | None:
+def find_http_status(error: BaseException) -> int | None:
     """Return the HTTP status in an SDK error or in the error that it wraps, or ``None`` if there is no status."""
     response = _find_response(error)
     if response is not None:

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 from pydantic import JsonValue
 
 from monitors.errors import SourceUnavailable
-from monitors.platforms.langsmith.client import LangSmithClient, find_status
+from monitors.platforms.langsmith.client import LangSmithClient, find_http_status
 from monitors.platforms.platform import Dataset, Example, Json, ReadingCheck
 
 PAGE_SIZE: Final = 100
@@ -46,7 +46,7 @@ class LangSmithDatasets:
                 await self._client.call_sync_client_in_thread(lambda sdk: sdk.read_dataset(dataset_name=name))
             )
         except Exception as error:  # the SDK's errors have no common type, only the status tells them apart
-            if find_status(error) == _NOT_FOUND:
+            if find_http_status(error) == _NOT_FOUND:
                 return None
             raise
 
@@ -60,7 +60,7 @@ class LangSmithDatasets:
                     await self._client.call_sync_client_in_thread(lambda sdk: sdk.create_dataset(name, **fields))
                 )
             except Exception as error:  # as in _read_dataset
-                existing = await self._read_dataset(name) if find_status(error) == _CONFLICT else None
+                existing = await self._read_dataset(name) if find_http_status(error) == _CONFLICT else None
                 if existing is None:
                     raise
                 return existing
@@ -105,7 +105,7 @@ class LangSmithDatasets:
             try:
                 return await self._client.call_sync_client_in_thread(read_latest_time_with_sdk)
             except Exception as error:  # as in _read_dataset
-                if find_status(error) == _NOT_FOUND:
+                if find_http_status(error) == _NOT_FOUND:
                     return None
                 raise
 
@@ -225,7 +225,7 @@ class LangSmithDatasets:
         try:
             reply = await self._client.call_sync_client_in_thread(call)
         except Exception as error:  # as in _read_dataset
-            if find_status(error) == ignored_status:
+            if find_http_status(error) == ignored_status:
                 return False
             raise
         return True if reply is None else reply

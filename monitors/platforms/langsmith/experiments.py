@@ -16,7 +16,7 @@ from typing import Any, Final
 from pydantic import JsonValue
 
 from monitors.errors import SourceUnavailable
-from monitors.platforms.langsmith.client import LangSmithClient, find_status
+from monitors.platforms.langsmith.client import LangSmithClient, find_http_status
 from monitors.platforms.platform import Dataset, Experiment, ExperimentRow
 
 ID_NAMESPACE: Final = uuid.UUID("0f6f7a52-6f53-4d0a-9a41-0c1d9f4c7b1e")
@@ -56,7 +56,7 @@ class LangSmithExperiments:
             try:
                 return await create()
             except Exception as error:  # the SDK's errors have no common type, only the status tells them apart
-                if find_status(error) != _CONFLICT:
+                if find_http_status(error) != _CONFLICT:
                     raise
                 return await self._client.sdk.read_project(project_name=name)
 
@@ -111,7 +111,7 @@ class LangSmithExperiments:
                     RUN_NAME, row.inputs, "chain", id=run_id, start_time=row.started_at, **place, **result
                 )
             except Exception as error:  # as in create_or_find
-                if find_status(error) != _CONFLICT:
+                if find_http_status(error) != _CONFLICT:
                     raise
                 await sdk.update_run(run_id, **place, **result)
 

@@ -53,7 +53,7 @@ class LangSmithTraces:
         self._client, self._production, self._patience = client, production, patience
         self._production_id: str | None = None
 
-    async def find_projects(self) -> None:
+    async def check_projects_differ(self) -> None:
         """Find the project of the target and the production project.
 
         Raises `ConfigError` if both are the same project, or if the project of the target does not exist. A
@@ -109,7 +109,7 @@ class LangSmithTraces:
         """
         remaining_s, previous = self._patience.patience_s, list[Any]()
         while True:
-            runs = await self._query_runs_outside_production(trace_id)
+            runs = await self._query_runs_refusing_production(trace_id)
             # Runs arrive in parts: the trace is complete if its root has ended and two readings agree.
             if (
                 any(run.get("is_root") and run.get("end_time") for run in runs)
@@ -122,7 +122,7 @@ class LangSmithTraces:
             await self._patience.sleep(min(TRACE_POLL_S, remaining_s))
             remaining_s, previous = remaining_s - TRACE_POLL_S, _sort_runs_by_id(runs)
 
-    async def _query_runs_outside_production(self, trace_id: str) -> list[Any]:
+    async def _query_runs_refusing_production(self, trace_id: str) -> list[Any]:
         try:
             runs = await self._client.query_trace_runs(trace_id)
         except SourceUnavailable:
@@ -191,5 +191,5 @@ async def open_traces(
         ]
         patience = TracePatience(settings.trace_patience_s, sleep)
         traces = LangSmithTraces(clients[0], clients[1] if production_project is not None else None, patience)
-        await traces.find_projects()
+        await traces.check_projects_differ()
         yield traces

@@ -91,12 +91,12 @@ class GradioDriver:
             async with client.stream("GET", f"{self._url}/{event_ids[0]}") as stream:
                 raise_if_error_status(stream, self._headers)
                 async for event in parse_server_sent_events(split_lines(stream.aiter_text())):
-                    if self._add_event_to_reply(event, reply):
+                    if self._add_event_and_check_end(event, reply):
                         reply.finish()
                         return reply
         raise AnswerIncomplete("the stream ended before the answer was complete", partial_text=reply.text)
 
-    def _add_event_to_reply(self, event: Event, reply: ApiReply) -> bool:
+    def _add_event_and_check_end(self, event: Event, reply: ApiReply) -> bool:
         """Add the text in ``event``, one event of the stream, to the reply.
 
         Return whether the answer is complete.

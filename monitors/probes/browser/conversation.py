@@ -140,13 +140,13 @@ async def wait_for_complete_answer(
             continue
         if reading.busy and traffic.is_open:
             raise build_incomplete_error(reading, settings)
-        limits = await _decide_whether_to_watch_again(frame, reading, traffic, settings)
+        limits = await _choose_next_watch_limits(frame, reading, traffic, settings)
         if limits is None:
             return reading
         reading = await watch_for_answer(frame, settings, limits)
 
 
-async def _decide_whether_to_watch_again(
+async def _choose_next_watch_limits(
     frame: Frame, reading: WatchResult, traffic: Traffic, settings: ProbeSettings
 ) -> WatchLimits | None:
     """Return the limits for the next watch of the page, or ``None`` if the answer is complete.
@@ -165,7 +165,7 @@ async def _decide_whether_to_watch_again(
     if reading.firm and (reading.certain or not (reading.early or traffic.is_answering)):
         return None
     traffic.request_ended.clear()
-    match await traffic.determine_network_stillness(characters=len(reading.text), live=reading.live):
+    match await traffic.classify_network_stillness(characters=len(reading.text), live=reading.live):
         case Stillness.UNKNOWN if reading.firm and not reading.live:
             return None
         case Stillness.ENDED if traffic.has_polled and reading.calm_ms < slow_s * 1000:
@@ -173,10 +173,10 @@ async def _decide_whether_to_watch_again(
         case Stillness.ENDED:
             return None
         case stillness:
-            return await _wait_for_more_data(frame, reading, traffic, settings, stillness)
+            return await _wait_and_choose_watch_limits(frame, reading, traffic, settings, stillness)
 
 
-async def _wait_for_more_data(
+async def _wait_and_choose_watch_limits(
     frame: Frame, reading: WatchResult, traffic: Traffic, settings: ProbeSettings, stillness: Stillness
 ) -> WatchLimits | None:
     """Wait until the network brings more data or the maximum wait is over.
@@ -201,7 +201,9 @@ async def _wait_for_more_data(
             if is_over and traffic.has_polled_any(await call_in_page(frame, "polledBefore")):
                 return None
             # The page does not change. Until the limit, only the end of a request can change this.
-            await asyncio.sleep(max(MIN_WAIT_S, min(await traffic.compute_rest_left_s(len(reading.text)), left_s)))
+            await asyncio.sleep(
+                max(MIN_WAIT_S, min(await traffic.compute_polling_timeout_left_s(len(reading.text)), left_s))
+            )
             return build_watch_limits(settings, settle_s=ENDED_QUIET_S)
         case Stillness.UNKNOWN | Stillness.ENDED:
             return None if is_over else build_watch_limits(settings, patience=1)

@@ -74,7 +74,7 @@ async def raise_if_selector_invalid(page: Page, selectors: Selectors) -> None:
         )
 
 
-def format_unmatched_selector(name: str, selectors: Selectors) -> str:
+def format_unmatched_selector_prefix(name: str, selectors: Selectors) -> str:
     """Return the beginning of an error message: the configured selector matches nothing.
 
     The result is empty if no selector is configured.
@@ -86,7 +86,7 @@ def format_unmatched_selector(name: str, selectors: Selectors) -> str:
 def raise_if_selector_configured(name: str, selectors: Selectors) -> None:
     """Raise `PageNotUnderstood` if a selector is configured for ``name``, an element that the page lacks."""
     if getattr(selectors, name):
-        raise PageNotUnderstood(format_unmatched_selector(name, selectors).removesuffix("; "))
+        raise PageNotUnderstood(format_unmatched_selector_prefix(name, selectors).removesuffix("; "))
 
 
 class AnswerSelectorCheck:
@@ -336,11 +336,11 @@ async def find_or_open_chat(
     opening = Opening(page, way or ChatPath())
     was_still = False
     while True:
-        frame, boxes = await _find_best_frame(page, settings)
+        frame, boxes = await _find_best_frame_and_boxes(page, settings)
         inspections += 1
         waited_s = monotonic() - started
         is_still, was_still = was_still, False  # before the inspection, which then includes all content
-        if boxes.covered and await _close_dialog_above_box(frame, opening, waited_s):
+        if boxes.covered and await _close_or_await_dialog_above_box(frame, opening, waited_s):
             continue
         if boxes.enabled and (waited_s >= _compute_box_wait_s(boxes.score) or is_still):
             if monotonic() < deadline and await opening.press_opener_of_better_box(boxes):
@@ -375,11 +375,11 @@ async def _has_box_other_than_configured(page: Page, settings: ProbeSettings) ->
     """
     if settings.selectors.message_box is None:
         return False
-    _, boxes = await _find_best_frame(page, settings.without_message_box())
+    _, boxes = await _find_best_frame_and_boxes(page, settings.without_message_box())
     return boxes.enabled and boxes.score >= DOUBTFUL_SCORE
 
 
-async def _close_dialog_above_box(frame: Frame, opening: Opening, waited_s: float) -> bool:
+async def _close_or_await_dialog_above_box(frame: Frame, opening: Opening, waited_s: float) -> bool:
     """Close a dialog that covers the message box.
 
     Return True if a dialog was closed, or if the page is so new that a dialog may still appear.
@@ -428,7 +428,7 @@ async def _build_no_chat_error(
         return NotReady(
             f"the page was still loading after {settings.page_deadline_s:g} s: {describe_page(boxes, walls)}"
         )
-    pinned = format_unmatched_selector("message_box", settings.selectors)
+    pinned = format_unmatched_selector_prefix("message_box", settings.selectors)
     if has_other_box:
         return PageNotUnderstood(f"{pinned}the page has another text box. Run `lookout doctor ADDRESS` to see it")
     pressed = "; ".join(f"“{label}”" for label in undone)
@@ -496,7 +496,7 @@ def describe_page(message_boxes: MessageBoxes, walls: Walls) -> str:
     return f"page titled {message_boxes.title!r}, {boxes}, text {walls.text[:120]!r}"
 
 
-async def _find_best_frame(page: Page, settings: ProbeSettings) -> tuple[Frame, MessageBoxes]:
+async def _find_best_frame_and_boxes(page: Page, settings: ProbeSettings) -> tuple[Frame, MessageBoxes]:
     """Return the frame with the likeliest message box, and the text boxes of this frame.
 
     All frames are inspected at the same time. A box with a high score ends the search immediately.

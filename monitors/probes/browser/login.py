@@ -219,14 +219,14 @@ class Login:
         self.session: Session | None = None
         stored = self.file.read()
         if stored is not None:
-            self._use_session(stored)
+            self._adopt_session_and_hide_secrets(stored)
 
     @property
     def login_command_text(self) -> str:
         """Return the command, in backticks, with which a person signs in."""
         return f"`lookout login {self._target}`"
 
-    def _use_session(self, session: Session) -> None:
+    def _adopt_session_and_hide_secrets(self, session: Session) -> None:
         self.secret_filter.add_secrets(session.iterate_secrets())
         self.session = session
         self.generation += 1
@@ -237,7 +237,7 @@ class Login:
 
         ``by`` is the way in which the session was created. `store_session` writes the session to its file.
         """
-        self._use_session(Session(made_at=self._now(), by=by, state=dict(state)))
+        self._adopt_session_and_hide_secrets(Session(made_at=self._now(), by=by, state=dict(state)))
         self._own = True
 
     def store_session(self) -> None:
@@ -262,7 +262,7 @@ class Login:
                 return True
             stored = self.file.read()
             if stored is not None and (self.session is None or stored.made_at > self.session.made_at):
-                self._use_session(stored)  # a person or another run signed in meanwhile
+                self._adopt_session_and_hide_secrets(stored)  # a person or another run signed in meanwhile
                 return True
             if not self.settings.has_form_login:
                 return False

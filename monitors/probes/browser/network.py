@@ -61,7 +61,7 @@ class Stillness(StrEnum):
     RESTING = "resting"
     """The page was polling, and has possibly stopped.
 
-    `Traffic.compute_rest_left_s` returns how long to wait until this is certain.
+    `Traffic.compute_polling_timeout_left_s` returns how long to wait until this is certain.
     """
     UNKNOWN = "unknown"
     """The network does not show whether the answer is complete.
@@ -93,7 +93,7 @@ class _RequestGroup:
         self.under_way -= 1
         self.ended_at = monotonic()
 
-    def compute_rest_left_s(self) -> float:
+    def compute_polling_timeout_left_s(self) -> float:
         """Return for how many more seconds there must be no request until the page counts as no longer polling."""
         return max(REST_S, REST_PAUSES * self.longest_pause_s) - (monotonic() - self.ended_at)
 
@@ -180,7 +180,7 @@ class Traffic:
             self._page.remove_listener("requestfinished", self._on_finished)
             self._page.remove_listener("requestfailed", self._on_failed)
 
-    async def determine_network_stillness(self, *, characters: int, live: bool) -> Stillness:
+    async def classify_network_stillness(self, *, characters: int, live: bool) -> Stillness:
         """Return what the network shows about an answer that has `characters` characters so far.
 
         `live` is True if a web socket or an event stream received data since the question and is still open.
@@ -189,9 +189,9 @@ class Traffic:
             return Stillness.OPEN
         if live or not await self.may_have_carried_answer(characters):
             return Stillness.UNKNOWN
-        return Stillness.RESTING if await self.compute_rest_left_s(characters) > 0 else Stillness.ENDED
+        return Stillness.RESTING if await self.compute_polling_timeout_left_s(characters) > 0 else Stillness.ENDED
 
-    async def compute_rest_left_s(self, characters: int) -> float:
+    async def compute_polling_timeout_left_s(self, characters: int) -> float:
         """Return the seconds until the page counts as no longer polling, or 0 if the page is not polling now.
 
         Telemetry does not count as polling. If the page polls one address, every address that got at least two
@@ -202,7 +202,11 @@ class Traffic:
         if not first and all(len(group.requests) < MIN_POLLS for group in again):
             return 0.0
         return max(
-            [group.compute_rest_left_s() for group in [*first, *again] if not await group.is_telemetry()],
+            [
+                group.compute_polling_timeout_left_s()
+                for group in [*first, *again]
+                if not await group.is_telemetry()
+            ],
             default=0.0,
         )
 

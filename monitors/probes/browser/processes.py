@@ -164,7 +164,7 @@ class BrowserWatch:
                 offenders.append(
                     (process, f"{owner} used {process.rss_mb:,.0f} MB of memory; the limit is {max_mb:,.0f} MB")
                 )
-            elif process.is_page and self._measure_busy_s(process, now_s) > self.limits.spinning_s:
+            elif process.is_page and self._measure_full_core_streak_s(process, now_s) > self.limits.spinning_s:
                 offenders.append(
                     (process, f"the page used a full core for {self.limits.spinning_s:g} s without a pause")
                 )
@@ -178,7 +178,7 @@ class BrowserWatch:
         self._busy = {key: since for key, since in self._busy.items() if key in alive}
         return offenders
 
-    def _measure_busy_s(self, process: Process, now_s: float) -> float:
+    def _measure_full_core_streak_s(self, process: Process, now_s: float) -> float:
         """Return for how many seconds the process has used a full core without a pause."""
         key = (process.pid, process.started)
         since_s, cpu_s = self._busy.get(key, (now_s, process.cpu_s))

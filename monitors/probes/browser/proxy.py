@@ -25,7 +25,7 @@ from typing import Final, Self
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from monitors.address_guard import AddressGuard, format_place
+from monitors.address_guard import AddressGuard, format_host_and_port
 from monitors.errors import AccessDenied
 
 log = logging.getLogger(__name__)
@@ -132,7 +132,7 @@ class GuardedProxy:
 
     async def _connect_if_allowed(self, host: str, port: int) -> _Ends:
         """Connect to a host and port that the guard allows. Raises `_Failed` and stores the reason."""
-        place = format_place((host, port))
+        place = format_host_and_port((host, port))
         try:
             addresses = await self._guard.resolve_allowed(host, port)
             connection = await self._connect_to_first_reachable(host, port, addresses)
@@ -261,7 +261,7 @@ async def _open_tunnel(upstream: _Upstream, host: str, port: int) -> _Ends:
     """Open a connection through the proxy of the local network. Raises `_Failed` if the proxy refuses it."""
     trust = ssl.create_default_context() if upstream.encrypted else None
     reader, writer = await asyncio.open_connection(upstream.host, upstream.port, ssl=trust, limit=_CHUNK)
-    place = format_place((host, port))
+    place = format_host_and_port((host, port))
     head = f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n"
     if upstream.login:
         head += f"Proxy-Authorization: Basic {base64.b64encode(upstream.login.encode()).decode()}\r\n"

@@ -10,7 +10,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from monitors.address_guard import AddressGuard, Place, format_place, parse_place
+from monitors.address_guard import AddressGuard, Place, format_host_and_port, parse_host_and_port
 from monitors.errors import (
     AccessDenied,
     AnswerIncomplete,
@@ -65,16 +65,16 @@ class Visit:
     def was_refused(self, url: str) -> bool:
         """Return whether the guard refused a connection of the page to this address."""
         place = _parse_web_host_and_port(url.replace("ws", "http", 1) if url.startswith("ws") else url)
-        return place is not None and format_place(place) in self._proxy.refused
+        return place is not None and format_host_and_port(place) in self._proxy.refused
 
     async def store_opened_page(self, address: str, response: Response | None) -> None:
         """Store the address that was opened. Each address to which it redirected counts as part of the app."""
         self._opened_address = address
-        self._arrived = {parse_place(address)}
+        self._arrived = {parse_host_and_port(address)}
         self._framed.clear()
         request = response.request if response is not None else None
         while request is not None:
-            self._arrived.add(parse_place(request.url))
+            self._arrived.add(parse_host_and_port(request.url))
             request = request.redirected_from
         self.close()
         # in the background: the question does not wait for the build
@@ -132,7 +132,7 @@ class Visit:
             where = "for an address that did not open"
         else:
             place = _parse_web_host_and_port(url)
-            where = f"for {format_place(place) if place is not None else url.partition(':')[0][:20] + ':'}"
+            where = f"for {format_host_and_port(place) if place is not None else url.partition(':')[0][:20] + ':'}"
         refused = f". {self.refused[-1]}" if self.refused else ""
         return LeftTarget(
             f"the page left {self._opened_address} {where}. Lookout reads only pages of the target. If this is "
@@ -155,7 +155,7 @@ _EXPLAINED: Final = {
 def _parse_web_host_and_port(url: str) -> Place | None:
     """Return the host and port of an address, or ``None`` if it is not the address of a web page."""
     url = url.removeprefix("blob:")
-    return parse_place(url) if url.lower().startswith(_WEB) else None
+    return parse_host_and_port(url) if url.lower().startswith(_WEB) else None
 
 
 def _explain_connection_error(cause: Exception) -> str:

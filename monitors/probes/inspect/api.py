@@ -135,7 +135,7 @@ class _Reply(Record):
     events: tuple[Event, ...] = ()
     wanted: str = ""
 
-    def format_for_log(self, headers: RequestHeaders) -> str:
+    def format_status_and_excerpt(self, headers: RequestHeaders) -> str:
         text = headers.hide_secrets(self.body or " ".join(event.data for event in self.events))
         return f"HTTP {self.status}: {replace_surrogates(text)[:MAX_SHOWN_CHARACTERS]}".rstrip(": ")
 
@@ -265,7 +265,7 @@ class _Search:
             except (httpx.RemoteProtocolError, httpx.ReadError) as error:
                 self.tried.append(f"{json.dumps(body)}: {str(error) or 'the server closed the connection'}")
                 continue
-            self.tried.append(f"{json.dumps(body)}: {reply.format_for_log(self._headers)}")
+            self.tried.append(f"{json.dumps(body)}: {reply.format_status_and_excerpt(self._headers)}")
             if (final_error := _build_result_for_final_error(reply, is_first=not body)) is not None:
                 return final_error
             if (
@@ -280,7 +280,7 @@ class _Search:
 
     def _build_discovery_if_answered(self, body: dict[str, Any], reply: _Reply) -> ApiDiscovery | None:
         try:
-            api, text = _infer_api_settings(body, reply, self._address)
+            api, text = _infer_settings_and_answer(body, reply, self._address)
         except PageNotUnderstood as error:
             self.tried[-1] = f"{json.dumps(body)}: {self._headers.hide_secrets(str(error))}"
             return None
@@ -355,7 +355,7 @@ async def _post_body(client: httpx.AsyncClient, address: str, body: Any) -> _Rep
     return _Reply(status=response.status_code, kind=kind, body=text, events=tuple(events), wanted=wanted)
 
 
-def _infer_api_settings(body: dict[str, Any], reply: _Reply, address: str) -> tuple[ApiSettings, str]:
+def _infer_settings_and_answer(body: dict[str, Any], reply: _Reply, address: str) -> tuple[ApiSettings, str]:
     """Return the settings that fit the reply, and the text of the answer.
 
     Raises `PageNotUnderstood` if the reply has no answer.

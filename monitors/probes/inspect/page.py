@@ -53,7 +53,7 @@ from monitors.probes.wire import WireRule
 from monitors.storage import OWNER_ONLY_MODE
 
 
-def describe_probe_error(error: ProbeError) -> PageProblem:
+def build_page_problem(error: ProbeError) -> PageProblem:
     """Return the description of an error, with the advice."""
     return PageProblem(reason=error.reason, blame=error.blame, detail=str(error), to_do=ADVICE[error.reason])
 
@@ -123,7 +123,7 @@ async def _inspect_signed_in(
             except LoginWall as wall:
                 await pages.renew_session(tab, wall)
     except LoginFailed as error:
-        return inspection.with_problem(describe_probe_error(error))
+        return inspection.with_problem(build_page_problem(error))
     except ProbeError:
         pass  # the inspection itself reports the error
     return await _inspect_on_new_tab(pages, settings, inspection, asking, goal)
@@ -152,10 +152,10 @@ class PageInspector:
             await raise_if_selector_invalid(self._page, self._settings.selectors)
             conversation.chat = await self._pages.open_chat_in_tab(self._tab)
             self._update_inspection(usable_s=round(monotonic() - started, 2))
-            await self._store_chat(conversation.chat)
+            await self._record_chat_elements(conversation.chat)
             await self._find_answer_place_or_ask(conversation)
         except ProbeError as error:
-            self._update_inspection(problem=describe_probe_error(error))
+            self._update_inspection(problem=build_page_problem(error))
         self._update_inspection(
             http_status=self._listener.status,
             loaded_s=self._listener.loaded_s,
@@ -169,7 +169,7 @@ class PageInspector:
     def _update_inspection(self, **changes: Any) -> None:
         self._inspection = self._inspection.model_copy(update=changes)
 
-    async def _store_chat(self, chat: Chat) -> None:
+    async def _record_chat_elements(self, chat: Chat) -> None:
         self._frame = chat.frame
         pinned = self._settings.selectors
         await chat.frame.evaluate(DESCRIBE_SCRIPT.read_text(encoding="utf-8"))
@@ -472,7 +472,7 @@ def _build_trial(
     if trial_answer.seen is None:
         return Trial(
             question=trial_answer.question,
-            problem=None if trial_answer.error is None else describe_probe_error(trial_answer.error),
+            problem=None if trial_answer.error is None else build_page_problem(trial_answer.error),
         )
     sent = read_answer_by_rule(rule, trial_answer.received) if rule is not None else None
     others = [

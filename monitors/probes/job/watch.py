@@ -35,8 +35,8 @@ from monitors.facts.agent_trace import (
     STEP_EVENTS,
     AgentPath,
     TimedEvent,
+    build_path_from_events,
     build_step,
-    read_events,
     read_trace,
 )
 from monitors.http_client import MEGABYTE_BYTES, GuardedClient, describe_http_error
@@ -477,7 +477,7 @@ class AgentJob:
         The steps come from the list of steps in the app's replies, or from the events if these contain more steps.
         The events are used only if the event stream was complete, or if there is no complete list of steps.
         """
-        path = read_events(self.events)
+        path = build_path_from_events(self.events)
         events_say_more = len(path.steps) > len(self.steps) and (
             self.has_end_event or not (self.steps and self.has_all_steps)
         )

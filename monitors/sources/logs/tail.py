@@ -145,7 +145,7 @@ def is_older_copy(file: LogFile, mark: FileMark) -> bool:
     return file.size < mark.offset and _has_same_start(file, mark)
 
 
-def find_common_start(file: LogFile, mark: FileMark) -> int:
+def find_first_unread_offset(file: LogFile, mark: FileMark) -> int:
     """Return the offset in ``file`` at which its unread lines begin.
 
     ``file`` has replaced the file that ``mark`` describes. It may begin with the same lines, which were already
@@ -256,7 +256,7 @@ def _plan_new_files(
     first = current.generation + (1 if current.offset > 0 else 0)
     parts = [FilePart(file, 0, first + number) for number, file in enumerate(unread_rotated)]
     if newest is not None:
-        parts.append(FilePart(newest, find_common_start(newest, current), first + len(unread_rotated)))
+        parts.append(FilePart(newest, find_first_unread_offset(newest, current), first + len(unread_rotated)))
     return tuple(parts)
 
 
@@ -340,7 +340,7 @@ def read_new_batches(
         yield reading.build_batch(())
 
 
-def build_cursor_after_existing_lines(files: LogFiles, log: Identifier) -> LogCursor:
+def build_unread_cursor_with_history(files: LogFiles, log: Identifier) -> LogCursor:
     """Return the cursor of a log that has not been read yet.
 
     The existing lines of the log count as history: later polls read these lines, but send no alert about them.

@@ -211,12 +211,12 @@ def plan_nightly(
         ),
         judge_calls=calls,
         cost_usd=(calls * grading.usd_per_call).quantize(_CENT, ROUND_HALF_UP),
-        rates=tuple(_forecast_rate(counts, count, grading) for count in planned_rates),
+        rates=tuple(_forecast_failure_rate(counts, count, grading) for count in planned_rates),
         notes=_list_notes(counts, settings),
     )
 
 
-def _forecast_rate(
+def _forecast_failure_rate(
     counts: Sequence[StratumCount], planned: PlannedRate, grading: Grading
 ) -> RateForecast | NoForecast:
     if planned.why_none:

@@ -63,7 +63,7 @@ DEFAULT_PRIOR = ExpectedRate(0.01, 20.0)
 """The expected failure rate before the first night: 1 in 100 conversations, with the weight of 20 conversations."""
 
 
-def compute_expected_rates(
+def compute_expected_failure_rates(
     strata: Iterable[str], earlier: Sequence[GradedStratum] = (), prior: ExpectedRate = DEFAULT_PRIOR
 ) -> Mapping[str, ExpectedRate]:
     """Return the expected rate of each stratum from the prior and the counts of earlier runs."""

@@ -153,7 +153,7 @@ class SamplingSettings(BaseModel):
         """Return the number of conversations to sample, or ``None`` if a rate is set."""
         return None if self.rate is not None else self.number or DEFAULT_NUMBER
 
-    def with_number_for_rules(self) -> Self:
+    def with_number_without_judge(self) -> Self:
         """Return the settings for a night without a judge.
 
         If neither a number nor a rate is set, the number is `MAX_BY_RULES`: rules grade all conversations up to

@@ -293,7 +293,7 @@ class FileTrafficSource:
 
     def _read_items(self, file: _File, *, is_check: bool = False) -> Iterator[LocatedItem | SourceWarning]:
         """Yield the items of a file. If ``is_check`` is true, read only the start of the file and yield nothing."""
-        kind, packed = detect_format(file.path, self._settings.format)
+        kind, packed = detect_format_and_compression(file.path, self._settings.format)
         try:
             if is_check:
                 with self._open_file(file, block_size=HEAD_BYTES) as stream:
@@ -468,7 +468,7 @@ def _read_table(lines: Iterator[StreamLine], name: str) -> Iterator[LocatedItem]
         yield LocatedItem(f"{name}:row {number}", {key: value for key, value in row.items() if key})
 
 
-def detect_format(path: str, configured: FileFormat) -> tuple[FileFormat, bool]:
+def detect_format_and_compression(path: str, configured: FileFormat) -> tuple[FileFormat, bool]:
     """Return the format of a file, and whether it is compressed. Raises `ConfigError` for an unknown name."""
     name = PurePosixPath(urlsplit(path).path or path)
     packed = name.suffix.lower() == ".gz"

@@ -124,7 +124,7 @@ def parse_located_conversations(
     visits: Visits | None = None,
 ) -> Iterator[LocatedRecord]:
     """Yield the records of `parse_conversations` with their places in the source."""
-    located_items, day_first = _find_date_order(located_items, fields)
+    located_items, day_first = _peek_date_order(located_items, fields)
     last_time: datetime | None = None
     undated: list[SourceWarning] = []
     joined = visits or Visits(fields, window)
@@ -165,7 +165,7 @@ def _add_time_to_window_warnings(
         yield from (LocatedRecord((row.place,), row.model_copy(update={"at": at})) for row in warnings)
 
 
-def _find_date_order(
+def _peek_date_order(
     located_items: Iterable[LocatedItem | SourceWarning], fields: Fields
 ) -> tuple[Iterable[LocatedItem | SourceWarning], bool | None]:
     """Return all items, and whether the day comes first in dates such as ``03/11/2026``.

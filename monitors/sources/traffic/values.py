@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
-from monitors.json_path import collect_items, collect_sources, collect_values, select_leading_paths
+from monitors.json_path import collect_items, collect_sources, collect_values, select_paths_by_first_key
 from monitors.records.traffic import Thumb
 from monitors.sources.traffic.names import to_snake_paths
 from monitors.sources.traffic.unify import Unified
@@ -30,7 +30,7 @@ def select_reachable_paths(source_item: Any, paths: tuple[str, ...]) -> tuple[st
 
 @lru_cache(maxsize=8192)
 def _select_by_keys(keys: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str, ...]:
-    return select_leading_paths(dict.fromkeys(keys), to_snake_paths(paths))
+    return select_paths_by_first_key(dict.fromkeys(keys), to_snake_paths(paths))
 
 
 def find_values(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:

@@ -28,7 +28,7 @@ def measure(data: Path) -> Measured:
     for row in read_rows(data / "language" / "sentences.jsonl"):
         language = identify_language(row["text"])
         identified = (
-            language if language.is_english_or_hindi else Language.OTHER
+            language if language.is_english_hindi_or_hinglish else Language.OTHER
         ).value  # the labels know no other
         seen[row["language"], identified] += 1
         if identified != row["language"]:

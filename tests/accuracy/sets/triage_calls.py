@@ -7,7 +7,7 @@ from math import comb
 from pathlib import Path
 from typing import Any
 
-from monitors.facts.tool_calls import ToolCall, find_repeated_calls
+from monitors.facts.tool_calls import ToolCall, find_repeated_call_indexes
 from tests.accuracy.figure import Figure, Measured
 from tests.accuracy.rows import read_rows
 
@@ -23,7 +23,7 @@ def measure(data: Path) -> Measured:
     rows = list(read_rows(data / "triage" / "trajectories.jsonl"))
     calls = sum(len(row["calls"]) for row in rows)
     repeats = sum(
-        len(find_repeated_calls([ToolCall(name=c["name"], arguments=c["arguments"]) for c in r["calls"]]))
+        len(find_repeated_call_indexes([ToolCall(name=c["name"], arguments=c["arguments"]) for c in r["calls"]]))
         for r in rows
     )
     figures = [

@@ -14,7 +14,7 @@ import pytest
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.states import Completed, Scheduled
 
-from deployments.site.health import HealthChecker, build_monitor_lines
+from deployments.site.health import HealthChecker, build_monitor_health_lines
 from deployments.site.page import Site
 from deployments.site.serve import SiteEnvironment, open_site
 from deployments.up.heartbeats import write_lock_file
@@ -44,7 +44,7 @@ def site_in(folder, *, at: datetime = AT) -> Iterator[Site]:
 
 
 def lines(site) -> dict:
-    return {line.what: line for line in build_monitor_lines(site)}
+    return {line.what: line for line in build_monitor_health_lines(site)}
 
 
 def test_cases_never_asked_are_no_data(tmp_path):

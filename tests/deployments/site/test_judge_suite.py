@@ -30,7 +30,7 @@ from tests.warehouse.sample_repeats import session as repeats_session
 from tests.warehouse.sample_repeats import some_figures
 from tests.warehouse.sample_rows import NOON, assessment, exchange, grades, run_report, suite
 from tests.warehouse.temporary_stores import store_in
-from warehouse.database.snapshot import build_snapshot_store
+from warehouse.database.snapshot import build_snapshot_and_store
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, LabelRow, NightlyRunRow, RepeatabilityRow, ResultRow, RunRow
 from warehouse.queries.reviews import list_answers_judged_and_reviewed
@@ -260,7 +260,7 @@ def test_cached_reviews_equal_the_warehouse(tmp_path):
 def test_a_figure_is_computed_once_for_a_copy(tmp_path):
     """A figure is computed once for each copy of the warehouse."""
     store = judged_store(tmp_path)
-    snapshot, _ = build_snapshot_store(store)
+    snapshot, _ = build_snapshot_and_store(store)
     snapshot.refresh(5)
     memory, asked = CopyMemory(snapshot), iter(range(10))
     first = [memory.get_or_compute("a", lambda: next(asked)), memory.get_or_compute("a", lambda: next(asked))]

@@ -20,7 +20,7 @@ from flows.alerting.shared_server import SENT_ELSEWHERE, SharedServer
 from flows.clock import utc_now
 from flows.data_folder import get_prefect_home
 from flows.runtime.secrets import generate_nonce
-from flows.runtime.slack import build_shared_server
+from flows.runtime.slack import build_shared_prefect_server
 from flows.server import prefect_server
 from flows.server.prefect_server import LocalServer
 from monitors.config.file import load_config
@@ -344,11 +344,11 @@ def test_only_a_configured_server_is_shared(tmp_path):
     A server that Lookout started for this data folder is not shared, although the environment contains its address.
     """
     config = load_config(configured(tmp_path, "http://127.0.0.1:9", tmp_path / "suite.jsonl"))
-    assert build_shared_server(config, {}) is None
+    assert build_shared_prefect_server(config, {}) is None
     environment = {"PREFECT_API_URL": "http://127.0.0.1:4242/api"}
-    assert build_shared_server(config, environment) is not None
+    assert build_shared_prefect_server(config, environment) is not None
     home = get_prefect_home(config)
     home.mkdir(parents=True)
     (home / "server.json").write_text(LocalServer(pid=1, port=4242).model_dump_json(), encoding="utf-8")
-    assert build_shared_server(config, environment) is None
-    assert build_shared_server(config, {"PREFECT_API_URL": "https://prefect.example/api"}) is not None
+    assert build_shared_prefect_server(config, environment) is None
+    assert build_shared_prefect_server(config, {"PREFECT_API_URL": "https://prefect.example/api"}) is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.deploys.flow import SUBJECT, DeployPoller, poll_all_targets
+from flows.deploys.flow import SUBJECT, DeployPoller, poll_targets_and_store_results
 from flows.deploys.github_deployments import select_triggers_polled_at_github
 from flows.deploys.queue import DeployQueue
 from flows.server.schedules import plan_deployments
@@ -59,19 +59,19 @@ def waiting(folder):
 async def test_a_deployment_without_a_webhook_gets_one_run(github, tmp_path, testbed):
     watch = watch_of(github, tmp_path, testbed)
     github.deploys(OLD, "success")
-    await poll_all_targets(watch)
+    await poll_targets_and_store_results(watch)
     assert waiting(tmp_path) == []  # it was deployed before anybody watched
     github.deploys(NEW, "success")
-    await poll_all_targets(watch)
-    await poll_all_targets(watch)
+    await poll_targets_and_store_results(watch)
+    await poll_targets_and_store_results(watch)
     assert waiting(tmp_path) == [NEW]
 
 
 async def test_the_first_deployment_of_all_is_verified(github, tmp_path, testbed):
     watch = watch_of(github, tmp_path, testbed)
-    await poll_all_targets(watch)
+    await poll_targets_and_store_results(watch)
     github.deploys(NEW, "success")
-    await poll_all_targets(watch)
+    await poll_targets_and_store_results(watch)
     assert waiting(tmp_path) == [NEW]
 
 
@@ -79,34 +79,34 @@ async def test_the_first_deployment_of_all_is_verified(github, tmp_path, testbed
 async def test_one_that_does_not_serve_is_passed_over(github, tmp_path, testbed, state):
     watch = watch_of(github, tmp_path, testbed)
     github.deploys(OLD, "success")
-    await poll_all_targets(watch)
+    await poll_targets_and_store_results(watch)
     github.deploys(NEW, state)
-    await poll_all_targets(watch)
+    await poll_targets_and_store_results(watch)
     assert waiting(tmp_path) == []
 
 
 async def test_environment_and_branch_of_the_trigger_count(github, tmp_path, testbed):
     watch = watch_of(github, tmp_path, testbed, environment="production", branch="main")
-    await poll_all_targets(watch)
+    await poll_targets_and_store_results(watch)
     github.deploys(OLD, "success", environment="staging")
     github.deploys(OTHER, "success", ref="refs/heads/feature")
-    await poll_all_targets(watch)
+    await poll_targets_and_store_results(watch)
     assert waiting(tmp_path) == []
     github.deploys(NEW, "success", ref="refs/heads/main")
-    await poll_all_targets(watch)
+    await poll_targets_and_store_results(watch)
     assert waiting(tmp_path) == [NEW]
 
 
 async def test_a_token_that_is_refused_is_said_after_some_looks(github, tmp_path, testbed):
     watch = watch_of(github, tmp_path, testbed, token="ghp_wrong")
-    (looked,) = await poll_all_targets(watch)
+    (looked,) = await poll_targets_and_store_results(watch)
     assert looked.error is not None
     assert "GITHUB_TOKEN is not valid" in looked.error
     assert "ghp_wrong" not in looked.error
 
 
 async def test_without_a_token_nothing_is_asked(github, tmp_path, testbed):
-    assert await poll_all_targets(watch_of(github, tmp_path, testbed, token=None)) == ()
+    assert await poll_targets_and_store_results(watch_of(github, tmp_path, testbed, token=None)) == ()
     assert github.asked == []
 
 

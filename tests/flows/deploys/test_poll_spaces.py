@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from flows.deploys.flow import SUBJECT, DeployPoller, poll_all_targets
+from flows.deploys.flow import SUBJECT, DeployPoller, poll_targets_and_store_results
 from flows.deploys.queue import DeployQueue
 from monitors.config.file import parse_config
 from monitors.config.sections import DeploySettings, FirstPoll
@@ -90,7 +90,7 @@ async def test_the_very_first_look_is_noted_and_starts_nothing(tmp_path, testbed
     with hub_says(stage(OLD)) as hub:
         watch = watch_of(hub, tmp_path, testbed)
         for _ in range(3):
-            (looked,) = await poll_all_targets(watch)
+            (looked,) = await poll_targets_and_store_results(watch)
             assert (looked.target, looked.commit) == ("bot", OLD)
     assert waiting(tmp_path) == []
     assert watch.deploys.find_newest_reported_commit("bot") == OLD
@@ -99,7 +99,7 @@ async def test_the_very_first_look_is_noted_and_starts_nothing(tmp_path, testbed
 
 async def test_the_first_look_is_verified_where_it_is_wished(tmp_path, testbed):
     with hub_says(stage(OLD)) as hub:
-        await poll_all_targets(watch_of(hub, tmp_path, testbed, first_poll=FirstPoll.VERIFY))
+        await poll_targets_and_store_results(watch_of(hub, tmp_path, testbed, first_poll=FirstPoll.VERIFY))
     assert waiting(tmp_path) == [OLD]
 
 
@@ -107,7 +107,7 @@ async def test_f36_a_commit_without_a_webhook_is_queued_once(tmp_path, testbed):
     with hub_says(stage(OLD), stage(OLD), stage(NEW), stage(NEW, "RUNNING_BUILDING")) as hub:
         watch = watch_of(hub, tmp_path, testbed)
         for _ in range(6):
-            await poll_all_targets(watch)
+            await poll_targets_and_store_results(watch)
     (found,) = DeployQueue(tmp_path).list_waiting_deploys()
     assert (found.deploy.event.commit, found.deploy.event.reported_by) == (NEW, "poll")
 
@@ -121,7 +121,7 @@ async def test_a_space_that_is_rolled_back_is_verified_once_more(tmp_path, testb
     with hub_says(*(stage(commit) for commit in course)) as hub:
         watch = watch_of(hub, tmp_path, testbed)
         for _ in course:
-            await poll_all_targets(watch)
+            await poll_targets_and_store_results(watch)
             testbed.skip(minutes=1)
     assert waiting(tmp_path) == [NEW, OLD, NEW, OLD]
 
@@ -133,11 +133,11 @@ async def test_a_known_commit_that_is_on_its_way_is_not_a_rollback(tmp_path, tes
     """
     with hub_says(stage(OLD), stage(NEW), stage(NEW)) as hub:
         watch = watch_of(hub, tmp_path, testbed)
-        await poll_all_targets(watch)
+        await poll_targets_and_store_results(watch)
         testbed.skip(minutes=1)
         watch.deploys.save_if_new(queued(NEW).model_copy(update={"stored_at": testbed.now}))
         for _ in range(2):
-            await poll_all_targets(watch)
+            await poll_targets_and_store_results(watch)
             testbed.skip(minutes=1)
     assert waiting(tmp_path) == [NEW]
 
@@ -146,7 +146,7 @@ async def test_a_deploy_announced_before_the_first_poll_keeps_its_own_run(tmp_pa
     with hub_says(stage(NEW)) as hub:
         watch = watch_of(hub, tmp_path, testbed)
         watch.deploys.save_if_new(queued(NEW))
-        await poll_all_targets(watch)
+        await poll_targets_and_store_results(watch)
     (found,) = DeployQueue(tmp_path).list_waiting_deploys()
     assert found.deploy.event.reported_by == "github"
 
@@ -157,7 +157,7 @@ async def test_an_abbreviated_commit_starts_nothing(tmp_path, testbed, sha):
     with hub_says(stage(OLD), stage(sha)) as hub:
         watch = watch_of(hub, tmp_path, testbed)
         for _ in range(3):
-            await poll_all_targets(watch)
+            await poll_targets_and_store_results(watch)
     assert waiting(tmp_path) == []
 
 
@@ -166,19 +166,19 @@ async def test_the_hub_away_alerts_once_after_several_polls_and_recovers(tmp_pat
     with hub_says(*[503] * 13, stage(OLD)) as hub:
         watch = watch_of(hub, tmp_path, testbed, failures_before_alert=5)
         for _ in range(4):
-            (looked,) = await poll_all_targets(watch)
+            (looked,) = await poll_targets_and_store_results(watch)
             assert "503" in looked.error
         assert slack.messages == []
         for _ in range(9):
-            await poll_all_targets(watch)
+            await poll_targets_and_store_results(watch)
             testbed.skip(minutes=1)
         assert [alert.reason for alert in testbed.alerts()] == [NotifyReason.FIRST_SEEN]
         for _ in range(3):
-            await poll_all_targets(watch)
+            await poll_targets_and_store_results(watch)
         assert [alert.reason for alert in testbed.alerts()] == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
         assert format_messages(slack.messages) == snapshot
         count = len(slack.messages)
-        await poll_all_targets(watch)
+        await poll_targets_and_store_results(watch)
         assert len(slack.messages) == count
     assert waiting(tmp_path) == []
 
@@ -187,7 +187,7 @@ async def test_a_space_invisible_to_the_token_is_reported_as_such(tmp_path, test
     with hub_says(404) as hub:
         watch = watch_of(hub, tmp_path, testbed, failures_before_alert=2)
         for _ in range(2):
-            await poll_all_targets(watch)
+            await poll_targets_and_store_results(watch)
     (message,) = slack.messages
     assert "HTTP 404 for acme/helpdesk-space" in str(message.blocks)
 
@@ -209,7 +209,7 @@ async def test_f95_a_hub_that_answers_nonsense_does_not_end_the_poll_of_the_othe
             watch_of(hub, tmp_path, testbed, failures_before_alert=2), config=parse_config(tables, "the test")
         )
         for _ in range(2):
-            polled_targets = {poll.target: poll for poll in await poll_all_targets(watch)}
+            polled_targets = {poll.target: poll for poll in await poll_targets_and_store_results(watch)}
             assert polled_targets["bot"].commit == OLD
             assert polled_targets["away"].error
     (message,) = slack.messages
@@ -220,7 +220,7 @@ async def test_a_hub_that_answers_in_between_is_no_silence(tmp_path, testbed, sl
     with hub_says(503, stage(OLD), 503, stage(OLD), 503, stage(OLD)) as hub:
         watch = watch_of(hub, tmp_path, testbed, failures_before_alert=2)
         for _ in range(6):
-            await poll_all_targets(watch)
+            await poll_targets_and_store_results(watch)
     assert slack.messages == []
 
 

@@ -14,7 +14,7 @@ from flows.deploys.queue import DeployQueue, QueuedDeploy
 from flows.deploys.runs import (
     RunNotMade,
     RunPlan,
-    build_run_key,
+    build_run_idempotency_key,
     create_runs_of_waiting_deploys,
     ensure_verification_run,
     restart_crashed_runs,
@@ -70,14 +70,16 @@ async def test_the_run_gets_only_the_parameters_it_needs(prefect, tmp_path):
     assert run.parameters == {"request": asked}
     assert run.name == f"bot {COMMIT[:12]}"
     assert set(run.tags) == {"deploy", "target:bot", "reported-by:github", "pull-request:acme/helpdesk#12"}
-    assert run.idempotency_key == build_run_key(reported())
+    assert run.idempotency_key == build_run_idempotency_key(reported())
     assert run.state_name == "Scheduled"
 
 
 def test_no_two_deploys_share_a_key():
-    assert len({build_run_key(reported(deployment=number)) for number in (None, "7", "8")}) == 3
-    assert build_run_key(reported()) != build_run_key(reported(), tag="lookout-team-a")
-    assert build_run_key(reported("b:c", target="a")) != build_run_key(reported("c", target="a:b"))
+    assert len({build_run_idempotency_key(reported(deployment=number)) for number in (None, "7", "8")}) == 3
+    assert build_run_idempotency_key(reported()) != build_run_idempotency_key(reported(), tag="lookout-team-a")
+    assert build_run_idempotency_key(reported("b:c", target="a")) != build_run_idempotency_key(
+        reported("c", target="a:b")
+    )
 
 
 async def test_all_that_waits_gets_its_run_and_the_warehouse_hears_of_it(prefect, tmp_path):
@@ -164,7 +166,7 @@ async def test_f98_a_crashed_run_is_started_again_twice_and_then_alerted_with_th
         ]
     assert await crash_and_check(prefect, run_id, deploys, wanted, testbed) == ((), ())
     keys = {run.idempotency_key for run in await prefect.runs()}
-    assert keys == {build_run_key(reported(), number) for number in (1, 2, 3)}
+    assert keys == {build_run_idempotency_key(reported(), number) for number in (1, 2, 3)}
     assert format_messages(slack.messages) == snapshot
     assert not deploys.has_unfinished_attempts()
 

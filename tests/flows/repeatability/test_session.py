@@ -12,7 +12,7 @@ from aiohttp import web
 
 from flows.repeatability.context import build_repeatability_context
 from flows.repeatability.format import format_repeatability, format_repeatability_for_digest, format_session_briefly
-from flows.repeatability.session import RepeatabilitySession, compute_figures
+from flows.repeatability.session import RepeatabilitySession, compute_repeatability_figures
 from flows.repeatability.targets import list_measured_targets
 from monitors.config.file import load_config
 from monitors.errors import ConfigError
@@ -69,7 +69,7 @@ def test_answers_that_differ_on_the_same_build_are_flips(tmp_path, snapshot):
     rate = found.figures.rates[0]
     assert (rate.flips, rate.pairs, found.figures.sessions) == (1, 24, 1)
     assert len(found.figures.flipped) == 1
-    again = compute_figures(context)
+    again = compute_repeatability_figures(context)
     assert (again.rates, again.flipped, again.noise) == (
         found.figures.rates,
         found.figures.flipped,
@@ -155,6 +155,6 @@ def test_figures_of_nothing_are_no_data(tmp_path, snapshot):
     """If no case was ever asked twice, the command prints no rates and sends no question."""
     with Chat() as chat:
         context = build_repeatability_context(load_config(watched(tmp_path, chat)), "demo")
-        lines = list(format_repeatability(compute_figures(context)))
+        lines = list(format_repeatability(compute_repeatability_figures(context)))
     assert chat.asked == 0
     assert lines == snapshot

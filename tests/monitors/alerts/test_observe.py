@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.alerts.observe import build_severe_failure_observations, summarise_failed_cases_for_gate
+from monitors.alerts.observe import build_severe_failure_observations, select_failed_cases_for_message
 from monitors.alerts.settings import AlertSettings
 from monitors.gate.assess import assess_case
 from monitors.records.base import Blame, Severity
@@ -132,7 +132,7 @@ def test_a_failed_gate_names_the_worst_cases_that_have_no_message_of_their_own(s
     price = case_result(gold_case("price-1", severity=Severity.MAJOR), WRONG)
     trifles = [case_result(gold_case(f"tone-{n}", severity=Severity.MINOR), WRONG) for n in range(4)]
     right = case_result(gold_case("right"))
-    failed = summarise_failed_cases_for_gate([*trifles, *leaks, price, right, price], settings=SETTINGS)
+    failed = select_failed_cases_for_message([*trifles, *leaks, price, right, price], settings=SETTINGS)
     assert [one.case_id for one in failed.examples] == ["price-1", "tone-0", "tone-1"]
     first = failed.examples[0]
     assert (first.asked, first.expected, first.answered) == (
@@ -160,7 +160,7 @@ def test_a_failed_gate_shows_the_cases_first_that_no_message_has_named(snapshot)
     """
     price = case_result(gold_case("price-1", severity=Severity.MAJOR), WRONG)
     trifles = [case_result(gold_case(f"tone-{n}", severity=Severity.MINOR), WRONG) for n in range(4)]
-    failed = summarise_failed_cases_for_gate(
+    failed = select_failed_cases_for_message(
         [price, *trifles], settings=SETTINGS, named_before={"price-1", "tone-0", "tone-1"}
     )
     assert [one.case_id for one in failed.examples] == ["tone-2", "tone-3", "price-1"]
@@ -170,7 +170,7 @@ def test_a_failed_gate_shows_the_cases_first_that_no_message_has_named(snapshot)
 
 def test_texts_of_a_failed_gate_are_redacted():
     case = gold_case("price-1", severity=Severity.MAJOR, gold="Write to asha.rao@example.com")
-    failed = summarise_failed_cases_for_gate([case_result(case, WRONG)], settings=SETTINGS)
+    failed = select_failed_cases_for_message([case_result(case, WRONG)], settings=SETTINGS)
     assert "asha.rao" not in failed.examples[0].model_dump_json()
     assert failed.others == ""
 
@@ -217,7 +217,7 @@ def test_personal_data_of_a_report_is_shown_where_it_stands():
 def test_a_failed_gate_names_reports_as_reports():
     mild = reported('{"root_cause": "The mail queue is full."}', POOR)
     assessment = mild.assessment.model_copy(update={"severity": Severity.MAJOR})
-    (named,) = summarise_failed_cases_for_gate(
+    (named,) = select_failed_cases_for_message(
         [mild.model_copy(update={"assessment": assessment})], settings=SETTINGS
     ).examples
     (alone,) = seen(mild)

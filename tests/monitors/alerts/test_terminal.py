@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from monitors.alerts.observe import ObservationContext, build_app_down_observation
-from monitors.alerts.redact import make_excerpt
+from monitors.alerts.redact import build_redacted_excerpt
 from monitors.alerts.slack.render import render_alert
 from monitors.alerts.terminal import TerminalSender, build_terminal_panel, format_plain_text
 from monitors.alerts.wording import FAILURE_TITLES
@@ -94,7 +94,7 @@ def test_an_answer_cannot_steer_the_terminal(text):
 
     The output has no escape sequences, no markup from the answer, and no lines that look like Lookout's.
     """
-    seen = observation(answered=make_excerpt(f"[bold red]{text}[/]", limit=280) or None)
+    seen = observation(answered=build_redacted_excerpt(f"[bold red]{text}[/]", limit=280) or None)
     shown = format_plain_text(alert(seen), SETTINGS)
     assert not {"\x1b", "\x07", "\x00", "\u202e"} & set(shown)
     assert shown.count("\nSeverity 3") == 1

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from monitors.config.file import Config, parse_config
-from monitors.config.isolation import refuse_production_address, refuse_production_settings
+from monitors.config.isolation import refuse_production_previous_url, refuse_production_settings
 from monitors.errors import ConfigError
 
 STAGING = {"url": "https://staging.acme.example/jobs", "suite": "s"}
@@ -88,9 +88,11 @@ def test_the_previous_build_is_not_asked_where_it_is_production_s() -> None:
     """
     address = "https://agent.acme.example/jobs"
     with pytest.raises(ConfigError, match=r"targets\.agent\.previous_url: agent\.acme\.example:443 is"):
-        refuse_production_address(config({"previous_url": "https://{commit}.acme.example"}), "agent", address)
-    refuse_production_address(config(), "agent", "https://4f2a91c.acme.example")
-    refuse_production_address(parse_config({"targets": {"agent": STAGING, "live": LIVE}}, "here"), "agent", address)
+        refuse_production_previous_url(config({"previous_url": "https://{commit}.acme.example"}), "agent", address)
+    refuse_production_previous_url(config(), "agent", "https://4f2a91c.acme.example")
+    refuse_production_previous_url(
+        parse_config({"targets": {"agent": STAGING, "live": LIVE}}, "here"), "agent", address
+    )
 
 
 def written(**common: Any) -> Config:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from monitors.explain.recheck import (
     build_previous_address,
     count_recheck_outcomes_by_case,
-    identify_previous_build,
+    find_proof_of_previous_build,
     list_build_names_in_answer,
     plan_recheck,
     select_severe_failures,
@@ -153,7 +153,7 @@ def test_a_build_is_proved_by_its_own_word_alone(names, commit, proof, named):
 
     A version number does neither. The verified build never counts as the previous build.
     """
-    found = identify_previous_build(names, commit, NOW)
+    found = find_proof_of_previous_build(names, commit, NOW)
     assert (found.commit, found.proof, found.names) == (commit if named != NOW or commit else None, proof, named)
 
 

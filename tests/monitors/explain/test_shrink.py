@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitors.explain.shrink import MAX_UNANSWERED, ShrinkEnd, join_words, shrink_question, split_words
+from monitors.explain.shrink import MAX_UNANSWERED, ShrinkEnd, join_words_into_turns, shrink_question, split_words
 from tests.monitors.explain.shrunk_questions import FATHER, PORTING, ROWS
 from tests.tiers import scale_examples
 
@@ -104,5 +104,5 @@ def test_each_level_is_left_out_whole_before_the_next():
 def test_a_conversation_is_its_words_and_what_stands_between(turns):
     """The joined words of a conversation equal the conversation, except for space at the ends of a turn."""
     whole = tuple(turn.strip() for turn in turns if turn.strip())
-    again = tuple(one for one in join_words(split_words(turns)) if one)
+    again = tuple(one for one in join_words_into_turns(split_words(turns)) if one)
     assert [one.split() for one in again] == [one.split() for one in whole]

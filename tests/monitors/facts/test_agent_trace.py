@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from monitors.facts.agent_trace import AgentPath, TimedEvent, build_step, read_events, read_trace
-from monitors.facts.tool_calls import collect_calls_with_known_arguments, find_repeated_calls
+from monitors.facts.agent_trace import AgentPath, TimedEvent, build_path_from_events, build_step, read_trace
+from monitors.facts.tool_calls import collect_calls_with_known_arguments, find_repeated_call_indexes
 from monitors.records.exchanges import Step, StepKind
 
 
@@ -54,7 +54,7 @@ def as_seen(events: list[dict[str, Any]]) -> list[TimedEvent]:
 
 
 def test_the_events_of_a_job_are_its_steps_with_their_times() -> None:
-    path = read_events(as_seen(EVENTS))
+    path = build_path_from_events(as_seen(EVENTS))
     assert [(step.name, step.kind, step.at_ms, step.duration_ms, step.tokens) for step in path.steps] == [
         ("investigator", StepKind.AGENT, 100, 600, None),
         ("search", StepKind.TOOL, 300, 100, None),
@@ -62,28 +62,28 @@ def test_the_events_of_a_job_are_its_steps_with_their_times() -> None:
         ("writer", StepKind.AGENT, 1000, 100, 120),
     ]
     assert path.hops == 2
-    assert find_repeated_calls(collect_calls_with_known_arguments(path.steps)) == (1,)
+    assert find_repeated_call_indexes(collect_calls_with_known_arguments(path.steps)) == (1,)
 
 
 def test_work_inside_a_node_is_not_another_hop() -> None:
     """Repeated events about an agent within one node, or at the end of the node, do not count as further hops."""
     inside = [spawned("critic", "1"), spawned("critic", "2"), node("critic", 2), node("critic", 2)]
     again = [spawned("critic", "3"), node("critic", 4)]
-    path = read_events(as_seen([*inside, *again]))
+    path = build_path_from_events(as_seen([*inside, *again]))
     assert ([step.name for step in path.steps], path.hops) == (["critic", "critic"], 2)
 
 
 def test_events_without_nodes_count_their_agents_and_without_those_nothing() -> None:
-    assert read_events(as_seen([spawned("critic", "1"), spawned("supervisor", "2")])).hops == 1
-    assert read_events(as_seen([called("a", "grep", "x")])).hops is None
-    assert read_events([]) == AgentPath()
+    assert build_path_from_events(as_seen([spawned("critic", "1"), spawned("supervisor", "2")])).hops == 1
+    assert build_path_from_events(as_seen([called("a", "grep", "x")])).hops is None
+    assert build_path_from_events([]) == AgentPath()
 
 
 def test_a_cut_preview_does_not_tell_two_calls_apart() -> None:
     long = "{'query': 'the lock of the export that is never released when"
-    path = read_events(as_seen([called("a", "search", long), called("a", "search", long)]))
+    path = build_path_from_events(as_seen([called("a", "search", long), called("a", "search", long)]))
     assert [step.cut for step in path.steps] == [True, True]
-    assert find_repeated_calls(collect_calls_with_known_arguments(path.steps)) == ()
+    assert find_repeated_call_indexes(collect_calls_with_known_arguments(path.steps)) == ()
 
 
 def lang_run(name: str, kind: str, start: int, seconds: float, **more: Any) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def test_a_run_tree_gives_nodes_and_tools_with_time_and_tokens() -> None:
     ]
     assert path.hops == 2
     assert json.loads(path.steps[1].detail) == {"query": "lock"}
-    assert find_repeated_calls(collect_calls_with_known_arguments(path.steps)) == (1,)
+    assert find_repeated_call_indexes(collect_calls_with_known_arguments(path.steps)) == (1,)
 
 
 CALL = {"name": "read", "args": {"path": "jobs/lock.py"}, "id": "1"}
@@ -152,7 +152,7 @@ def test_tokens_of_one_message_with_two_calls_are_nobodys() -> None:
     path = read_trace(MESSAGES[0])
     assert path is not None
     assert [step.tokens for step in path.steps] == [44, None, None]
-    assert find_repeated_calls(collect_calls_with_known_arguments(path.steps)) == (1, 2)
+    assert find_repeated_call_indexes(collect_calls_with_known_arguments(path.steps)) == (1, 2)
     assert path.hops is None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monitors.facts.tool_calls import ToolCall, find_repeated_calls
+from monitors.facts.tool_calls import ToolCall, find_repeated_call_indexes
 
 
 def call(name: str = "read_file", arguments: object = None) -> ToolCall:
@@ -18,11 +18,13 @@ def test_the_same_call_again_is_a_repeat_however_it_is_written():
         call("grep", {"path": "a.py", "lines": [1, 2]}),
         call("grep", {"path": "a.py", "lines": [1, 2]}),
     ]
-    assert find_repeated_calls(calls) == (1, 2, 5)
+    assert find_repeated_call_indexes(calls) == (1, 2, 5)
 
 
 def test_other_arguments_are_another_call():
     assert (
-        find_repeated_calls([call(arguments=one) for one in (None, 1, "1", True, "x", "X", [], {}, "{broken")])
+        find_repeated_call_indexes(
+            [call(arguments=one) for one in (None, 1, "1", True, "x", "X", [], {}, "{broken")]
+        )
         == ()
     )

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from monitors.gate.evaluate import RunFacts
 from monitors.gate.false_fails import (
     GateSimulator,
-    build_right_answer,
-    build_wrong_answer,
+    build_right_answer_record,
+    build_wrong_answer_record,
     count_failures_per_case_build,
 )
 from monitors.gate.settings import GateSettings, Targets
@@ -52,7 +52,7 @@ def repeated(case: GoldCase, *right: bool, build: str = "a" * 40, run_id: str = 
 
     The value says whether the answer is correct.
     """
-    asks = (build_right_answer(case) if one else build_wrong_answer(case) for one in right)
+    asks = (build_right_answer_record(case) if one else build_wrong_answer_record(case) for one in right)
     return RepeatedCase(
         case_id=case.id,
         build=build,

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from monitors.gate.false_fails import GateSimulator, build_right_answer
+from monitors.gate.false_fails import GateSimulator, build_right_answer_record
 from monitors.gate.repeatability import MIN_PAIRS, compute_repeatability, pair_consecutive_answers
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Blame, Severity
@@ -140,7 +140,9 @@ def test_ungraded_askings_are_in_no_pair():
     """A repeat that the monitor could not grade is not a flip, and it is not part of a pair."""
     (case,) = suite_of(1).cases
     asked = repeated(case, True, True, False)
-    open_one = build_right_answer(case).model_copy(update={"outcome": CaseOutcome.UNGRADED, "blame": Blame.MONITOR})
+    open_one = build_right_answer_record(case).model_copy(
+        update={"outcome": CaseOutcome.UNGRADED, "blame": Blame.MONITOR}
+    )
     with_gap = asked.model_copy(update={"asks": (asked.asks[0], open_one, asked.asks[2])})
     assert len(pair_consecutive_answers([asked])) == 2
     (pair,) = pair_consecutive_answers([with_gap])

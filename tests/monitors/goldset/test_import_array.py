@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from monitors.errors import GoldSetError
-from monitors.goldset.import_array import RenamedRow, import_cases
+from monitors.goldset.import_array import RenamedRow, read_suite_from_rows
 from monitors.records.base import Severity
 from monitors.records.cases import Pipeline
 
@@ -38,7 +38,7 @@ def write(tmp_path: Path, rows: object) -> Path:
 
 
 def test_a_row_keeps_what_it_says(tmp_path: Path):
-    suite = import_cases(write(tmp_path, [ROW]), severity_for=refusals_page).suite
+    suite = read_suite_from_rows(write(tmp_path, [ROW]), severity_for=refusals_page).suite
     case = suite.cases[0]
     assert (suite.name, case.id, case.gold) == ("gold_qa", ROW["id"], "15 days")
     assert (case.severity, case.cluster, case.type) == (Severity.MAJOR, "plan__a", "claim")
@@ -48,13 +48,13 @@ def test_a_row_keeps_what_it_says(tmp_path: Path):
 
 def test_the_caller_says_how_severe_each_row_is(tmp_path: Path):
     rows = [ROW, {**ROW, "id": "b", "question_type": "refusal", "policy_id": None}]
-    cases = import_cases(write(tmp_path, rows), severity_for=refusals_page).suite.cases
+    cases = read_suite_from_rows(write(tmp_path, rows), severity_for=refusals_page).suite.cases
     assert [case.severity for case in cases] == [Severity.MAJOR, Severity.CRITICAL]
 
 
 def test_a_repeated_id_gets_a_suffix_and_is_reported(tmp_path: Path):
     rows = [{**ROW, "id": given} for given in ("a", "a", "a.2", "a", "b")]
-    imported = import_cases(write(tmp_path, rows), severity_for=refusals_page, name="other")
+    imported = read_suite_from_rows(write(tmp_path, rows), severity_for=refusals_page, name="other")
     assert [case.id for case in imported.suite.cases] == ["a", "a.2", "a.2.2", "a.3", "b"]
     assert imported.renamed == (
         RenamedRow(row=2, given="a", id="a.2"),
@@ -79,7 +79,7 @@ def test_a_repeated_id_gets_a_suffix_and_is_reported(tmp_path: Path):
 )
 def test_invalid_rows_of_an_import_are_named(rows: object, error: str, tmp_path: Path):
     with pytest.raises(GoldSetError) as caught:
-        import_cases(write(tmp_path, rows), severity_for=refusals_page)
+        read_suite_from_rows(write(tmp_path, rows), severity_for=refusals_page)
     assert error in str(caught.value)
 
 
@@ -87,7 +87,7 @@ def test_broken_json_is_named_by_its_place(tmp_path: Path):
     path = tmp_path / "gold_qa.json"
     path.write_text('[\n{"id": ]', encoding="utf-8")
     with pytest.raises(GoldSetError, match=r"gold_qa\.json: broken JSON at line 2, column 8"):
-        import_cases(path, severity_for=refusals_page)
+        read_suite_from_rows(path, severity_for=refusals_page)
 
 
 def table(tmp_path: Path, text: str, name: str = "mine.csv") -> Path:
@@ -108,7 +108,7 @@ def table(tmp_path: Path, text: str, name: str = "mine.csv") -> Path:
     ],
 )
 def test_a_table_is_a_suite(name: str, text: str, tmp_path: Path):
-    cases = import_cases(table(tmp_path, text, name), severity_for=refusals_page).suite.cases
+    cases = read_suite_from_rows(table(tmp_path, text, name), severity_for=refusals_page).suite.cases
     assert [(case.id, case.question, case.gold, int(case.severity)) for case in cases] == [
         ("fee", "How much, all in?", "5 euros", 2),
         ("id", "Whose?", "Ours", 3),
@@ -117,7 +117,7 @@ def test_a_table_is_a_suite(name: str, text: str, tmp_path: Path):
 
 def test_a_table_may_leave_out_ids_and_severities_and_say_more(tmp_path: Path):
     text = "question,gold,expected_refusal,alternatives\nWho?,A,no,B | C\nWhose number?,None of ours,yes,\n"
-    cases = import_cases(table(tmp_path, text), severity_for=refusals_page).suite.cases
+    cases = read_suite_from_rows(table(tmp_path, text), severity_for=refusals_page).suite.cases
     assert [(case.id, case.alternatives, case.expected_refusal) for case in cases] == [
         ("row-1", ("B", "C"), False),
         ("row-2", (), True),
@@ -137,4 +137,4 @@ def test_a_table_may_leave_out_ids_and_severities_and_say_more(tmp_path: Path):
 )
 def test_a_table_that_cannot_be_read_is_named(text: str, error: str, tmp_path: Path):
     with pytest.raises(GoldSetError, match=error):
-        import_cases(table(tmp_path, text), severity_for=refusals_page)
+        read_suite_from_rows(table(tmp_path, text), severity_for=refusals_page)

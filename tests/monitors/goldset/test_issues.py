@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from monitors.errors import GoldSetError
-from monitors.goldset.import_array import import_cases
+from monitors.goldset.import_array import read_suite_from_rows
 from monitors.goldset.lines import format_case_line
 from monitors.goldset.load import load_suite, parse_suite_lines
 from monitors.records.base import Severity
@@ -77,7 +77,7 @@ def test_faults_of_an_issue_are_named(change: dict[str, object], said: str):
 def test_an_array_of_issues_is_imported(row: object, tmp_path: Path):
     path = tmp_path / "issues.json"
     path.write_text(json.dumps([row, row]), encoding="utf-8")
-    imported = import_cases(path, severity_for=always_wrong)
+    imported = read_suite_from_rows(path, severity_for=always_wrong)
     assert [case.id for case in imported.suite.cases] == ["acme:jobs:7", "acme:jobs:7.2"]
     task = imported.suite.cases[0].triage
     assert task is not None
@@ -89,7 +89,7 @@ def test_rows_of_swe_bench_say_their_files_by_their_patch(tmp_path: Path):
     path.write_text(
         f"{json.dumps(BENCH)}\n{json.dumps({**BENCH, 'instance_id': 'acme__jobs-13'})}\n", encoding="utf-8"
     )
-    suite = import_cases(path, severity_for=always_wrong).suite
+    suite = read_suite_from_rows(path, severity_for=always_wrong).suite
     case = suite.cases[0]
     assert case.triage is not None
     assert case.triage.reference.relevant_files == ("jobs/lock.py", "jobs/old.py")
@@ -101,7 +101,7 @@ def test_rows_of_swe_bench_say_their_files_by_their_patch(tmp_path: Path):
 
 def imported(path: Path, *rows: dict[str, object]) -> list[GoldCase]:
     path.write_text(json.dumps(rows), encoding="utf-8")
-    return list(import_cases(path, severity_for=always_wrong).suite.cases)
+    return list(read_suite_from_rows(path, severity_for=always_wrong).suite.cases)
 
 
 PATCH = BENCH["patch"]
@@ -174,10 +174,10 @@ def test_lines_and_arrays_are_read_as_editors_leave_them(tmp_path, lines, end, m
     for text in texts:
         path = tmp_path / "rows.json"
         path.write_bytes(mark + text.encode())
-        assert len(import_cases(path, severity_for=always_wrong).suite.cases) == lines
+        assert len(read_suite_from_rows(path, severity_for=always_wrong).suite.cases) == lines
 
 
 def test_an_id_that_is_a_number_is_not_called_renamed(tmp_path):
     path = tmp_path / "rows.json"
     path.write_text(json.dumps([ROW | {"id": 7}]), encoding="utf-8")
-    assert import_cases(path, severity_for=always_wrong).renamed == ()
+    assert read_suite_from_rows(path, severity_for=always_wrong).renamed == ()

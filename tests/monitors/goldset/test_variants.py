@@ -20,7 +20,7 @@ from monitors.goldset.variants import (
     VariantKind,
     add_typos,
     collect_protected_names,
-    count_quantities,
+    count_each_quantity,
     make_variants,
 )
 from monitors.records.base import Language
@@ -67,7 +67,7 @@ def test_variants_have_the_same_expectation(seed):
 def test_quantities_stay_and_the_label_is_the_language(seed):
     for variant in make_variants(CASES, KINDS, seed=seed).cases:
         case = original(variant)
-        assert count_quantities(variant.question) == count_quantities(case.question)
+        assert count_each_quantity(variant.question) == count_each_quantity(case.question)
         assert identify_language(variant.question) is variant.language
         if "+code_switch-" not in variant.id:
             assert variant.language is case.language

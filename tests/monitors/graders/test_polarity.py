@@ -10,7 +10,7 @@ from monitors.graders.polarity import (
     find_gold_polarity,
     find_polarity,
     is_yes_no_question,
-    read_question,
+    read_yes_no_question,
 )
 
 INSURANCE = load_domain((INSURANCE,))
@@ -18,7 +18,9 @@ COSMETIC = "Is cosmetic surgery covered?"
 
 
 def says(question: str, reply: str) -> Polarity:
-    return find_polarity(tokenise(normalise(reply).text), read_question(question, INSURANCE), INSURANCE).polarity
+    return find_polarity(
+        tokenise(normalise(reply).text), read_yes_no_question(question, INSURANCE), INSURANCE
+    ).polarity
 
 
 @pytest.mark.parametrize(

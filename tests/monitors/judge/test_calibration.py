@@ -7,7 +7,7 @@ from statistics import mean, stdev
 
 import pytest
 
-from monitors.judge.calibration import calibrate, check_graders
+from monitors.judge.calibration import check_graders, compare_judges_with_people
 from monitors.judge.settings import sample_for_review
 from monitors.records.grades import Aspect, JudgeLineage
 from monitors.records.reviews import AnswerId, ReviewedAnswer, ReviewedGrade, VerdictCount
@@ -37,7 +37,9 @@ ANSWERS = [VerdictCount("demo", "judge", "3", Aspect.FACTUAL_MATCH, LINEAGE, pas
 
 
 def test_figures_are_those_of_the_statistics_for_an_even_sample():
-    (found,) = calibrate(reviews(right_right=32, passed_wrong=2, failed_right=1, failed_wrong=5), ANSWERS)
+    (found,) = compare_judges_with_people(
+        reviews(right_right=32, passed_wrong=2, failed_right=1, failed_wrong=5), ANSWERS
+    )
     counts = Confusion(32, 2, 1, 5)
     kappa, corrected = compute_agreement(counts), compute_corrected_pass_rate(720, 800, counts)
     assert (found.both_graded, found.agreed, found.judged, found.pass_rate) == (40, 37, 800, 0.9)
@@ -53,19 +55,19 @@ def test_answers_likelier_to_be_sampled_weigh_less():
     uneven = reviews(right_right=20, passed_wrong=2) + [
         each.model_copy(update={"inclusion_probability": 1.0}) for each in reviews(failed_wrong=8, failed_right=1)
     ]
-    (found,) = calibrate(uneven, ANSWERS)
+    (found,) = compare_judges_with_people(uneven, ANSWERS)
     assert found.false_pass_rate.value == pytest.approx(2 / 0.05 / (2 / 0.05 + 8))
     assert found.false_fail_rate.value == pytest.approx(1 / (20 / 0.05 + 1))
 
 
 def test_without_reviews_it_says_so_and_reckons_nothing():
-    (found,) = calibrate([], ANSWERS)
+    (found,) = compare_judges_with_people([], ANSWERS)
     assert (found.kappa, found.false_pass_rate, found.corrected_pass_rate) == (None, None, None)
     assert "lookout review" in found.lines[1]
 
 
 def test_few_reviews_and_unknown_figures_are_stated(snapshot):
-    (found,) = calibrate(reviews(right_right=5), ANSWERS)
+    (found,) = compare_judges_with_people(reviews(right_right=5), ANSWERS)
     assert (found.both_graded, found.false_pass_rate, found.corrected_pass_rate) == (5, None, None)
     assert found.lines == snapshot
 
@@ -73,10 +75,10 @@ def test_few_reviews_and_unknown_figures_are_stated(snapshot):
 def test_each_judge_is_calibrated_by_itself():
     other = LINEAGE.model_copy(update={"prompt_sha256": "b" * 64})
     answers = [*ANSWERS, ANSWERS[0]._replace(lineage=other, passed=1, total=1)]
-    first, second = calibrate(reviews(right_right=3), answers)
+    first, second = compare_judges_with_people(reviews(right_right=3), answers)
     assert (first.lineage, first.both_graded) == (LINEAGE, 3)
     assert (second.lineage, second.both_graded, second.judged) == (other, 0, 1)
-    assert calibrate([], []) == ()
+    assert compare_judges_with_people([], []) == ()
 
 
 RULE = VerdictCount("demo", "factual", "3", Aspect.FACTUAL_MATCH, None, passed=380, total=400)

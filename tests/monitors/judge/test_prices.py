@@ -14,7 +14,7 @@ from monitors.judge.model import (
     Usage,
     build_price_function,
     compute_cost_usd,
-    find_price,
+    find_price_row,
 )
 from monitors.records.runs import format_missing_price
 
@@ -51,9 +51,9 @@ def test_a_long_prompt_costs_more_where_the_price_list_says_so_and_cached_tokens
 
 def test_a_row_of_the_configuration_comes_before_the_built_in_ones():
     mine = MINE.model_copy(update={"model": "claude-haiku-5-5"})
-    assert find_price("claude-haiku-5-5", 10, [mine]) is mine
-    assert find_price("claude-haiku-5-5-20261007", 10, [mine]).output == Decimal("0.50")
-    assert find_price("ACME-large", 10, [MINE]) is MINE
+    assert find_price_row("claude-haiku-5-5", 10, [mine]) is mine
+    assert find_price_row("claude-haiku-5-5-20261007", 10, [mine]).output == Decimal("0.50")
+    assert find_price_row("ACME-large", 10, [MINE]) is MINE
 
 
 def test_without_prices_for_caching_a_cached_token_costs_as_any_other():
@@ -62,7 +62,7 @@ def test_without_prices_for_caching_a_cached_token_costs_as_any_other():
 
 
 def test_a_model_without_a_price_has_the_row_to_add_and_no_invented_cost():
-    assert find_price("acme-1", 10) is None
+    assert find_price_row("acme-1", 10) is None
     assert compute_cost_usd(Usage(input_tokens=10), "acme-1") == 0
     assert '[[judge.prices]] model = "acme-1"' in format_missing_price("acme-1")
 

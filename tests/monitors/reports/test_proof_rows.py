@@ -14,7 +14,7 @@ from monitors.reports.proof_rows import (
     build_detectable_drop_rows,
     build_score_rows,
     build_severity_change_rows,
-    format_best_path,
+    format_best_app_path,
     format_comparison_outcome,
     format_language_gap,
     format_p_value,
@@ -103,7 +103,7 @@ def path(name: str, passed: int, total: int) -> Metric:
     ids=["no path", "one path", "intervals apart", "intervals that meet"],
 )
 def test_the_path_that_answers_best_is_named_and_whether_it_is_proved(metrics, named, snapshot):
-    text = format_best_path(metrics)
+    text = format_best_app_path(metrics)
     assert re.findall(r"\w+ [0-9.]+ %", text) == named
     assert text == snapshot
 

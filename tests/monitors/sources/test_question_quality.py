@@ -16,8 +16,8 @@ from monitors.records.nightly import QuestionsAsked
 from monitors.records.traffic import Conversation, Feedback, Thumb, Turn
 from monitors.sources.question_quality import (
     add_tallies,
-    compute_question_thumbs_up_share,
-    count_questions_asked_by_app,
+    summarise_question_thumbs,
+    tally_app_questions,
 )
 from monitors.stats.intervals import compute_wilson_interval
 
@@ -35,7 +35,7 @@ def conversation(*pressed: Pressed) -> Conversation:
 
 
 def quality_of(conversations: Sequence[Conversation]) -> QuestionsAsked:
-    return compute_question_thumbs_up_share(add_tallies(map(count_questions_asked_by_app, conversations)))
+    return summarise_question_thumbs(add_tallies(map(tally_app_questions, conversations)))
 
 
 def test_thumbs_below_questions_are_counted_and_others_are_not() -> None:

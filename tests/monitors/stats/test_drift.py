@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitors.records.estimates import DriftCount, DriftState, GradedStratum
-from monitors.stats.drift import ALPHA, add_nightly_run, compute_log_evidence, start_drift_test, summarise_drift
+from monitors.stats.drift import ALPHA, compute_log_evidence, start_drift_test, summarise_drift, update_drift_test
 from monitors.stats.stratified import compute_counts_for_sequential_test
 from tests.monitors import drift_streams
 from tests.tiers import scale_examples
@@ -36,7 +36,7 @@ def followed(counts: Iterable[tuple[float, float]], **settings) -> Sequence[Drif
     states: list[DriftState] = []
     for number, (failures, graded) in enumerate(counts):
         states.append(
-            add_nightly_run(states[-1] if states else None, night(number, failures, graded), JUDGE, **settings)
+            update_drift_test(states[-1] if states else None, night(number, failures, graded), JUDGE, **settings)
         )
     return states
 
@@ -142,21 +142,21 @@ def test_a_state_is_resumed_from_what_was_stored():
     stored = followed(stream[:7])[-1].model_dump_json()
     state = DriftState.model_validate_json(stored)
     for number, (failures, graded) in enumerate(stream[7:], start=7):
-        state = add_nightly_run(state, night(number, failures, graded), JUDGE)
+        state = update_drift_test(state, night(number, failures, graded), JUDGE)
     assert state == straight
 
 
 def test_a_night_counts_once_and_an_ungraded_one_not_at_all():
     state = followed([(1, 30), (2, 30)])[-1]
-    assert add_nightly_run(state, night(1, 9, 30), JUDGE) == state
-    assert add_nightly_run(state, night(0, 9, 30), JUDGE) == state
-    assert add_nightly_run(state, night(2, 0, 0), JUDGE) == state
+    assert update_drift_test(state, night(1, 9, 30), JUDGE) == state
+    assert update_drift_test(state, night(0, 9, 30), JUDGE) == state
+    assert update_drift_test(state, night(2, 0, 0), JUDGE) == state
 
 
 def test_f50_another_judge_restarts_the_test_and_says_so():
     state = followed([(0, 50)] * 20 + [(20, 50)] * 3)[-1]
     assert state.alarm is not None
-    other = add_nightly_run(state, night(23, 5, 50), "judge-2")
+    other = update_drift_test(state, night(23, 5, 50), "judge-2")
     assert other.alarm is None
     assert [each.failures for each in other.nightly_runs] == [5]
     assert "the judge changed" in summarise_drift(other).text

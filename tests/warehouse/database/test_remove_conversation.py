@@ -18,7 +18,7 @@ from warehouse.database.rebuild import rebuild_database
 from warehouse.database.retention import (
     ConversationReport,
     compact_segments,
-    remove_conversation,
+    remove_conversation_data,
     remove_personal_data,
 )
 from warehouse.database.store import Store
@@ -58,7 +58,7 @@ def store(tmp_path) -> Store:
 
 
 def remove(store: Store, conversation: str = "talk-1") -> ConversationReport:
-    return remove_conversation(store, conversation, case_ids=f"{conversation}:", key=KEY, wait_s=1)
+    return remove_conversation_data(store, conversation, case_ids=f"{conversation}:", key=KEY, wait_s=1)
 
 
 def read_tables(store: Store) -> dict[str, object]:
@@ -145,5 +145,5 @@ def test_killed_between_journal_and_tables_the_next_load_finishes(store):
 
 def test_a_short_key_is_refused(store):
     with pytest.raises(ValueError, match="16 bytes"):
-        remove_conversation(store, "talk-1", case_ids="talk-1:", key=b"short", wait_s=1)
+        remove_conversation_data(store, "talk-1", case_ids="talk-1:", key=b"short", wait_s=1)
     assert WANTED in read_everything(store)

@@ -12,7 +12,7 @@ import pytest
 from monitors.errors import WarehouseBusy, WarehouseUnwritable
 from tests.warehouse.sample_rows import assessment
 from tests.warehouse.temporary_stores import count, store_in
-from warehouse.database.snapshot import build_snapshot_store, remove_snapshots
+from warehouse.database.snapshot import build_snapshot_and_store, remove_snapshots
 from warehouse.journal.rows import AssessmentRow
 
 
@@ -29,7 +29,7 @@ def test_a_reader_goes_on_while_a_writer_has_the_file(tmp_path):
     """
     store = store_in(tmp_path)
     add(store, "case-1")
-    snapshot, copy = build_snapshot_store(store)
+    snapshot, copy = build_snapshot_and_store(store)
     assert snapshot.refresh(5)
     with store.database.open_for_writing(5) as connection:
         connection.execute("delete from assessments")
@@ -46,7 +46,7 @@ def test_a_reader_goes_on_while_a_writer_has_the_file(tmp_path):
 def test_the_copy_is_renewed_only_where_something_changed(tmp_path):
     """The copy is renewed after a load, and not if the warehouse is unchanged."""
     store = store_in(tmp_path)
-    snapshot, copy = build_snapshot_store(store)
+    snapshot, copy = build_snapshot_and_store(store)
     assert [snapshot.refresh(5), snapshot.refresh(5)] == [True, False]
     add(store, "case-1")
     assert [snapshot.refresh(5), snapshot.refresh(5)] == [True, False]
@@ -58,7 +58,7 @@ def test_a_reader_of_an_old_copy_finishes_with_it(tmp_path):
     """A running query keeps its rows while the copy is replaced. After the query, only the new copy remains."""
     store = store_in(tmp_path)
     add(store, "case-1")
-    snapshot, copy = build_snapshot_store(store)
+    snapshot, copy = build_snapshot_and_store(store)
     snapshot.refresh(5)
     with snapshot.open_cursor() as old:
         add(store, "case-2")
@@ -72,7 +72,7 @@ def test_a_reader_of_an_old_copy_finishes_with_it(tmp_path):
 def test_two_sites_share_one_copy(tmp_path):
     """If two sites read the same warehouse, the second site opens the copy that the first site made."""
     store = store_in(tmp_path)
-    (first, one), (second, other) = build_snapshot_store(store), build_snapshot_store(store)
+    (first, one), (second, other) = build_snapshot_and_store(store), build_snapshot_and_store(store)
     first.refresh(5)
     made = list((tmp_path / "snapshots").glob("warehouse-*.duckdb"))
     second.refresh(5)
@@ -92,7 +92,7 @@ def test_an_unfinished_copy_is_not_used(tmp_path):
     (tmp_path / "snapshots").mkdir()
     (tmp_path / "snapshots" / "making.duckdb").write_bytes(b"half")
     (tmp_path / "snapshots" / "making.duckdb.wal").write_bytes(b"half")
-    snapshot, copy = build_snapshot_store(store)
+    snapshot, copy = build_snapshot_and_store(store)
     assert snapshot.refresh(5)
     assert count(copy, "assessments") == 1
     snapshot.close()
@@ -100,7 +100,7 @@ def test_an_unfinished_copy_is_not_used(tmp_path):
 
 def test_a_copy_is_never_written(tmp_path):
     """A query that writes to the copy is rejected, because the next copy would lose the change."""
-    snapshot, copy = build_snapshot_store(store_in(tmp_path))
+    snapshot, copy = build_snapshot_and_store(store_in(tmp_path))
     snapshot.refresh(5)
     with pytest.raises(WarehouseUnwritable, match="read-only copy"):
         copy.load_pending(1)
@@ -110,7 +110,7 @@ def test_a_copy_is_never_written(tmp_path):
 def test_copies_are_removed_with_what_is_removed_from_the_warehouse(tmp_path):
     """Data that is deleted from the warehouse is also deleted from its copies."""
     store = store_in(tmp_path)
-    snapshot, _ = build_snapshot_store(store)
+    snapshot, _ = build_snapshot_and_store(store)
     snapshot.refresh(5)
     snapshot.close()
     remove_snapshots(tmp_path)
@@ -124,7 +124,7 @@ def test_many_readers_and_a_loader_at_once(tmp_path):
     The number of rows they see only grows.
     """
     store = store_in(tmp_path)
-    snapshot, copy = build_snapshot_store(store)
+    snapshot, copy = build_snapshot_and_store(store)
     snapshot.refresh(5)
     stop, wrong = threading.Event(), []
 

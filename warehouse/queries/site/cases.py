@@ -221,7 +221,7 @@ def load_grid_filter_values(store: Store, wanted: GridFilter) -> GridOptions:
     return GridOptions.model_validate({"types": types or (), "languages": languages or ()})
 
 
-def list_case_answers(
+def load_case_answers_page(
     store: Store, target: str, case_id: str, outcome: str | None, *, rows: int, offset: int
 ) -> tuple[tuple[CaseAnswer, ...], int]:
     """List one page of answers to a case, newest first.

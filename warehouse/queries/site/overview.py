@@ -57,7 +57,7 @@ class LastEntry(Record):
     recent: int
 
 
-def list_last_runs(store: Store, *, most: int = DEFAULT_POINTS) -> tuple[RunPoint, ...]:
+def list_last_runs_of_each_target(store: Store, *, most: int = DEFAULT_POINTS) -> tuple[RunPoint, ...]:
     """List the newest finished runs of each target, oldest first within a target."""
     table = store.query(
         "with chosen as ("
@@ -129,7 +129,7 @@ class UnsentAlerts(Record):
     oldest_at: UtcTime | None
 
 
-def count_unsent_alerts(store: Store, *, refused_since: datetime) -> UnsentAlerts:
+def count_unsent_and_refused_alerts(store: Store, *, refused_since: datetime) -> UnsentAlerts:
     """Count the alerts that wait to be sent, and the alerts created after ``refused_since`` that Slack refused."""
     table = store.query(
         "select count(*), count(*) filter (where severity = 3), count(*) filter (where state = 'refused'),"
@@ -146,7 +146,7 @@ class WaitingSegments(Record):
     oldest_at: UtcTime | None
 
 
-def count_waiting_segments(store: Store, *, except_runs: Collection[str] = ()) -> WaitingSegments:
+def measure_unloaded_segments(store: Store, *, except_runs: Collection[str] = ()) -> WaitingSegments:
     """Count the segments that are not loaded. Segments of the runs in ``except_runs`` are not counted.
 
     This is too slow for a page, because it reads the names of all segments. Raises `WarehouseUnwritable` if the

@@ -26,7 +26,7 @@ from monitors.config.file import load_config
 from monitors.errors import AccessDenied, AnswerTimeout, PageNotUnderstood
 from monitors.graders.base import GraderSettings
 from monitors.probes.inspect.findings import Overview, PageElement, PageInspection, Trial, WireCandidate
-from monitors.probes.inspect.page import ADVICE, describe_probe_error
+from monitors.probes.inspect.page import ADVICE, build_page_problem
 from monitors.probes.settings import ProbeSettings, Selectors
 from monitors.probes.wire import WireRule
 from monitors.records.exchanges import NoAnswerReason
@@ -99,7 +99,7 @@ def test_findings_are_shown_with_confidence_and_escaped(snapshot: SnapshotAssert
 
 def test_a_page_without_a_chat_is_described_with_what_to_do(snapshot: SnapshotAssertion) -> None:
     seen = Overview(title="Company", headings=("About us",), boxes=('input "Search"',), dialogs=("Cookies?",))
-    problem = describe_probe_error(PageNotUnderstood("no usable message box"))
+    problem = build_page_problem(PageNotUnderstood("no usable message box"))
     text = printed(PageInspection(address="http://host/", overview=seen, problem=problem, picture="look.png"))
     assert text == snapshot
 
@@ -114,9 +114,7 @@ ERRORS = [(None, ExitCode.PASS), (AnswerTimeout("x"), ExitCode.FAIL), (AccessDen
 @pytest.mark.parametrize(("error", "code"), ERRORS, ids=["found", "the app's", "ours"])
 def test_the_exit_code_says_whose_fault_it_is(error: AnswerTimeout | None, code: ExitCode) -> None:
     assert (
-        exit_code_from_inspection(
-            PageInspection(address="x", problem=describe_probe_error(error) if error else None)
-        )
+        exit_code_from_inspection(PageInspection(address="x", problem=build_page_problem(error) if error else None))
         is code
     )
 

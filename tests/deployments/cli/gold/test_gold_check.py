@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deployments.cli.gold.check import check_command
-from monitors.goldset.import_array import import_cases
+from monitors.goldset.import_array import read_suite_from_rows
 from monitors.goldset.lines import format_case_line
 from monitors.records.base import Severity
 from tests import fork_server
@@ -193,7 +193,7 @@ def test_a_real_suite_of_another_project_gives_few_findings(found, tmp_path):
 
     For example, no question is reported as a duplicate.
     """
-    suite = import_cases(FOREIGN, severity_for=lambda _kind, _id: Severity.MAJOR).suite
+    suite = read_suite_from_rows(FOREIGN, severity_for=lambda _kind, _id: Severity.MAJOR).suite
     path = tmp_path / "foreign.jsonl"
     path.write_text("".join(format_case_line(case) + "\n" for case in suite.cases), encoding="utf-8")
     code, groups = found(path)

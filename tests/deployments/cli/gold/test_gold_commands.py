@@ -11,7 +11,7 @@ from deployments.cli.gold.build import build_command
 from deployments.cli.gold.check import check_command
 from deployments.cli.gold.freeze import diff_command, freeze_command
 from deployments.cli.gold.import_array import import_command
-from deployments.cli.gold.mutants import load_graders_of_target, mutants_command
+from deployments.cli.gold.mutants import load_target_grader_settings, mutants_command
 from monitors.errors import ConfigError, GoldSetError
 from monitors.goldset.checks import read_suite_with_bad_lines
 from monitors.goldset.load import load_suite
@@ -186,9 +186,9 @@ def test_a_targets_own_settings_are_used(tmp_path):
     config.write_text(
         '[targets.one]\nurl = "http://127.0.0.1:1/"\nsuite = "s.jsonl"\n[targets.one.graders]\ncitation_required = false\n'
     )
-    assert not load_graders_of_target(config, None)[0].citation_required
+    assert not load_target_grader_settings(config, None)[0].citation_required
     config.write_text(config.read_text() + '[targets.two]\nurl = "http://127.0.0.1:2/"\nsuite = "s.jsonl"\n')
     with pytest.raises(ConfigError, match="one, two"):
-        load_graders_of_target(config, None)
+        load_target_grader_settings(config, None)
     with pytest.raises(ConfigError, match="--config"):
-        load_graders_of_target(None, "one")
+        load_target_grader_settings(None, "one")

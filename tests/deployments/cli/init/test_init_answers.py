@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from deployments.cli.init.answers import (
     Answers,
     Prompter,
-    parse_channel,
-    parse_environment,
-    parse_family,
+    parse_family_or_model,
+    parse_slack_channel,
     parse_target,
+    parse_target_environment,
 )
 from deployments.cli.init.files import FIRST_SUITE, format_init_files, write_init_files
 from deployments.demo.configuration import find_free_port
@@ -56,13 +56,13 @@ def test_a_page_or_a_space_gets_a_name(answer, name, space):
         (parse_target, "http://[1/"),
         (parse_target, "https://me:pass-word@example.com"),
         (parse_target, "https://example.com/\x7f"),
-        (parse_environment, "prod"),
-        (parse_family, "our own"),
-        (parse_family, "sk-ant-123456"),
-        (parse_channel, "#two words"),
-        (parse_channel, "#" + "a" * 81),
-        (parse_channel, "https://hooks.slack.com/services/T0/B0/s3cr3t"),
-        (parse_channel, "xoxb-1-2-s3cr3t"),
+        (parse_target_environment, "prod"),
+        (parse_family_or_model, "our own"),
+        (parse_family_or_model, "sk-ant-123456"),
+        (parse_slack_channel, "#two words"),
+        (parse_slack_channel, "#" + "a" * 81),
+        (parse_slack_channel, "https://hooks.slack.com/services/T0/B0/s3cr3t"),
+        (parse_slack_channel, "xoxb-1-2-s3cr3t"),
     ],
     ids=[
         *(
@@ -97,7 +97,7 @@ def test_a_wrong_answer_is_refused_and_a_secret_in_it_is_not_repeated(check, ans
     ],
 )
 def test_a_channel_is_a_name_an_id_or_none(answer, channel):
-    assert parse_channel(answer) == channel
+    assert parse_slack_channel(answer) == channel
 
 
 FAMILIES = st.sampled_from([None, "llama", "claude-sonnet-4-5", "Anthropic", "gpt", "qwen2.5-72b"])

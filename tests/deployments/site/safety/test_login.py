@@ -286,7 +286,7 @@ def test_guessing_from_everywhere_waits_and_keeps_nobody_out_who_was_in():
     """
     clock = [NOON]
     limit = AttemptLimit(lambda: clock[0])
-    limit.remember_good_token("192.0.2.1")
+    limit.remember_trusted_address("192.0.2.1")
     for number in range(200):
         limit.record_wrong_token(f"198.51.{number % 100}.{number}")
         clock[0] += timedelta(seconds=1)
@@ -316,5 +316,5 @@ def test_the_memory_of_addresses_is_bounded():
     limit = AttemptLimit(lambda: NOON, max_per_address=1, max_total=10_000, max_addresses=3)
     for number in range(10):
         limit.record_wrong_token(f"192.0.2.{number}")
-        limit.remember_good_token(f"198.51.100.{number}")
+        limit.remember_trusted_address(f"198.51.100.{number}")
     assert [limit.compute_wait_s(f"192.0.2.{number}") > 0 for number in range(10)] == [False] * 7 + [True] * 3

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.redact import make_excerpt
+from monitors.alerts.redact import build_redacted_excerpt
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
 from monitors.alerts.slack.render import render_alert
@@ -48,7 +48,7 @@ MOVED = "Usefulness 4.3 → 3.8, triage accuracy unchanged"
 
 @cache
 def short_of(text: str) -> Redacted:
-    return make_excerpt(text, limit=SETTINGS.excerpt_characters)
+    return build_redacted_excerpt(text, limit=SETTINGS.excerpt_characters)
 
 
 def said_by_the_app(text: str, case_id: str = "case-1", **changes: object):
@@ -130,7 +130,7 @@ def test_f17_text_over_the_limits_is_cut_visibly(count, text):
     Escaping can turn one character into five, and the result is still within the limits.
     """
     wide = AlertSettings(slack_channel="C0ALERTS", group_limit=10, excerpt_characters=1000, slack_buttons=True)
-    long = make_excerpt(text, limit=1000)
+    long = build_redacted_excerpt(text, limit=1000)
     seen = [
         said_by_the_app(text, f"case-{number}", asked=long, expected=long, answered=long) for number in range(count)
     ]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from monitors.records.estimates import GradedStratum
-from monitors.sources.sampling.sample import ExpectedRate, compute_expected_rates, compute_judged_rate
+from monitors.sources.sampling.sample import ExpectedRate, compute_expected_failure_rates, compute_judged_rate
 from monitors.stats.agreement import Confusion
 
 
@@ -21,7 +21,7 @@ def graded_stratum(stratum: str, sampled: int, failures: int) -> GradedStratum:
 
 def test_before_the_first_night_the_prior_speaks():
     prior = ExpectedRate(0.02, 50)
-    assert compute_expected_rates(["rest"], (), prior) == {"rest": prior}
+    assert compute_expected_failure_rates(["rest"], (), prior) == {"rest": prior}
 
 
 def test_nights_add_up_and_other_strata_say_nothing():
@@ -31,14 +31,14 @@ def test_nights_add_up_and_other_strata_say_nothing():
         graded_stratum("fallback", 40, 20),
         graded_stratum("gone", 9, 9),
     ]
-    found = compute_expected_rates(["rest", "fallback"], earlier, ExpectedRate(0.01, 20))
+    found = compute_expected_failure_rates(["rest", "fallback"], earlier, ExpectedRate(0.01, 20))
     assert found["rest"] == ExpectedRate(pytest.approx(1.2 / 100), 100)
     assert found["fallback"] == ExpectedRate(pytest.approx(20.2 / 60), 60)
 
 
 def test_a_given_rate_is_not_changed_by_what_was_counted():
     given = ExpectedRate(0.05, inf)
-    assert compute_expected_rates(["rest"], [graded_stratum("rest", 100, 90)], given) == {"rest": given}
+    assert compute_expected_failure_rates(["rest"], [graded_stratum("rest", 100, 90)], given) == {"rest": given}
 
 
 def test_a_judges_word_has_the_mean_and_spread_of_the_turned_rates():

@@ -20,7 +20,7 @@ from monitors.sources.traffic.settings import (
     PageTraffic,
     TrafficSettings,
 )
-from warehouse.database.parquet import read_parquet_rows
+from warehouse.database.parquet import iterate_parquet_batches
 
 SETTINGS: TypeAdapter[Any] = TypeAdapter(TrafficSettings)
 MODELS: list[type[BaseModel]] = [FileTraffic, HttpTraffic, LangSmithTraffic, PageTraffic, PageSelectors, Fields]
@@ -43,7 +43,9 @@ def no_browser(_settings: PageTraffic) -> AbstractAsyncContextManager[ScriptRunn
 @pytest.mark.parametrize(("given", "name"), KINDS, ids=[given["kind"] for given, _ in KINDS])
 def test_each_kind_becomes_its_source_and_its_name_holds_no_secret(given: dict[str, Any], name: str) -> None:
     assert (
-        build_traffic_source(SETTINGS.validate_python(given), {"TOKEN": "hush"}, no_browser, read_parquet_rows).name
+        build_traffic_source(
+            SETTINGS.validate_python(given), {"TOKEN": "hush"}, no_browser, iterate_parquet_batches
+        ).name
         == name
     )
 
@@ -60,7 +62,7 @@ def test_each_kind_becomes_its_source_and_its_name_holds_no_secret(given: dict[s
 )
 def test_a_secret_that_is_not_there_is_a_config_error(given: dict[str, Any], environment: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match=r"traffic\.(token|key)_env: .*TOKEN"):
-        build_traffic_source(SETTINGS.validate_python(given), environment, no_browser, read_parquet_rows)
+        build_traffic_source(SETTINGS.validate_python(given), environment, no_browser, iterate_parquet_batches)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)

@@ -30,13 +30,19 @@ from monitors.address_guard import AddressGuard
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.records.traffic import SourceWarningKind
 from monitors.request_headers import build_request_headers
-from monitors.sources.traffic.files import HEAD_BYTES, FileTrafficSource, detect_format, read_lines, strip_secrets
+from monitors.sources.traffic.files import (
+    HEAD_BYTES,
+    FileTrafficSource,
+    detect_format_and_compression,
+    read_lines,
+    strip_secrets,
+)
 from monitors.sources.traffic.settings import FileFormat, FileTraffic
 from tests.monitors.sources.traffic.read_source import NOON, as_lines, read_all, stored
 from tests.servers.files import FileServer
 from tests.servers.hub_files import HubFiles
 from tests.stable_text import replace_volatile
-from warehouse.database.parquet import read_parquet_rows
+from warehouse.database.parquet import iterate_parquet_batches
 
 SECRET = "hush-hush"
 
@@ -47,7 +53,9 @@ def source(*at: object, token: str | None = None, allowed: Sequence[str] = (), *
     held = {} if token is None else {"T": token}
     bearer = build_request_headers({}, held, key="traffic.headers", token_variable="T")
     web = [place for place in places if place.startswith("http")]
-    return FileTrafficSource(settings, read_parquet_rows, headers=bearer, guard=AddressGuard([*web, *allowed]))
+    return FileTrafficSource(
+        settings, iterate_parquet_batches, headers=bearer, guard=AddressGuard([*web, *allowed])
+    )
 
 
 async def test_every_conversation_of_a_file_is_read(tmp_path: Path) -> None:
@@ -242,13 +250,13 @@ FORMATS = [
 
 @pytest.mark.parametrize(("path", "kind", "packed"), FORMATS)
 def test_a_files_name_says_how_it_is_written(path: str, kind: FileFormat, packed: bool) -> None:
-    assert detect_format(path, FileFormat.BY_SUFFIX) == (kind, packed)
+    assert detect_format_and_compression(path, FileFormat.BY_SUFFIX) == (kind, packed)
 
 
 def test_a_name_that_does_not_say_is_a_config_error() -> None:
     with pytest.raises(ConfigError, match=r"x\.txt does not show the format; set jsonl, json, csv or parquet"):
-        detect_format("x.txt", FileFormat.BY_SUFFIX)
-    assert detect_format("x.txt", FileFormat.JSONL) == (FileFormat.JSONL, False)
+        detect_format_and_compression("x.txt", FileFormat.BY_SUFFIX)
+    assert detect_format_and_compression("x.txt", FileFormat.JSONL) == (FileFormat.JSONL, False)
 
 
 @pytest.mark.parametrize("ranges", [True, False])

@@ -21,7 +21,7 @@ from tests import fork_server
 from tests.in_process import run_in_process
 from tests.monitors.sources.traffic.logged_forms import QUESTION, LoggedForm, is_end_time, load_logged_forms
 from tests.monitors.sources.traffic.read_source import read_all
-from warehouse.database.parquet import read_parquet_rows
+from warehouse.database.parquet import iterate_parquet_batches
 
 ALWAYS = Window(datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC))
 FORMS = load_logged_forms()
@@ -168,7 +168,7 @@ FILES = {
 async def test_tables_and_exports_are_read(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(FILES[name])
     settings = FileTraffic(kind="file", at=(str(tmp_path / name),))
-    read = await read_all(FileTrafficSource(settings, read_parquet_rows))
+    read = await read_all(FileTrafficSource(settings, iterate_parquet_batches))
     assert (read.error, read.problems) == (None, [])
     (turn,) = read.conversations[0].turns
     assert (turn.user_text, turn.reply_text) == (ITEM["question"], ITEM["answer"])
@@ -178,7 +178,7 @@ async def test_rows_of_a_session_are_joined_across_files(tmp_path: Path) -> None
     for number, row in enumerate(TABLE):
         (tmp_path / f"log-{number}.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     read = await read_all(
-        FileTrafficSource(FileTraffic(kind="file", at=(str(tmp_path / "log-*.jsonl"),)), read_parquet_rows)
+        FileTrafficSource(FileTraffic(kind="file", at=(str(tmp_path / "log-*.jsonl"),)), iterate_parquet_batches)
     )
     (conversation,) = read.conversations
     assert [(turn.user_text, turn.reply_text) for turn in conversation.turns] == [
@@ -190,7 +190,7 @@ async def test_rows_of_a_session_are_joined_across_files(tmp_path: Path) -> None
 async def test_a_file_that_is_neither_is_reported(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b'[{"question": ' if name == "broken.json" else b"<!doctype html><p>Log in</p>")
     read = await read_all(
-        FileTrafficSource(FileTraffic(kind="file", at=(str(tmp_path / name),)), read_parquet_rows)
+        FileTrafficSource(FileTraffic(kind="file", at=(str(tmp_path / name),)), iterate_parquet_batches)
     )
     assert not read.conversations
     assert (len(read.notices), read.error is None) == ((1, True) if name == "broken.json" else (0, False))
