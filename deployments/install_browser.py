@@ -34,9 +34,9 @@ DOWNLOAD_TIMEOUT_S = 600
 PAGE_TIMEOUT_S = 30
 
 PACKAGES = ("chromium-headless-shell", "chromium", "chromium-browser")
-"""Linux packages with a Chromium browser.
+"""Names of Linux packages with a Chromium browser, in the order in which they are tried.
 
-The headless shell comes first, because it halves the time for a question.
+The headless shell is first, because a probe asks a question with it in half the time.
 """
 
 FONTS = ("fonts-noto-core", "fonts-noto-color-emoji")
@@ -113,7 +113,7 @@ def report_browser(*, as_json: bool) -> ExitCode:
 
 
 def _format_browser(browser: WorkingBrowser) -> str:
-    """Return one line about the browser. A missing sandbox is already logged at its start."""
+    """Return one line about the browser. It omits a missing sandbox, which is logged when the browser starts."""
     return (
         f"Browser: {browser.executable} ({browser.source}), Chromium {browser.version}. It starts and opens a page."
     )
@@ -122,7 +122,7 @@ def _format_browser(browser: WorkingBrowser) -> str:
 def install_command() -> ExitCode:
     """Install a browser for Lookout if none works: download it or, as root, install the system's package.
 
-    If no browser can be installed, the exit code is 2, and the output lists other ways.
+    If no browser can be installed, print the reason and return exit code 2.
     """
     from flows.runtime.secrets import get_environment  # slow: imports duckdb and slack_sdk
 

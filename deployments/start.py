@@ -1,7 +1,7 @@
-"""The script ``lookout``: explains when Python is too old or a library is missing.
+"""The script ``lookout``: run the command line, or explain that Python is too old or a library is missing.
 
-It runs on any Python version: it uses only old syntax, and imports nothing that may be missing. ``make`` runs it as
-a program; it then checks only the Python version.
+The script must start on any Python version. Therefore it uses only old syntax, and imports only the standard
+library before its checks. ``make`` runs this file as a program, which checks only the Python version.
 """
 
 import os
@@ -46,7 +46,7 @@ def explain_import_error(error):
 
 
 def _explain_foreign_package():
-    """Explain which of Lookout's packages is missing, or which other package has its name and where it is.
+    """Return a message if one of Lookout's packages is missing or hidden by another package of the same name.
 
     Return ``None`` if all of Lookout's packages are found.
     """
@@ -66,7 +66,7 @@ def _explain_foreign_package():
 
 
 def _explain_unfit_library(module, error):
-    """Name the library that is missing or has the wrong version, and the command that installs it."""
+    """Return a message about a missing or unsuitable library, with the command that installs it."""
     from importlib.util import find_spec
     from shlex import quote
 
@@ -83,9 +83,8 @@ def _explain_unfit_library(module, error):
 def _select_requirements(module):
     """Return the requirements to install if the library ``module`` is missing or has the wrong version.
 
-    For a library of an optional extra, this is its own requirement. For any other library, these are all
-    requirements that are missing. If none is missing, it is the library's own requirement or, without one, all
-    requirements.
+    If only an optional extra requires ``module``, return its own requirement. Otherwise, return all missing
+    requirements. If none is missing, return the requirement of ``module`` or, if it has none, all requirements.
     """
     from importlib.metadata import PackageNotFoundError, distribution
 

@@ -1,4 +1,4 @@
-"""Locks that let only one process on a machine do a job. A lock ends when the process that holds it ends."""
+"""Locks that allow only one process on a machine to do a job. A lock is also released when its process ends."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def write_data(document: str) -> None:
 
 
 def get_binary_stdout() -> BinaryIO:
-    """Return standard output as a binary stream, for a command that escapes its JSON lines itself."""
+    """Return standard output as a binary stream. The caller must escape control characters itself."""
     return _unwrap_stream(sys.stdout).buffer
 
 

@@ -28,7 +28,7 @@ class TerminalConsole(Console):
 
     @property
     def file(self) -> IO[str]:
-        """The stream to which the console writes. It bypasses the guard, which would show colours as text."""
+        """The stream to which the console writes. It is not wrapped by the guard, which shows colours as text."""
         stream = self._file or (sys.stderr if self.stderr else sys.stdout)
         stream = getattr(stream, "unguarded", stream)
         return cast("IO[str]", FailSafeStream(cast("TextIO", getattr(stream, "rich_proxied_file", stream))))
@@ -81,7 +81,10 @@ def _wrap_rows(console: Console, line: str, head: Text) -> Iterator[Text]:
 
 
 def _find_row_starts(text: str, width: int) -> list[int]:
-    """Return where in ``text`` each row after the first starts, if the text is wrapped at ``width`` characters."""
+    """Return the character offsets at which the second and later rows of ``text`` start.
+
+    The text is wrapped at ``width`` characters.
+    """
     starts = list[int]()
     begin = 0
     for word in re.finditer(r"\S+\s*", text):

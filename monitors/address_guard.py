@@ -85,7 +85,7 @@ def classify_address(address: str) -> Network:
 
 
 def _prefer_embedded_ipv4(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Return the IPv4 address inside an IPv6 address. If there is none, return the address itself."""
+    """Return the IPv4 address inside an IPv6 address. Without an IPv4 address inside, return the IPv6 address."""
     if ip.is_loopback or ip.is_unspecified:
         return ip
     if ip.teredo is not None:
@@ -100,7 +100,7 @@ class AddressGuard:
     """Checks the addresses to which requests for one target connect.
 
     ``configured`` contains the addresses in the settings. ``refused`` contains the hosts and ports that were
-    refused so far. Each of them is logged once.
+    refused so far. Each refused host and port is logged once.
     """
 
     def __init__(
@@ -141,9 +141,10 @@ class AddressGuard:
         return addresses
 
     async def _find_configured_place(self, address: str, port: int) -> Place:
-        """Return the configured host that resolves to this IP address, or the address itself if there is none.
+        """Return the configured host that resolves to this IP address.
 
-        Playwright resolves some host names itself. The request then contains only the IP address.
+        If there is no such host, return the address itself. Playwright resolves some host names itself, and its
+        request then contains only the IP address.
         """
         if (address, port) not in self._configured and classify_address(address) is not Network.PUBLIC:
             for host, own_port in self._configured:

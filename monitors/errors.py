@@ -199,7 +199,7 @@ class SessionEnded(AccessDenied):
 
 
 class NoSuchPath(ProbeError):
-    """The API answered HTTP 404 or 405. It accepts no questions at the configured path."""
+    """The API answered HTTP 404 or 405. The API accepts no questions at the configured path."""
 
     retryable = True
     reason = NoAnswerReason.NO_SUCH_PATH
@@ -218,13 +218,16 @@ class AnswerNotFound(PageNotUnderstood):
 
 
 class CaptureUnsure(ProbeError):
-    """The text that was read from the page may not be the answer, or may be only a part of it. It is not graded."""
+    """The text from the page may be another text than the answer, or only a part of the answer.
+
+    It is not graded.
+    """
 
     reason = NoAnswerReason.CAPTURE_UNSURE
 
 
 class OldJob(ProbeError):
-    """The app did not start a new job. It returned an older job."""
+    """The app did not start a new job, and returned an older job."""
 
     reason = NoAnswerReason.OLD_JOB
 
@@ -289,17 +292,23 @@ class WarehouseError(MonitorError):
 
 
 class WarehouseBusy(WarehouseError):
-    """Another process has locked the file. Until that process ends, data is stored only in the journal."""
+    """Another process has locked the warehouse file.
+
+    Until that process ends, data is stored only in the journal.
+    """
 
     retryable = True
 
 
 class WarehouseInUse(WarehouseBusy):
-    """Another Lookout process uses the file and will end soon. A job that runs every minute then skips a run."""
+    """Another Lookout process uses the warehouse for a short time.
+
+    A job that runs every minute then skips a run.
+    """
 
 
 class WarehouseDamaged(WarehouseError):
-    """The content of the file differs from the journal. The text gives the command that rebuilds the file."""
+    """A file of the warehouse or the journal is damaged, incomplete or missing, or a stored record is invalid."""
 
 
 class WarehouseUnwritable(WarehouseError):
@@ -307,7 +316,7 @@ class WarehouseUnwritable(WarehouseError):
 
 
 class SchemaTooNew(WarehouseError):
-    """The file was written by a newer version of Lookout."""
+    """A file of the warehouse or the journal was written by a newer version of Lookout."""
 
 
 class QueryInvalid(WarehouseError):
@@ -319,7 +328,7 @@ class NotifyError(MonitorError):
 
 
 class NotifyTransient(NotifyError):
-    """The message could not be sent now. It is stored and will be sent later."""
+    """The message could not be sent now. The message is stored and will be sent later."""
 
     retryable = True
     blame = Blame.PROVIDER

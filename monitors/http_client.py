@@ -28,10 +28,10 @@ MEGABYTE_BYTES: Final = 1_000_000
 MAX_CONNECT_S: Final = 5.0
 """Maximum number of seconds to wait for one address of a host, if there is another address to try."""
 ACCEPTED_ENCODINGS: Final = "gzip, deflate"
-"""Encodings that this module decompresses piece by piece, to limit the size. httpx itself has no such limit."""
+"""Encodings that this module decompresses piece by piece, to limit the body's size. httpx has no such limit."""
 _PIECE_BYTES: Final = 1 << 16
 _ENDS_AT: Final = "lookout_ends_at"
-"""The key under which a request stores its deadline in its extensions. httpx copies it to redirected requests."""
+"""The key of a request's deadline in its extensions. httpx copies the extensions to redirected requests."""
 
 
 class DeadlinePassed(httpx.ReadTimeout):

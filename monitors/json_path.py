@@ -34,9 +34,10 @@ def collect_values(document: Any, path: str) -> list[Any]:
 
 
 def select_paths_by_first_key(document: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the paths that can have a value in the document, because the document has the first name of the path.
+    """Return the paths that may have a value in the document.
 
-    If the document is not an object, all paths are returned. This quick check excludes useless paths.
+    Paths whose first name is not a key of the document are omitted. If the document is not an object, or has more
+    than `_MAX_KEYS` keys, all paths are returned.
     """
     if not isinstance(document, dict):
         return paths

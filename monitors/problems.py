@@ -110,9 +110,9 @@ def _list_models_at_place(root: type[BaseModel], place: Place) -> list[type[Base
 
 
 def format_key_path_as_written(root: type[BaseModel], place: Place) -> str:
-    """Return the full key of a place as it is written in the file, with dots between its parts.
+    """Return the full key at ``place`` as it is written in the file, with dots between its parts.
 
-    pydantic adds the names of union branches to a place. These names are omitted.
+    pydantic adds the names of union branches to ``place``. These names are omitted.
     """
     types: list[Any] = [root]
     shown: list[str] = []

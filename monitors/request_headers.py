@@ -24,7 +24,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 """The syntax of a header name (RFC 9110, section 5.6.2)."""
 _SENT_BY_HTTP: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 _CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
-"""Headers whose only purpose is authentication (RFC 9110, section 11, and RFC 6265)."""
+"""Names of headers that are used only for authentication (RFC 9110, section 11, and RFC 6265)."""
 _SECRET_WORDS: Final = frozenset({"key", "apikey", "token", "secret", "password"})
 """A header counts as secret if its name ends with one of these words, such as X-Api-Key."""
 _MIN_HIDDEN_CHARACTERS: Final = 8

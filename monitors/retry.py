@@ -54,9 +54,9 @@ FIRST_PAUSE_S: Final = 0.5
 class TryAgain(Exception):
     """Raised if an attempt failed, but a later attempt may succeed.
 
-    ``after_s`` is the wait time in seconds that the server requested, or ``None``. ``error`` is the exception
-    to raise if no attempt is left. It is ``why`` if ``why`` is an exception, and this exception if ``why`` is a
-    string.
+    ``after_s`` is the wait time in seconds that the server requested, or ``None``. ``error`` is the exception to
+    raise if no attempt is left. If ``why`` is an exception, ``error`` is ``why``. If ``why`` is a string, ``error``
+    is this `TryAgain`.
     """
 
     def __init__(self, why: str | MonitorError, after_s: float | None = None) -> None:
@@ -88,9 +88,10 @@ async def retry_with_pauses(
 ) -> T:
     """Call ``attempt`` until it succeeds, at most ``tries`` times, and return its result.
 
-    If all attempts fail, the `TryAgain.error` of the last one is raised. The pause before the next attempt is
-    `TryAgain.after_s`. If this is ``None``, the pause is ``first_pause_s`` after the first attempt, and doubles
-    after each further attempt. No pause is longer than ``max_pause_s``. All other errors are raised at once.
+    If all attempts fail, the `TryAgain.error` of the last attempt is raised. The pause before the next attempt is
+    `TryAgain.after_s`. If ``after_s`` is ``None``, the pause is ``first_pause_s`` after the first attempt, and
+    doubles after each further attempt. No pause is longer than ``max_pause_s``. All other errors are raised at
+    once.
     """
     for number in range(tries - 1):
         try:

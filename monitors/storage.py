@@ -1,4 +1,4 @@
-"""Write files that are never incomplete, and lock folders against other processes.
+"""Write files atomically, and lock folders against other processes.
 
 Only this module replaces files: it writes a temporary file, then renames it. Symbolic links are not followed. The
 parameter ``within`` is the data folder. No operation leaves this folder through a link, even if the link is created

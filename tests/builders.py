@@ -1,4 +1,4 @@
-"""Builders of records for tests. Fields that a test does not set have sensible values."""
+"""Build records for tests, with default values for the fields that a test does not set."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def exchange(case: GoldCase, text: str = "24 months [Source: Gold, clause 1]", *
 
 
 def no_answer(case: GoldCase, blame: Blame = Blame.APP, **changes: Any) -> NoAnswer:
-    """Build the record of a ``case`` without a gradable reply."""
+    """Build the record for a ``case`` that got no gradable reply."""
     values: dict[str, Any] = {
         "run_id": "run-1",
         "case_id": case.id,
@@ -59,7 +59,7 @@ def no_answer(case: GoldCase, blame: Blame = Blame.APP, **changes: Any) -> NoAns
 
 
 def judged(aspect: Aspect, failure: FailureKind | None = None, **changes: Any) -> Judged:
-    """Build a grade that passed, or failed with ``failure``."""
+    """Build a passing grade, or a failing grade if ``failure`` is given."""
     values: dict[str, Any] = {
         "grader": f"{aspect}-grader",
         "version": "1",
@@ -72,7 +72,7 @@ def judged(aspect: Aspect, failure: FailureKind | None = None, **changes: Any) -
 
 
 def abstained(aspect: Aspect, blame: Blame = Blame.MONITOR) -> Abstained:
-    """Build a grade of a grader that abstained."""
+    """Build the result of a grader that could not decide."""
     return Abstained(
         grader=f"{aspect}-grader", version="1", aspect=aspect, reason="nothing to compare", blame=blame
     )

@@ -71,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Skip the import of files that only the whole test tier runs, and of files of another shard."""
+    """Do not import files that only the whole test tier runs, or that belong to another shard."""
     name = _name_below_tests(collection_path)
     is_skipped = config.getoption("tier") == "quick" and name in WHOLE_ONLY
     if collection_path.suffix == ".py":
@@ -89,10 +89,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select the tests of the tier.
-
-    Order them so that each worker begins with the tests that need browsers and servers. See `order_for_workers`.
-    """
+    """Deselect tests that are not in the tier, and sort the others for the workers (see `order_for_workers`)."""
     skipped: set[pytest.Item] = set()
     if config.getoption("snapshots_only"):
         skipped |= {item for item in items if "snapshot" not in getattr(item, "fixturenames", ())}
@@ -137,13 +134,13 @@ def _slice_size(item: pytest.Item) -> int | None:
 
 @pytest.fixture(scope="session")
 def browser_path() -> str | None:
-    """Return the value of CHROMIUM_PATH. If it is ``None``, Lookout searches for a browser."""
+    """Return the value of CHROMIUM_PATH, or ``None`` if Lookout must search for a browser."""
     return os.environ.get("CHROMIUM_PATH")
 
 
 @pytest.fixture(scope="session")
 def prefect_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Return environment variables that point a process at one real Prefect server for all tests."""
+    """Start one Prefect server for all tests, and yield environment variables that connect a process to it."""
     home = with_tables(tmp_path_factory.mktemp("prefect"))
     variables = dict(os.environ)
     prefect_server.connect_or_start(None, home, environment=variables, start_timeout_s=180, write_line=print)

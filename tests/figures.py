@@ -1,7 +1,4 @@
-"""Writes measured figures into a document.
-
-Each command updates its own section, between two comments with its name.
-"""
+"""Write measured figures into a section of a document. Two comments with the section's name mark the section."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ import duckdb
 def write_section(document: Path, name: str, lines: Sequence[str]) -> None:
     """Replace the lines between ``<!-- figures:name -->`` and ``<!-- /figures:name -->``.
 
-    The document must contain both comments.
+    Raises `SystemExit` if the document does not contain both comments.
     """
     begin, end = f"<!-- figures:{name} -->\n", f"<!-- /figures:{name} -->"
     before, found, rest = document.read_text("utf-8").partition(begin)
@@ -29,7 +26,7 @@ def write_section(document: Path, name: str, lines: Sequence[str]) -> None:
 
 
 def measured_where() -> str:
-    """Return the date and the machine's hardware in one sentence, without the machine's name."""
+    """Return the date, hardware, software versions and load of the measurement, without the machine's name."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
     load = os.getloadavg()[0]

@@ -1,15 +1,15 @@
-"""Run the command in tests without its start-up time: a server with all imports forks for each command.
+"""Run `lookout` in tests without its start-up time: a server that has imported everything forks for each command.
 
-A start costs 1 to 4 s of CPU time, almost all of it for imports, and the tests run the command hundreds of times. A
-forked command behaves as the script ``lookout``, or as ``python -m`` with a module of the tests: it has its own
-session, arguments, folder, environment and pipes, and ends with its true exit code. `run` waits for the end,
-`start` does not. Three rules ensure this:
+To start the command costs 1 to 4 s of CPU time, mostly for imports, and the tests run it hundreds of times. `run`
+waits until the command has ended, `start` does not. A forked command behaves like the script ``lookout``, or like
+``python -m`` with a test module: it has its own session, arguments, folder, environment, pipes and exit code. Three
+rules make a forked command equivalent to a new process:
 
-- A variable that a module read from the environment at its import must have the same value in the command's
-  environment. The server records every such name, and refuses a command with another value. Such a command is started as
-  a real process. From the third command in the same environment on, another server imports everything there.
-- Prefect reads its settings at import. Its modules, and Lookout's modules that import it, are hidden until the command
-  imports the first of them. Then settings and logging are read again, as at a first import.
+- If a module reads an environment variable at import, the command must have the server's value of this variable.
+  The server records the names of these variables, and refuses a command with a different value. The command is then
+  started as a new process. For the third command with the same environment, a further server is started.
+- Prefect reads its settings at import. Prefect's modules, and Lookout's modules that import Prefect, are hidden
+  until the command imports one of them. Then Prefect's settings and logging configuration are read again.
 - The server has one thread and no event loop when it forks.
 
 Tests of the start itself (help, an empty environment, kills at the start, an installed wheel) start real processes.
@@ -52,37 +52,34 @@ LATER = (
     *("flows.nightly.checkpoint", "flows.runtime.run", "flows.server.prefect_server"),
     *("playwright.async_api", "duckdb", "httpx", "rich.progress", "rich.table", "rich.live"),
 )
-"""Modules that commands import only when they need them. They read nothing from the environment of a test."""
+"""Modules that commands import lazily. They can be imported early because they read no variable that tests set."""
 OF_PREFECT = (
     *("prefect.flow_engine", "prefect.task_engine", "prefect.artifacts", "prefect.client.orchestration"),
     *("prefect.utilities.visualization", "prefect.logging.formatters", "fastapi", "anyio._backends._asyncio"),
 )
 READ_WHOLE = ("FSSPEC_", "LANG", "LC_", "LD_", "PYTHON", "SSL_", "TZ")
-"""Prefixes of variables that the interpreter, or code that copies the whole environment, reads at its start."""
+"""Prefixes of variables that are read at start without a recorded read, for example by the interpreter."""
 START_S = 120
 WORTH_A_SERVER = 3
-"""Minimum number of commands with one environment before a server is started for it.
+"""The number of the command for which a server with the command's environment is started.
 
-A server costs as much as one or two commands that need Prefect.
+To start a server costs as much as one or two commands that need Prefect.
 """
 SERVERS = 3
-"""Maximum number of servers with different environments. A new server replaces the oldest."""
+"""Maximum number of servers, each with its own environment. A new server replaces the oldest except the first."""
 WARM = {"PYTHONPATH": str(ROOT), "COLUMNS": "160"}
-"""Additional variables that tests set so that the command can be forked."""
+"""Variables that tests set so that commands have the same values as the server, and can be forked."""
 
 MEASURING = ("COVERAGE_PROCESS_START", "COVERAGE_TEST")
-"""Variables that are set while the coverage of the tests is measured.
-
-The command is then measured too, whatever its environment is (see `coverage_contexts`).
-"""
+"""Variables of a coverage measurement. Each command gets them, so that it is measured (see `coverage_contexts`)."""
 
 
 class _Blocked(BaseException):
-    """Raised if a module imports Prefect. The server then imports that module later, together with Prefect."""
+    """Raised if a module imports Prefect. The server imports the module later, together with Prefect."""
 
 
 class _Reads:
-    """Records which environment variables are read while modules are imported, and by which code."""
+    """Records the names of the environment variables that are read while modules are imported."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -103,10 +100,7 @@ class _Reads:
 
 
 def _reader() -> CodeType | None:
-    """Return the code that reads a variable by its name.
-
-    Return ``None`` if the code copies the whole environment.
-    """
+    """Return the code that reads a variable by its name, or ``None`` if it copies the whole environment."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(
         ("<frozen os>", "<frozen _collections_abc>")
@@ -118,17 +112,17 @@ def _reader() -> CodeType | None:
 
 
 def _is_read_again(file: str) -> bool:
-    """Return whether the code in ``file`` reads its variables again later. Its reads are then not recorded.
+    """Return whether the reads of ``file`` need no record.
 
-    Prefect's settings are read again (`_read_settings`). fsspec copies all variables that begin with its name, and
-    `platform` copies them for a child that reads the interpreter's file.
+    Prefect's settings are read again in the command (`_read_settings`). fsspec reads only variables with its own
+    prefix (see `READ_WHOLE`). `platform` only passes the environment to a child process.
     """
     read_again = ("/prefect/", "/pydantic_settings/", "/fsspec/config.py", "/platform.py")
     return any(part in file for part in read_again)
 
 
 class _Hidden:
-    """Loaded modules that are hidden: the first import of one of them restores all of them."""
+    """A module finder that hides loaded modules. The first import of a hidden module restores all of them."""
 
     def __init__(self, names: set[str]) -> None:
         self._modules = {name: sys.modules.pop(name) for name in names}
@@ -170,10 +164,10 @@ def _read_settings() -> None:
 
 
 def _imported() -> tuple[_Reads, _Hidden]:
-    """Import everything that a command may need.
+    """Import every module that a command may need. Return the recorded reads and the hidden modules.
 
-    First, import the modules that work without Prefect. Then import the others, which are hidden again. Return the
-    recorded reads and the hidden modules.
+    Modules that work without Prefect are imported first. Then Prefect and the modules that need it are imported and
+    hidden.
     """
 
     class Without:
@@ -203,17 +197,14 @@ def _imported() -> tuple[_Reads, _Hidden]:
 
 
 def build_records(record: type[BaseModel]) -> None:
-    """Build the validators of a record class and of its subclasses.
-
-    A process otherwise does this at their first use.
-    """
+    """Build the validators of a record class and of its subclasses, which otherwise happens at their first use."""
     record.model_rebuild()
     for subclass in record.__subclasses__():
         build_records(subclass)
 
 
 def _ours() -> list[str]:
-    """List Lookout's modules except the demo's, which import Gradio. Most folders are namespace packages."""
+    """Return the names of Lookout's modules, without those of the demo, which import Gradio."""
     files = (file for package in OURS for file in sorted((ROOT / package).rglob("*.py")))
     names = (".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files)
     return [name for name in names if not name.startswith("deployments.demo.") and "__" not in name]
@@ -226,7 +217,7 @@ class _Command:
         self._asked, self._pipes, self._hidden = asked, pipes, hidden
 
     def become(self) -> NoReturn:
-        """Execute the command. This process ends with it."""
+        """Execute the command in this process, and end the process with the command's exit code."""
         os.setsid()
         for number, pipe in enumerate(self._pipes):
             os.dup2(pipe, number)
@@ -260,7 +251,7 @@ def _script() -> int:
 
 
 def _module(name: str) -> Callable[[], object]:
-    """Run a module as ``python -m`` does."""
+    """Return a function that runs a module like ``python -m``."""
 
     def whole() -> None:
         runpy.run_module(name, run_name="__main__", alter_sys=True)
@@ -282,7 +273,7 @@ def _code_of(main: Callable[[], object]) -> int:
 
 
 def _end(code: int) -> NoReturn:
-    """End this process as the interpreter does, but without the cleanup of 2,000 modules."""
+    """End this process like the interpreter, but skip the cleanup of about 2,000 modules."""
     threading._shutdown()
     atexit._run_exitfuncs()
     try:
@@ -296,7 +287,7 @@ def _end(code: int) -> NoReturn:
 def _served(listener: socket.socket, parent: int) -> _Command:
     """Fork a process for each requested command, until the tests end.
 
-    The function returns only in a forked process, with its command.
+    Returns only in a forked process, and returns the command that this process must execute.
     """
     given = _started_with()
     reads, hidden = _imported()
@@ -323,24 +314,22 @@ def _served(listener: socket.socket, parent: int) -> _Command:
 
 
 def _read_authorities() -> None:
-    """Read the certificate authorities once for all commands.
-
-    This takes 30 ms for each HTTP client, and almost all clients connect only to loopback.
-    """
+    """Read the certificate authorities once for all commands, because a read for each HTTP client takes 30 ms."""
     ssl.create_default_context = cache(ssl.create_default_context)
     importlib.import_module("httpx").Client().close()
 
 
 def _started_with() -> dict[str, str]:
-    """Return the environment with which this process was started, without variables that the interpreter added."""
+    """Return the environment with which this process was started, without the interpreter's additions."""
     pairs = Path("/proc/self/environ").read_bytes().decode(errors="surrogateescape").split("\0")
     return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
 def _watched(asking: socket.socket, reads: _Reads, hidden: _Hidden, given: Mapping[str, str]) -> _Command:
-    """Fork again. The new process becomes the command, and this process reports how the command ended.
+    """Fork again: the child process executes the command, and this process reports the child's exit code.
 
-    The function returns only in the new process, with the command.
+    Returns only in the child process, and returns the command. If the environment does not fit, the command is
+    refused and this process ends.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, pipes, _, _ = socket.recv_fds(asking, 1, 3)
@@ -369,12 +358,12 @@ def _watched(asking: socket.socket, reads: _Reads, hidden: _Hidden, given: Mappi
 
 
 def _needed(reads: _Reads, given: Mapping[str, str], asked: Mapping[str, str]) -> set[str]:
-    """Return the names of the variables that must have the same value in both environments."""
+    """Return the names of the variables that must be equal in the server's and the command's environment."""
     return reads.names | {name for name in (*given, *asked) if name.startswith(READ_WHOLE)}
 
 
 class ForkServer:
-    """The fork server, as the tests use it. ``environment`` is the environment in which it imports all modules."""
+    """A running fork server. ``environment`` is the environment in which it imports all modules."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="lookout-fork-")
@@ -400,7 +389,7 @@ class ForkServer:
         os.close(closes)
 
     def close(self) -> None:
-        """End the server. Commands that still run continue, like background processes of a shell."""
+        """End the server. Running commands continue."""
         os.close(self._lives)
         self._process.wait(START_S)
         self._folder.cleanup()
@@ -414,9 +403,9 @@ class ForkServer:
         cwd: Path,
         env: Mapping[str, str],
     ) -> Process | tuple[str, ...]:
-        """Start the command.
+        """Start the command, and return its process.
 
-        Return the running command, or the names of the variables for which another server is needed.
+        If the server refuses the command, return the names of the variables that differ.
         """
         asking = socket.socket(socket.AF_UNIX)
         asking.settimeout(START_S)
@@ -444,7 +433,7 @@ class _Said:
     def next(self, timeout_s: float | None) -> dict[str, Any] | None:
         """Return the next line, or ``None`` after the last line.
 
-        Raises `BlockingIOError` if no line is there yet, and `TimeoutError` after ``timeout_s`` seconds.
+        Raises `TimeoutError` after ``timeout_s`` seconds, or `BlockingIOError` if ``timeout_s`` is 0.
         """
         self._talk.settimeout(timeout_s)
         while b"\n" not in self._lines:
@@ -456,7 +445,7 @@ class _Said:
         return json.loads(line)
 
     def code(self, timeout_s: float | None) -> int:
-        """Return the exit code. Raises `TimeoutError` if the command has not ended."""
+        """Return the exit code. Raises `TimeoutError` if the command has not ended after ``timeout_s`` seconds."""
         try:
             answer = self.next(timeout_s)
         except BlockingIOError:
@@ -468,7 +457,7 @@ class _Said:
 
 
 class Process:
-    """A running command with those methods of `subprocess.Popen` that the tests use. Its pipes are text."""
+    """A running command with the methods of `subprocess.Popen` that the tests use. Its pipes are text streams."""
 
     def __init__(
         self, command: Sequence[str], pid: int, code: Callable[[float | None], int], *, forked: bool
@@ -487,7 +476,7 @@ class Process:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Return the exit code, which is negative for the signal that killed the command.
+        """Wait for the exit code and return it. It is the negative signal number if a signal killed the command.
 
         Raises `subprocess.TimeoutExpired` after ``timeout`` seconds.
         """
@@ -512,7 +501,7 @@ class Process:
         self.send_signal(signal.SIGKILL)
 
     def communicate(self, input: str | None = None, timeout: float | None = None) -> tuple[str, str]:  # noqa: A002
-        """Write ``input`` to the command, read its outputs to their ends, and wait until it has ended."""
+        """Write ``input`` to the command, wait until the command has ended, and return its output and errors."""
         said = {"stdout": "", "stderr": ""}
 
         def written() -> None:
@@ -550,9 +539,9 @@ class Process:
 
 @cache
 def bare_home() -> Path:
-    """Return an empty home folder for the commands of this process's tests.
+    """Return the home folder of all commands that this process starts. It is empty at first.
 
-    A test can look there for a command's files.
+    A test can check which files a command wrote there.
     """
     folder = tempfile.TemporaryDirectory(prefix="lookout-home-")
     atexit.register(folder.cleanup)
@@ -562,7 +551,7 @@ def bare_home() -> Path:
 def bare(**variables: str) -> dict[str, str]:
     """Return the environment of a shell on a new machine, without variables of this test run.
 
-    It is the same in all tests except for ``variables``, so that one server can serve them.
+    Only ``variables`` differ between tests, so that all tests can use one server.
     """
     stay = {name: os.environ[name] for name in ("PATH", "CHROMIUM_PATH") if name in os.environ}
     return stay | {"HOME": str(bare_home())} | WARM | variables
@@ -570,9 +559,9 @@ def bare(**variables: str) -> dict[str, str]:
 
 _servers: list[ForkServer] = []
 _refused: Counter[tuple[tuple[str, str | None], ...]] = Counter()
-"""How often a command with each environment was refused by all servers.
+"""The number of commands that all servers refused, by environment.
 
-An environment is identified by its differences from that of the first server.
+An environment is identified by its differences from the environment of the first server.
 """
 
 
@@ -584,9 +573,10 @@ def run(
     timeout_s: float = 240,
     module: str | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``lookout``, or ``python -m module``, with these arguments, this environment and this input, to its end.
+    """Run ``lookout``, or ``python -m module``, until it ends. ``given`` is its standard input.
 
-    The environment is complete: nothing is inherited. After ``timeout_s`` seconds, the whole session is killed.
+    ``env`` is the complete environment: the command inherits nothing. After ``timeout_s`` seconds, the command's
+    whole session is killed, and `subprocess.TimeoutExpired` is raised.
     """
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with start(*arguments, cwd=cwd, env=env, module=module, **pipes) as process:
@@ -608,10 +598,10 @@ def start(
     stdout: int | IO[Any] = subprocess.DEVNULL,
     stderr: int | IO[Any] = subprocess.DEVNULL,
 ) -> Process:
-    """Start ``lookout``, or ``python -m module``, as `subprocess.Popen` does. Pipes are read as text.
+    """Start ``lookout``, or ``python -m module``, like `subprocess.Popen` with text pipes.
 
-    The command is forked if that is equivalent (see the module's docstring), and otherwise started as a real
-    process.
+    The command is forked if a server has an equivalent environment (see the module's docstring). Otherwise, a new
+    process is started.
     """
     env = {**env, **{name: os.environ[name] for name in MEASURING if name in os.environ}}
     streams = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
@@ -642,7 +632,7 @@ def start(
 
 
 def _begun(command: Sequence[str], streams: Sequence[int], cwd: Path, env: Mapping[str, str]) -> Process:
-    """Start the command as a real process, without the fork server."""
+    """Start the command as a new process, without the fork server."""
     standard = dict(zip(("stdin", "stdout", "stderr"), streams, strict=True))
     process = subprocess.Popen(command, cwd=cwd, env=env, start_new_session=True, **standard)
 

@@ -1,7 +1,7 @@
-"""Run ``lookout`` in the tests' own process: for tests of arguments, messages, files and exit codes.
+"""Run ``lookout`` in the tests' own process, to test arguments, messages, files and exit codes.
 
-It takes a tenth of the time of a forked command (`fork_server`). A command runs in a separate process if it needs
-Prefect, a browser, signals, a terminal, or an environment that modules read at import.
+This takes a tenth of the time of a forked command. Use `fork_server` for a command that needs Prefect, a browser,
+signals, a terminal, or variables that modules read at import.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from deployments.cli.app import main
 def run_in_process(
     *arguments: str, cwd: Path, env: Mapping[str, str], given: str | bytes = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``lookout`` in this process, and return its exit code and both outputs, as `fork_server.run` does.
+    """Run ``lookout`` in this process, and return its exit code, output and errors, like `fork_server.run`.
 
-    ``env`` is the whole environment of the command.
+    ``env`` is the complete environment of the command.
     """
     typed = given.encode(errors="surrogateescape") if isinstance(given, str) else given
     streams = {

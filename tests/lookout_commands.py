@@ -11,7 +11,7 @@ from deployments.cli.app import LazyGroup, app
 
 
 def every_command() -> dict[str, Any]:
-    """Return every command by the words that follow ``lookout``, such as ``verify`` or ``gold check``."""
+    """Return every command, keyed by the words that follow ``lookout``, such as ``verify`` or ``gold check``."""
     return dict(_within(get_command(app)))
 
 

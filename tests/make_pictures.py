@@ -1,7 +1,7 @@
-"""Take the pictures of reports: `python -m tests.make_pictures [DATA_FOLDER]`.
+"""Take the screenshots of reports for the documents: `python -m tests.make_pictures [DATA_FOLDER]`.
 
-The picture in the README shows the newest demo run. The picture in docs/triage.md shows an invented run of an agent
-that triages issues.
+The screenshot in the README shows the newest demo run. The screenshot in docs/triage.md shows an invented run of an
+agent that triages issues.
 """
 
 from __future__ import annotations
@@ -30,17 +30,14 @@ SHOWN = (
     "[id='case-acme:lamps:7'] .rating",
     "[id='case-acme:lamps:7'] details",
 )
-"""CSS selectors of the parts of the report that the picture shows: the verdict, and one case with its details."""
+"""CSS selectors of the parts of the report in the screenshot: the verdict, and one case with its details."""
 GAP = 14
 COLOURS = 64
-"""The number of colours in a picture.
-
-Text on white needs no more, and the size of the file is a fifth of the size with all colours.
-"""
+"""The number of colours in a screenshot. With more colours, the file is five times as large but looks the same."""
 
 
 def main(data_folder: Path) -> None:
-    """Take both pictures. Without a demo run, take only the picture of the run on issues."""
+    """Take both screenshots. Without a demo run, take only the one for docs/triage.md, and exit with an error."""
     pages = sorted(data_folder.glob("runs/*/report.html"))
     with sync_playwright() as playwright:
         found = find_browser(os.environ.get("CHROMIUM_PATH"))
@@ -54,14 +51,14 @@ def main(data_folder: Path) -> None:
 
 
 def first_screen(browser: Browser, path: Path) -> Image.Image:
-    """Take a picture of the part of a report that is visible without scrolling."""
+    """Take a screenshot of the part of a report that is visible without scrolling."""
     page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
     page.goto(path.absolute().as_uri())
     return Image.open(BytesIO(page.screenshot()))
 
 
 def report_on_issues(browser: Browser) -> Image.Image:
-    """Take a picture of the run on issues that shows its summary above one report."""
+    """Return one image with the parts `SHOWN` of the invented run's report, one below the other."""
     run = triage_run()
     with TemporaryDirectory() as folder:
         path = write_reports(Path(folder), run.report, run.cases, redact=redact).html
@@ -81,7 +78,7 @@ def report_on_issues(browser: Browser) -> Image.Image:
 
 
 def save(picture: Image.Image, name: str) -> None:
-    """Save a picture as the file ``name``, with few colours."""
+    """Save a screenshot in ``docs/pictures`` as the file ``name``, reduced to `COLOURS` colours."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     picture.convert("RGB").quantize(COLOURS).save(PICTURES / name, optimize=True)
     print(PICTURES / name)

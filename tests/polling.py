@@ -1,4 +1,4 @@
-"""Waits for the effect of another process or thread that signals no event."""
+"""Wait for an effect of another process or thread, if no event signals the effect."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def wait_until(
 ) -> Found:
     """Wait until ``condition()`` is true, and return its result.
 
-    Raises `AssertionError` after ``timeout_s`` seconds. ``what`` describes the expected effect. It can also be a
-    function that returns the description, for example with the log of a process. ``condition`` can raise an error
-    itself, for example if the process has ended.
+    Raises `AssertionError` with ``what`` after ``timeout_s`` seconds. ``what`` describes the expected effect. It is
+    a text, or a function that returns the text, for example with the log of a process. An error from ``condition``
+    ends the wait.
     """
     end = time.monotonic() + timeout_s
     while not (found := condition()):

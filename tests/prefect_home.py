@@ -1,4 +1,4 @@
-"""Home folders for Prefect servers with an existing database. This saves 3 s of CPU time at the first start."""
+"""Home folders for Prefect servers. Each contains a database, which saves 3 s of CPU time at the first start."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MADE = ROOT / ".cache" / "prefect"
 
 
 def with_tables(home: Path) -> Path:
-    """Add an empty, migrated database to ``home``, as after an earlier start of a server, and return ``home``.
+    """Copy an empty, migrated Prefect database into the folder ``home``, and return ``home``.
 
-    The database is created once for each version of Prefect and stored in ``.cache``.
+    The database is created once for each version of Prefect and cached in ``.cache``.
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     shutil.copyfile(_database(), home / "prefect.db")
@@ -40,9 +40,9 @@ def _database() -> Path:
 
 
 def _make(whole: Path, home: Path) -> None:
-    """Create the database in ``home`` with Prefect's own command, and copy it to the file ``whole``.
+    """Create a database in ``home`` with Prefect's command, and copy it to the file ``whole``.
 
-    The copy is one file without a write-ahead log.
+    The copy is a single file, without a write-ahead log.
     """
     command = [sys.executable, "-m", "prefect", "server", "database", "upgrade", "--yes"]
     variables = os.environ | {"PREFECT_HOME": str(home)}

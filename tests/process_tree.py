@@ -1,4 +1,4 @@
-"""Reads processes from /proc: the descendants of a process, their resource usage, and those that survive it."""
+"""Read processes from /proc: the descendants of a process, and their CPU time and memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True)
 class Seen:
-    """The state of one process at one moment. ``cpu_s`` is the user and system time that it has used."""
+    """The state of one process at one moment. ``cpu_s`` is the sum of its user and system time."""
 
     pid: int
     parent: int
@@ -36,7 +36,7 @@ def all_processes() -> dict[int, Seen]:
 
 
 def descendants(of: int) -> list[Seen]:
-    """Return all descendants of the process with the id ``of``, without that process itself."""
+    """Return all descendants of the process with the id ``of``."""
     known = all_processes()
     return [one for one in known.values() if of in _ancestors(one, known)]
 

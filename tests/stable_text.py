@@ -1,4 +1,4 @@
-"""Replaces the parts of a text that vary between runs, so that the text can be compared with a snapshot."""
+"""Replace the parts of a text that vary between runs, so that the text can be compared with a snapshot."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ VOLATILE = (
 
 
 def replace_volatile(text: str, *folders: Path, **values: str) -> str:
-    """Return ``text``, with each port, time, UUID and hash replaced by a placeholder.
+    """Return ``text`` with a placeholder for each port, time, UUID and hash.
 
-    Each of ``folders`` becomes ``FOLDER``. Each value of ``values`` becomes its name in capitals: for example,
-    ``replace_volatile(text, run_id=report.run_id)`` writes ``RUN_ID``. Use the function only for values that vary.
-    If the test sets the times in a text, compare the text without it.
+    Each of ``folders`` becomes ``FOLDER``. Each value in ``values`` becomes its name in capitals: for example,
+    ``replace_volatile(text, run_id=report.run_id)`` writes ``RUN_ID``. If the test itself sets the times in a text,
+    do not use this function: compare the text unchanged.
     """
     for folder in sorted(map(str, folders), key=len, reverse=True):
         text = text.replace(folder, "FOLDER")

@@ -1,6 +1,6 @@
-"""Test the architecture rules: imports between packages, one home per SDK, no hidden clocks.
+"""Test the architecture rules, such as allowed imports, one folder for each SDK, and no direct use of the clock.
 
-Planted violations prove that each check finds a violation.
+Examples of violations prove that the checks find them.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ ENTRY_POINTS = (
     "deployments/receivers/deploys.py",
     "deployments/up/supervise.py",
 )
-"""The composition root and the entry points: only these modules read the real clock, randomness and environment."""
+"""The composition root and entry points. They may read the real clock, randomness and environment."""
 
 SCRIPTS = (
     *("deployments/install_browser.py", "deployments/start.py", "deployments/demo/space.py"),
     "deployments/demo/agent/service.py",
 )
-"""Programs that `make` or another process starts. Each of them is an entry point."""
+"""Programs that `make` or another process starts. They may also read the clock, randomness and environment."""
 
 OUTSIDE_READERS = {
     "datetime.now", "datetime.utcnow", "datetime.today", "date.today", "time.time", "time.time_ns",
@@ -85,16 +85,16 @@ CONTEXT_SOURCES = {
     "get_hub_token",
     "read_boot_and_uptime",
 }
-"""Functions of the composition root that read the environment; other parts of a flow use the context."""
+"""Functions that read the real clock, randomness or environment.
+
+In flows, only the composition root and the modules in `STARTS` may import them. Other modules use the context.
+"""
 
 STARTS = re.compile(r"flows/(?:\w+/flow|server/(?:keep|serve))\.py")
-"""The modules in which work begins: a flow that Prefect starts, or a process of `lookout up`."""
+"""The modules that Prefect or `lookout up` starts: flows and processes."""
 
 UNIQUE_NAMES = "monitors/probes/driver.py"
-"""The module that creates a new name for each conversation with an app.
-
-No decision of Lookout depends on the name.
-"""
+"""The module that creates a random name for each conversation. No decision depends on this name."""
 
 
 TERMINAL = {
@@ -151,7 +151,7 @@ class Violation:
 
 
 def violations(path: str, source: str) -> Iterator[Violation]:
-    """Return all violations in one file. ``path`` is relative to the root, with forward slashes."""
+    """Yield all violations in one file. ``path`` is relative to the root, with forward slashes."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         for line, module in _imported(node):
@@ -216,9 +216,9 @@ READERS_OF_GRADERS = (
     "monitors/graders/statements.py",
     "monitors/graders/verbatim.py",
 )
-"""The modules that read a gold and a reply for the factual grader.
+"""The modules that extract facts from a gold and a reply for the factual grader. They must not build grades.
 
-The module `polarity` is not one of them, because it imports reasons from `base`.
+`polarity` is not listed, because it imports reasons from `monitors.graders.base`.
 """
 
 COMPOSITION_ROOT = (
@@ -232,7 +232,7 @@ COMPOSITION_ROOT = (
     "flows/drill/context.py",
     "flows/repeatability/context.py",
 )
-"""The modules in which configuration becomes live objects. Only `flows/runtime/` reads the environment."""
+"""The modules that build objects such as drivers, judges and graders from the configuration."""
 
 CONTRACTS = (
     "monitors.probes.settings",
@@ -245,7 +245,7 @@ CONTRACTS = (
     "monitors.graders.panel",
     "monitors.graders.traffic_panel",
 )
-"""Modules of a pipeline stage that contain only protocols and plain functions, so that flows may call them."""
+"""Modules of probes and graders that flows may import, because they contain no concrete driver or grader."""
 
 
 def _within(module: str, *homes: str) -> bool:
@@ -298,7 +298,7 @@ SQL = re.compile(
 
 
 def _sql(path: str, node: ast.AST) -> Iterator[Violation]:
-    """Find strings that start like an SQL statement, except examples for `lookout sql`."""
+    """Find strings outside `warehouse/` that start like an SQL statement."""
     text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
     if not path.startswith("warehouse/") and SQL.match(text):
         yield Violation(path, node.lineno, "SQL has its home in warehouse/: ask it a named question")
@@ -322,7 +322,7 @@ def _terminal(path: str, node: ast.AST) -> Iterator[Violation]:
 
 
 def _http_client(path: str, node: ast.AST) -> Iterator[Violation]:
-    """Find calls that open an HTTP client, and definitions of HTTP client classes."""
+    """Find calls that open an HTTP client, and subclasses of HTTP clients, except in `HTTP_CLIENTS`."""
     made = [node.func] if isinstance(node, ast.Call) else node.bases if isinstance(node, ast.ClassDef) else []
     for name in map(ast.unparse, made):
         if path not in HTTP_CLIENTS and CLIENT_MAKERS.fullmatch(name):
@@ -330,7 +330,7 @@ def _http_client(path: str, node: ast.AST) -> Iterator[Violation]:
 
 
 def _context_variable(path: str, node: ast.AST) -> Iterator[Violation]:
-    """Find uses of `ContextVar` in flows. A flow must receive everything through its arguments."""
+    """Find calls of `ContextVar` in flows. A flow must receive everything through its arguments."""
     made = path.startswith("flows/") and isinstance(node, ast.Call)
     if made and ast.unparse(node.func).rsplit(".", maxsplit=1)[-1] == "ContextVar":
         yield Violation(path, node.lineno, "what lives comes with the context that is passed down: no ContextVar")
@@ -344,9 +344,9 @@ def _flow(path: str, node: ast.AST) -> Iterator[Violation]:
 
 
 def _renaming(path: str, node: ast.AST) -> Iterator[Violation]:
-    """Find calls that rename a file: `os.replace` and similar functions, or ``.replace`` with one argument.
+    """Find calls that rename a file: `os.replace` and similar functions, or a method with one argument.
 
-    A string's ``.replace`` has two arguments, so it is not found.
+    ``str.replace`` has two arguments, so it is not reported.
     """
     if path == "monitors/storage.py" or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return

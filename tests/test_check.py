@@ -1,4 +1,4 @@
-"""Test that `make check` finds what a change touches: committed or not, new or altered, on a branch or on main."""
+"""Test that `make check` finds the changed files: committed or not, new or edited, on a branch or on main."""
 
 from __future__ import annotations
 

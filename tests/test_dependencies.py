@@ -1,7 +1,4 @@
-"""Test that the bill of materials and the licence list match the lock file.
-
-The workflow example must keep dependencies current.
-"""
+"""Test that the bill of materials and the licence list match the lock file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test that every block of TOML, JSON and commands in the documents works."""
+"""Test that the examples in the documents are valid: configurations, cases, stored jobs and commands."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ def test_a_command_in_the_documents_exists_with_its_options(block):
 
 
 def test_the_configuration_page_is_the_models_own():
-    """The configuration page equals the generated page.
+    """The configuration page equals the page that is generated from the settings models.
 
-    Renew it with: python -m tests.tools.configuration_reference.
+    To update the page, run `python -m tests.tools.configuration_reference`.
     """
     assert (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8") == reference()
 

@@ -48,25 +48,22 @@ VARIES = (
     (r"(?<=\S) {2,}", "  "),  # columns are as wide as their longest text
     (r"\s+$", ""),
 )
-"""The parts that may differ between the page and a run of its commands."""
+"""Patterns, with their replacements, of texts that may differ between the page and the output of its commands."""
 SCORES = (r"\d\.\d{3} \(\d+/\d+\)", "SCORE")
-"""The pattern of a score. Scores also differ in the demo, because the tests ask only a part of its suite."""
+"""The pattern of a score. The demo's scores differ from the page, because the test asks only part of the suite."""
 AS_ROOT = "Chromium runs without its sandbox"
-"""The start of a line that Lookout prints in a container, where the tests run as root.
-
-The page does not show it.
-"""
+"""The start of a line that Lookout prints only if it runs as root, as in a container. The page does not show it."""
 KEYS = {"review": "y\ny\n", "grow": "g\n\n\n\n"}
-"""What the reader types into the commands that ask for input, by command."""
+"""The input that the reader types, keyed by the command that asks for it."""
 END_S = 240
 
 
 @pytest.mark.whole_only
 def test_the_first_minutes_show_what_the_demo_says(tmp_path: Path) -> None:
-    """`make demo` prints what the page shows.
+    """`make demo` prints the output on the page.
 
-    The test's suite has one planted fault of severity 3, so that its Slack message contains no other case, and four
-    cases of severity 1.
+    The suite of the test has four cases of severity 1, and only one of severity 3, so that the alert contains no
+    other case.
     """
     planted = "suraksha-family-shield::cataract::en"
     lines = demo_lines()
@@ -136,7 +133,7 @@ def test_a_page_that_shows_something_else_is_found_out(page: str, shown: str, sa
 
 
 def steps() -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the commands of each console block of the page, with the texts that the page shows below it."""
+    """Yield the commands of each console block on the page, with the output blocks that follow it."""
     commands: list[str] = []
     texts: list[str] = []
     for match in BLOCK.finditer(PAGE):
@@ -149,7 +146,7 @@ def steps() -> Iterator[tuple[list[str], list[str]]]:
 
 
 def assert_shows(page: str, shown: str, *more: tuple[str, str]) -> None:
-    """Check that ``shown`` has the lines of the page in the same order. The page may omit lines of ``shown``."""
+    """Check that ``shown`` equals the text on the page, except for lines that the page omits with ``[…]``."""
     have, want = even(shown, *more), even(page, *more)
     at = 0
     parts = [part.strip("\n") for part in f"\n{want}\n".split(f"\n{LEFT_OUT}\n")]
@@ -162,7 +159,7 @@ def assert_shows(page: str, shown: str, *more: tuple[str, str]) -> None:
 
 
 def even(text: str, *more: tuple[str, str]) -> str:
-    """Return the text with placeholders for the parts that vary, and without empty lines around it."""
+    """Return the text with placeholders for the parts that vary, without empty lines at its start and end."""
     lines = [line for line in text.strip("\n").splitlines() if not line.startswith(AS_ROOT)]
     for pattern, same in (*VARIES, *more):
         lines = [re.sub(pattern, same, line) for line in lines]
@@ -180,7 +177,7 @@ def on_the_phone(message: Posted) -> str:
 
 
 def asking(question: str) -> Any:
-    """Return a function that sets ``question`` as the question of a draft, so that the question sounds natural."""
+    """Return a function that replaces the question of a draft by ``question``."""
     return lambda draft: draft | {"question": question}
 
 
@@ -198,7 +195,7 @@ class Model(RuleJudge):
 
 @dataclass
 class Hour:
-    """A simulated reader of the page docs/first-hour.md: the folder, variables and programs of one installation."""
+    """A simulated reader of docs/first-hour.md, with the folder, variables and programs of one installation."""
 
     project: Path
     slack: SlackServer
@@ -213,7 +210,7 @@ class Hour:
         with_tables(self.project / "watch" / ".lookout" / "prefect")
 
     def go(self) -> None:
-        """Run each block of the page, and compare the result with the page."""
+        """Execute each block of the page from minute 5 on, and compare the outputs with the page."""
         waiting: list[str] = []
         differs: list[str] = []
         before = 0
@@ -236,9 +233,9 @@ class Hour:
         assert not differs, "\n\n".join(differs)
 
     def missing_on_the_phone(self, text: str) -> list[str]:
-        """Return how each Slack message differs from ``text``, the message on the page.
+        """Return the differences of each Slack message from ``text``, the message on the page.
 
-        Return an empty list if one of the messages equals it.
+        Return an empty list if one of the messages equals ``text``.
         """
         differs: list[str] = []
         for message in self.slack.messages:
@@ -251,10 +248,9 @@ class Hour:
         return differs or ["nothing was sent to Slack"]
 
     def write(self, text: str, prose: str) -> None:
-        """Write ``text``, which the page shows, to a file.
+        """Write ``text``, a block of the page, to the last file that is named in ``prose``, the text before it.
 
-        If the first line names the end of lookout.toml, the text is appended to that file. Otherwise, it is written
-        to the last file that ``prose``, the text before the block, names.
+        If the block begins with "# at the end of lookout.toml", append it to lookout.toml instead.
         """
         if text.startswith("# at the end of lookout.toml"):
             config = self.folder / "lookout.toml"
@@ -290,7 +286,7 @@ class Hour:
     def lookout(self, *words: str) -> str:
         """Run `lookout` in a minimal environment with 80 columns, and return its output.
 
-        The command `up` runs until its output equals the page.
+        After `lookout init`, add the addresses of the local Slack server and model to lookout.toml.
         """
         environment = fork_server.bare(**self.variables) | {"COLUMNS": "80"}
         if words[0] == "up":
@@ -309,7 +305,7 @@ class Hour:
         return shown
 
     def up(self, environment: dict[str, str]) -> str:
-        """Run `lookout up` until the runner has printed what it runs and when. Then send Ctrl-C."""
+        """Run `lookout up` until it has printed its schedules, then stop it like Ctrl-C, and return its output."""
         log = self.project / "up.log"
         port = find_free_port("127.0.0.1", 0)
         with log.open("wb") as output:
@@ -328,7 +324,7 @@ class Hour:
         return shown
 
     def start_bot(self, script: str, *options: str) -> None:
-        """Start the example's bot in place of the running bot."""
+        """Stop the running bot, if any, and start the bot of the example. Wait until it answers."""
         self.end_bot()
         command = [sys.executable, str(ROOT / script), "--port", str(self.port), *options]
         self.bot = subprocess.Popen(
@@ -349,6 +345,6 @@ class Hour:
             self.bot.wait(END_S)
 
     def end(self) -> None:
-        """Stop the processes that are still running."""
+        """Stop the bot and the Prefect server."""
         self.end_bot()
         prefect_server.stop_server(self.project / "watch" / ".lookout" / "prefect")

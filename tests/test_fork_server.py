@@ -1,4 +1,4 @@
-"""Test that a command in the fork server behaves as in a separate process: output, exit code and environment."""
+"""Test that a forked command and a new process behave the same: output, exit code and environment."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ print(PREFECT_API_URL.value(), PREFECT_HOME.value(), logging.getLevelName(handle
 
 @pytest.fixture(scope="module", autouse=True)
 def server() -> Iterator[ForkServer]:
-    """Yield a new fork server for these tests."""
+    """Yield a new fork server, which is the only one during these tests."""
     others, fork_server._servers[:] = [*fork_server._servers], [ForkServer(SAME)]
     yield fork_server._servers[0]
     fork_server._end_servers()
@@ -77,18 +77,15 @@ def started(*arguments: str, cwd: Path, env: Mapping[str, str] = SAME, given: st
 )
 @pytest.mark.whole_only
 def test_output_and_exit_code_equal_those_of_a_process(tmp_path, arguments, given):
-    """A forked command and a separate process have the same output and exit code, byte for byte.
-
-    The test runs help, errors, answers and pipes.
-    """
+    """A forked command and a new process have the same output and exit code, also for errors and piped input."""
     assert forked(*arguments, cwd=tmp_path, given=given) == started(*arguments, cwd=tmp_path, given=given)
 
 
 @pytest.mark.whole_only
 def test_a_fault_of_the_command_is_a_fault_here_too(tmp_path):
-    """If a folder is in the place of the configuration file, the forked command prints an error.
+    """With LOOKOUT_DEBUG, a forked command that fails prints the traceback and exits with code 2.
 
-    It also prints the traceback if this is requested.
+    The command fails because lookout.toml is a folder.
     """
     (tmp_path / "lookout.toml").mkdir()
     code, _, said = forked("verify", "demo", cwd=tmp_path, env=SAME | {"LOOKOUT_DEBUG": "1"})
@@ -99,9 +96,9 @@ def test_a_fault_of_the_command_is_a_fault_here_too(tmp_path):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("different", [{"COLUMNS": "60"}, {"NO_COLOR": "1"}])
 def test_variables_read_by_the_command_may_differ(tmp_path, different):
-    """The width and the colours of the output follow the environment of the command, not that of the server.
+    """The width and the colours of the output depend on the environment of the command, not of the server.
 
-    For this reason, no import may create a console.
+    Therefore no module may create a console when it is imported.
     """
     asked = SAME | different
     done = fork_server.run("--help", cwd=tmp_path, env=asked)
@@ -111,9 +108,9 @@ def test_variables_read_by_the_command_may_differ(tmp_path, different):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("different", [{"TZ": "Asia/Kolkata"}, {"HOME": "/"}])
 def test_variables_read_at_import_must_be_equal(server, tmp_path, different):
-    """The server refuses a command whose TZ or HOME differs from its own.
+    """The server refuses a command whose TZ or HOME differs from the server's, and a new process is started.
 
-    The command then runs as a separate process. A process reads these variables when it starts.
+    These variables are read at the start of a process.
     """
     asked = SAME | different
     assert server.start(["--help"], [0, 1, 2], module=None, cwd=tmp_path, env=asked) == tuple(different)
@@ -123,10 +120,7 @@ def test_variables_read_at_import_must_be_equal(server, tmp_path, different):
 
 @pytest.mark.whole_only
 def test_the_third_command_of_another_environment_is_forked_too(tmp_path):
-    """The third command in another environment is forked as well, because a server is started for it.
-
-    The environment of this test is minimal. It contains only the path, a home and the project's path.
-    """
+    """A second server is started for the third command in another environment, and forks this command."""
     bare = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "COLUMNS": "90"}
     truth = started("gate", "--help", cwd=tmp_path, env=bare)
     for _ in range(fork_server.WORTH_A_SERVER - 1):
@@ -139,7 +133,7 @@ def test_the_third_command_of_another_environment_is_forked_too(tmp_path):
 
 @pytest.mark.whole_only
 def test_a_module_is_run_as_python_runs_it(tmp_path):
-    """A module that the fork server runs has the name, arguments, folder and exit code that it has in Python."""
+    """A forked module has the same name, arguments, folder, input and exit code as with ``python -m``."""
     code = "import os, sys; print(__name__, sys.argv[1:], sys.path[0], os.getcwd(), input()); sys.exit(7)"
     (tmp_path / "says.py").write_text(code, encoding="utf-8")
     truth = subprocess.run(
@@ -151,9 +145,9 @@ def test_a_module_is_run_as_python_runs_it(tmp_path):
 
 
 def test_one_that_runs_on_is_seen_and_ended_like_any_process(tmp_path):
-    """A command that keeps running can be polled, waited for and ended by a signal.
+    """A running command can be polled, waited for with a timeout, and terminated.
 
-    Its exit code is the signal's number. Its output goes to the given files.
+    Its exit code is then the negative signal number.
     """
     (tmp_path / "stays.py").write_text("print('up', flush=True)\nimport time\ntime.sleep(600)", encoding="utf-8")
     with fork_server.start(module="stays", cwd=tmp_path, env=SAME, stdout=subprocess.PIPE) as process:
@@ -167,7 +161,7 @@ def test_one_that_runs_on_is_seen_and_ended_like_any_process(tmp_path):
 
 
 def test_at_a_terminal_a_command_prompts_at_once(tmp_path):
-    """If a forked command writes to a terminal, its output appears at the end of each line."""
+    """A forked command that writes to a terminal flushes its output after each line."""
     (tmp_path / "asks.py").write_text("import sys\nprint('name?')\nsys.exit(len(input()))", encoding="utf-8")
     ours, theirs = pty.openpty()
     with fork_server.start(module="asks", cwd=tmp_path, env=SAME, stdin=theirs, stdout=theirs) as process:
@@ -183,9 +177,9 @@ def test_at_a_terminal_a_command_prompts_at_once(tmp_path):
 
 @pytest.mark.whole_only
 def test_prefect_s_settings_are_those_of_its_first_import_by_the_command(tmp_path):
-    """The fork server does not import Prefect in advance.
+    """Prefect uses the settings that a command sets before its first import of Prefect.
 
-    Therefore, Prefect reads the settings that a command sets before it imports Prefect.
+    The fork server has imported Prefect, but hides it from the command until then.
     """
     folders = {"PREFECT_HOME": str(tmp_path / "early"), "LATE_HOME": str(tmp_path / "late")}
     said = subprocess.run(

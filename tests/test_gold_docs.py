@@ -1,4 +1,4 @@
-"""Test that the facts, rows, schema and templates in docs/gold.md are accepted and make the described cases."""
+"""Test that the example facts, rows, schema and templates in docs/gold.md are valid, and build the stated cases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def written(folder: Path, kind: str, name: str) -> Path:
 
 
 def test_facts_and_templates_of_the_page_make_cases(tmp_path):
-    """The example sheet and the templates on the page make one negative answer in two languages."""
+    """The example sheet and templates on the page build one English and one Hindi case, both with the answer no."""
     schema = load_fact_schema("health_insurance")
     sheets = read_fact_sheets(written(tmp_path, "facts", "tara.json"), schema)
     book = load_templates(schema, str(written(tmp_path, "templates", "templates.toml").parent))
@@ -30,16 +30,16 @@ def test_facts_and_templates_of_the_page_make_cases(tmp_path):
 
 
 def test_rows_of_the_page_are_read_like_sheets(tmp_path):
-    """The example rows on the page are read like sheets.
+    """The example rows on the page are read as one sheet with two facts.
 
-    The second row states that the document does not mention the fact.
+    The second row states that the document does not mention a fact.
     """
     (sheet,) = read_fact_sheets(written(tmp_path, "rows", "rows.jsonl"), load_fact_schema("health_insurance"))
     assert [fact.silent for fact in sheet.facts] == [False, True]
 
 
 def test_the_schema_of_the_page_loads(tmp_path):
-    """The example schema on the page can be loaded. A domain that is only configured can use it."""
+    """The example schema on the page can be loaded, and has the three fields of the example."""
     assert set(load_fact_schema(str(written(tmp_path, "schema", "schema.toml").parent)).fields) == {
         "battery_hours",
         "waterproof",

@@ -1,7 +1,4 @@
-"""Test that an id that leads outside its folder is rejected with a clear error.
-
-The id can come from a person or from a file.
-"""
+"""Test that an id that leads outside its folder is rejected, whether it is typed or read from a file."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ KEY = "lsv2_pt_hush"
 
 
 def block(kind: str, section: str) -> str:
-    """Return the first block of the kind ``kind`` after the heading ``section`` on the page."""
+    """Return the first code block of the language ``kind`` after the heading ``section`` on the page."""
     found = re.search(rf"^```{kind}\n(.*?)^```", PAGE[PAGE.index(section) :], re.MULTILINE | re.DOTALL)
     assert found
     return found[1]
@@ -54,17 +54,11 @@ ANSWERS = {
     "Can I return a lamp?": "Yes, within 30 days.",
 }
 ACCEPTED = "g\n\n\n\ny\n"
-"""What a person types to accept the proposed answer, question and type, and to add the case.
-
-A known bad reply is not entered.
-"""
+"""The input that accepts the proposed answer, question and type, skips the known bad reply, and adds the case."""
 
 
 class LampShop(ThreadedServer):
-    """A chat API of a shop for lamps.
-
-    It knows the answers to the suite, and introduces itself for any other question.
-    """
+    """The chat API of a lamp shop, which answers the questions in `ANSWERS` and introduces itself otherwise."""
 
     def application(self) -> web.Application:
         made = web.Application()
@@ -81,7 +75,7 @@ class LampShop(ThreadedServer):
 
 
 def ten_commands() -> list[str]:
-    """Return the commands in the section of the page, without their comments."""
+    """Return the commands between the headings "From a project" and "Datasets", without `lookout` and comments."""
     section = PAGE[PAGE.index("## From a project") : PAGE.index("## Datasets")]
     return [line.partition(" # ")[0].strip() for line in re.findall(r"^\$ lookout (.*)$", section, re.MULTILINE)]
 
@@ -115,7 +109,7 @@ def test_ten_commands_lead_from_a_project_to_a_gate(tmp_path: Path, prefect_envi
 
 
 def owners_settings(folder: Path, langsmith: str) -> None:
-    """Write lookout.toml with the settings that the page describes, and an empty suite, into ``folder``."""
+    """Add the page's settings to lookout.toml, with the API address ``langsmith``, and write an empty suite."""
     (folder / "suite.jsonl").write_text("", encoding="utf-8")
     file = folder / "lookout.toml"
     given = block("toml", "## From a project")

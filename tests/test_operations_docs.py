@@ -1,7 +1,4 @@
-"""Test that the commands in docs/operations.md work as written.
-
-They are about backups, moving, upgrading, keys, deletion and removal.
-"""
+"""Test that the commands in docs/operations.md work as written: backup, moving, upgrade, keys and deletion."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ INCIDENTS = "select title, state, occurrences from incidents order by all"
 
 
 def read_blocks(heading: str) -> Iterator[str]:
-    """Return the commands in the section with this heading, one list for each block."""
+    """Return an iterator over the command blocks in the section with this heading, without prompts."""
     section = PAGE.split(f"# {heading}\n")[1]
     section = re.split(r"^##", section, maxsplit=1, flags=re.MULTILINE)[0]
     return iter([block.replace("$ ", "") for block in CONSOLE.findall(section)])
@@ -47,10 +44,7 @@ def read_blocks(heading: str) -> Iterator[str]:
 
 @pytest.fixture
 def machine(tmp_path) -> Path:
-    """Return a folder with an installation.
-
-    It graded a night of traffic from two users and has an open incident.
-    """
+    """Return the folder of an installation that graded one night of two users, and has an open incident."""
     folder = tmp_path / "machine"
     folder.mkdir()
     claim_or_separate_data_folder(folder / ".lookout", None, new_id="original", at=NOON)
@@ -74,10 +68,7 @@ def machine(tmp_path) -> Path:
 
 
 def type_lines(block: str, folder: Path, **variables: str) -> str:
-    """Run the lines of a block in a shell exactly as they are written, and return their output.
-
-    Raises `AssertionError` if a line fails.
-    """
+    """Run a block of commands in a shell, and return the output. Raises `AssertionError` if a command fails."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-ec", block],
@@ -148,7 +139,7 @@ def test_the_keys_of_the_site_are_rotated(machine):
 
 @pytest.mark.browser
 def test_a_new_token_is_tested_before_the_old_one_is_revoked(machine):
-    """A new token is tested before the old one is revoked; afterwards Slack accepts only the new token."""
+    """The command that tests a new token sends one message, and fails with `invalid_auth` for an invalid token."""
     testing, _ = read_blocks("Rotating each key")
     with Chat() as chat, SlackServer() as slack:
         alerts = f'[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\n'
@@ -183,7 +174,7 @@ def test_one_user_s_data_is_gone_from_every_file(machine):
 
 
 def read_all_texts(folder: Path) -> str:
-    """Return the content of all files in a folder. Compressed archives are included, backups are not."""
+    """Return the content of all files in a folder and of the warehouse. Backups (``.gz``) are skipped."""
     text = ""
     for path in sorted(folder.rglob("*")):
         if path.suffix == ".parquet":

@@ -1,4 +1,4 @@
-"""Test that the project's files agree: workflow, hooks, issue forms, versions, and the limits in the changelog."""
+"""Test that the project's workflow, commit hooks, issue forms, versions and changelog are consistent."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def make_targets() -> set[str]:
 
 
 def test_the_workflow_runs_what_a_person_runs_and_may_only_read():
-    """The workflow runs `.ci/run` for events of the repository with read permission only.
+    """The workflow runs `.ci/run` for pull requests and pushes, and has only read permission.
 
-    No text of a pull request is inserted into a script.
+    No script contains an expression such as the title of a pull request.
     """
     assert set(WORKFLOW[True]) == {"pull_request", "push"}  # YAML 1.1 reads the key `on` as a boolean
     assert WORKFLOW["permissions"] == {"contents": "read"}
@@ -51,9 +51,9 @@ def test_the_workflow_runs_what_a_person_runs_and_may_only_read():
 
 
 def test_the_workflow_runs_on_the_oldest_python_and_a_newer_one():
-    """The CI workflow runs on the oldest Python that pip accepts and on a newer one.
+    """The CI workflow runs on the oldest supported Python and on a newer one.
 
-    The package metadata names no Python version that the workflow does not test.
+    It tests every Python version in the package metadata.
     """
     tried = [tuple(int(part) for part in python.split(".")) for python in JOB["strategy"]["matrix"]["python"]]
     assert PROJECT["requires-python"] == ">={}.{}".format(*min(tried))
@@ -65,7 +65,7 @@ def test_the_workflow_runs_on_the_oldest_python_and_a_newer_one():
 
 
 def test_the_hooks_are_those_of_make_and_fetch_nothing():
-    """The only commit hook is `make check`. It uses the tools of `.venv` and fetches no hooks from a repository."""
+    """The only commit hook is the local command `make check`. No hook is downloaded."""
     text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     (repository,) = yaml.safe_load(text)["repos"]
     assert repository["repo"] == "local"
@@ -105,7 +105,7 @@ def test_an_issue_form_is_one_that_github_shows(name):
 
 
 def test_the_line_of_a_wrong_grade_is_what_lookout_grade_reads(tmp_path):
-    """The example line in the form for wrong grades is valid input of `lookout grade`."""
+    """`lookout grade` accepts the example line of the issue form for wrong grades, with its fields filled in."""
     (line,) = (one["attributes"]["value"] for one in FORMS["wrong_grade"]["body"] if one.get("id") == "line")
     filled = json.loads(line) | {"question": "How long?", "gold": "36 months", "answer": "It is 36 months."}
     done = fork_server.run("grade", cwd=tmp_path, env=fork_server.bare(), given=f"{json.dumps(filled)}\n")
@@ -114,7 +114,7 @@ def test_the_line_of_a_wrong_grade_is_what_lookout_grade_reads(tmp_path):
 
 
 def test_the_version_is_the_same_wherever_it_stands():
-    """The version is the same in the changelog, the wheel's name in the documents, and the bill of materials."""
+    """The changelog, the wheel names in the documents, the bill of materials and SECURITY.md agree."""
     version = PROJECT["version"]
     assert re.findall(r"^## \[([^]]+)\]", CHANGELOG, re.MULTILINE)[:2] == ["Unreleased", version]
     for page in ("install", "releasing"):

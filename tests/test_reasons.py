@@ -1,6 +1,6 @@
-"""Test that every exception to a code rule has a reason in a comment.
+"""Test that every exception to a code rule has a comment with the reason.
 
-Planted lines prove that the check finds exceptions.
+Example lines prove that the check finds exceptions without a reason.
 """
 
 from __future__ import annotations

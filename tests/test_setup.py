@@ -1,7 +1,4 @@
-"""Test the lock files with which a fresh machine is set up: they have hashes and no host names.
-
-The locked versions work together.
-"""
+"""Test the set-up of a new machine: the lock files are consistent, and an old Python is rejected with an error."""
 
 from __future__ import annotations
 
@@ -32,9 +29,9 @@ def test_every_locked_package_has_hashes_and_no_host_is_named(lock):
 
 
 def test_the_locks_agree_with_each_other_and_with_the_pins():
-    """The lock files agree with each other and with the pinned versions.
+    """All lock files contain the same version of a package, and this is the pinned version.
 
-    The frameworks of the zoo (the test applications) conflict with the lock files, so each has its own environment.
+    The lock files of the zoo (the test applications) are excepted: each has its own environment.
     """
     locks = [lock for lock in LOCKS if not lock.name.startswith("zoo-")]
     versions = [dict(re.findall(r"^([a-z0-9-]+)==(\S+)", lock.read_text("utf-8"), re.MULTILINE)) for lock in locks]
@@ -54,9 +51,9 @@ def test_the_demo_and_test_applications_are_no_run_time_dependency():
 @pytest.mark.whole_only
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_prefects_server_builds_with_the_fastapi_that_is_pinned():
-    """Prefect's server starts with the pinned version of FastAPI.
+    """Prefect's server application can be created with the pinned version of FastAPI.
 
-    Remove the pin when the server starts with a newer version.
+    Remove the pin when this also works with the newest version.
     """
     from prefect.server.api.server import create_app
 
@@ -76,9 +73,9 @@ START = ROOT / "deployments" / "start.py"
 )
 @pytest.mark.parametrize("version", ["2.7.18", "3.6.9", "3.10.14"])
 def test_an_old_python_is_refused_in_plain_words(version, program, to_do, snapshot):
-    """With a Python that is too old, the program ends with exit code 2.
+    """With a Python that is too old, the program exits with code 2.
 
-    It prints the required version, the installed version and the command to type, but no traceback.
+    It prints the required version, the installed version and the next command, but no traceback.
     """
     numbers = tuple(int(part) for part in version.split("."))
     given = f"import sys; sys.version_info = {numbers!r}; {program.format(start=str(START))}"
@@ -90,9 +87,9 @@ def test_an_old_python_is_refused_in_plain_words(version, program, to_do, snapsh
 
 @pytest.mark.whole_only
 def test_the_check_of_python_runs_on_any_python():
-    """The Python check uses only syntax and imports that every Python supports.
+    """The version check in `deployments/start.py` uses only syntax and imports that every Python supports.
 
-    It contains no annotation, f-string or walrus operator.
+    It has, for example, no annotations and no f-strings. It is also run with each old Python on this machine.
     """
     tree = ast.parse(START.read_text(encoding="utf-8"))
     newer = (
@@ -121,9 +118,9 @@ def test_the_check_of_python_runs_on_any_python():
 
 
 def test_the_demos_library_is_the_same_as_an_extra_and_in_the_lock():
-    """The package that the demo needs is the same in the extra and in the lock file.
+    """The extra `demo` and the lock file contain the same version of the demo's package.
 
-    Therefore, `lookout demo` from an installed wheel behaves like the demo of a checkout.
+    Therefore `lookout demo` works the same from an installed wheel and from a checkout.
     """
     (extra,) = PROJECT["project"]["optional-dependencies"]["demo"]
     assert extra in PROJECT["dependency-groups"]["demo"]

@@ -1,7 +1,4 @@
-"""Test that the figures of `make shape` are correct, and that the number of unclear names never grows.
-
-Planted files prove that the counts work.
-"""
+"""Test the figures of `make shape` with example files, and that the number of unclear names does not grow."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ Lower the limits when you replace some.
 
 
 def planted(root: Path, **modules: str) -> Path:
-    """Return a checkout with the given modules in `flows`, which git does not track."""
+    """Create a git checkout with the given modules in `flows`, which are untracked. Return its root."""
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     (root / "flows").mkdir()
     for name, source in modules.items():

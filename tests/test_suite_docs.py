@@ -33,7 +33,7 @@ QUESTIONS = [f"How many days do I have to send a {thing} back?" for thing in (
 
 
 def example() -> str:
-    """Return the block of JSON lines on the page."""
+    """Return the first block of JSON lines on the page."""
     found = re.search(r"^```json\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert found
     return found[1]
@@ -46,15 +46,15 @@ def keys_below(heading: str) -> list[str]:
 
 
 def gold_check(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """Run `lookout gold check` on ``text``, as a user does on a machine without any setup."""
+    """Run `lookout gold check` on a suite with the content ``text``, in the environment of a new machine."""
     (folder / "suite.jsonl").write_text(text, encoding="utf-8")
     return fork_server.run("gold", "check", "suite.jsonl", cwd=folder, env=fork_server.bare())
 
 
 def test_the_page_is_the_records_own():
-    """The page docs/suite.md equals the page that is generated from the records.
+    """docs/suite.md equals the page that is generated from the records.
 
-    Renew it with: python -m tests.tools.configuration_reference.
+    To update the page, run `python -m tests.tools.configuration_reference`.
     """
     assert PAGE.read_text(encoding="utf-8") == suite_reference()
 
@@ -82,9 +82,9 @@ def test_every_key_of_the_page_is_tried_in_a_line_that_gold_check_accepts(tmp_pa
 
 
 def test_every_pipeline_of_the_page_is_accepted_and_the_page_says_which_need_a_name(tmp_path):
-    """Every pipeline that the page lists is accepted. Exactly those that the page marks need a reviewer.
+    """Every pipeline is accepted with a reviewer. Without a reviewer, only the pipelines that the page marks fail.
 
-    Without a reviewer, such a pipeline is rejected, and the error names the missing key.
+    The error names the missing key `provenance.reviewed_by`.
     """
     rows = PAGE.read_text(encoding="utf-8").split("\n## `provenance.pipeline`\n")[1].splitlines()
     marked = [re.findall(r"`(\w+)`", row)[0] for row in rows if row.endswith("| `reviewed_by` required |")]

@@ -1,4 +1,4 @@
-"""Tests of how tests are distributed over workers, which rows the quick tier runs, and the quarantine."""
+"""Test the distribution of tests over workers, the rows that the quick tier runs, the shards and the quarantine."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ MODULES = st.lists(st.tuples(st.booleans(), st.integers(1, 9)), max_size=30)
 
 @given(modules=MODULES, workers=st.integers(1, 5))
 def test_each_worker_s_share_begins_with_slow_modules_and_every_test_is_there_once(modules, workers):
-    """Each worker's part begins with its slow modules, keeps each module together, and no test is missing.
-
-    For any modules, the order is a permutation of the tests, and the parts are those that pytest-xdist makes.
-    """
+    """The order contains each test once, keeps each slow module together, and does not reorder fast tests."""
     tests = [(number, case) for number, (_, count) in enumerate(modules) for case in range(count)]
     ordered = order_for_workers(tests, workers, module=lambda test: test[0], slow=lambda test: modules[test[0]][0])
     assert sorted(ordered) == tests
@@ -30,7 +27,7 @@ def test_each_worker_s_share_begins_with_slow_modules_and_every_test_is_there_on
 
 
 def test_slow_modules_are_spread_over_the_workers():
-    """Four slow modules are distributed over two workers: each worker's half begins with two of them."""
+    """If there are four slow modules and two workers, each worker's half begins with two slow modules."""
     tests = [(number, case) for number in range(8) for case in range(5)]
     ordered = order_for_workers(tests, 2, module=lambda test: test[0], slow=lambda test: test[0] % 2 == 0)
     heads = [{number for number, _ in half[:10]} for half in (ordered[:20], ordered[20:])]

@@ -1,6 +1,6 @@
-"""Test that state changes only through named methods that the type checker sees.
+"""Test that the product changes state only through named methods, which the type checker can check.
 
-Planted updates prove that the check finds them.
+Examples of untyped updates prove that the check finds them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("monitors", "warehouse", "flows", "deployments")
 
 STATE_MODULES = ("runs", "nightly", "estimates", "comparisons", "explanations", "snapshots")
-"""Modules of `monitors.records` that contain the state of runs and nightly runs, and the parts of that state."""
+"""Modules of `monitors.records` with the records for the state of runs and nightly runs."""
 
 STATE_RECORDS = {
     *("Assessment", "RunFacts", "RunStart", "Repeatability", "RepeatabilityRun"),
@@ -28,9 +28,9 @@ STATE_RECORDS = {
 """Further records with state: a run, a nightly run or a draft in progress, and the rows on pages about them."""
 
 MAX_UNKNOWN = 23
-"""The maximum number of updates for which no annotation states the type of the record.
+"""The maximum number of updates of a record whose type is unknown. Only lower it.
 
-Only lower this number. With a higher number, an update of state could stay unnoticed.
+With a higher number, an untyped update of state could be overlooked.
 """
 
 
@@ -78,7 +78,7 @@ def test_every_state_record_exists():
 
 
 def test_a_named_method_updates_fields_that_its_record_has():
-    """If a named method updates a record with a dictionary, the keys are fields of the record.
+    """If a method updates its record with a dictionary, each key is a field of the record.
 
     The type checker does not check these keys.
     """

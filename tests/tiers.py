@@ -1,10 +1,9 @@
-"""The tests of each tier, and their order when several workers share them.
+"""Define the tests of each tier, and their order for parallel workers.
 
-`make test` is the quick tier: pure tests, DuckDB, local servers, and at least one complete path for each
-capability. The tests that do not fit into its ten minutes are listed here (`WHOLE_ONLY`) or have the marker
-``whole_only``. Some tests have a long table whose rows each need a browser or a server (the marker ``a_slice``,
-`SLICES`). The quick tier runs only some of these rows, and the seed selects them. `make test-all` runs every test
-and every row, and so does a run of pytest without a tier.
+`make test` runs the quick tier in ten minutes: unit tests, tests with DuckDB and local servers, and at least one
+end-to-end test for each capability. It skips the files in `WHOLE_ONLY` and the tests with the marker
+``whole_only``. If a test has many slow parameter rows (marker ``a_slice`` or `SLICES`), the quick tier runs some of
+the rows, which the seed selects. `make test-all`, and pytest without a tier, run all tests and all rows.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from typing import Final, TypeVar
 Test = TypeVar("Test")
 
 EXAMPLES: Final[Mapping[str, int]] = {"quick": 10, "whole": 30, "night": 200}
-"""How many examples Hypothesis generates for each property, by profile. `make soak` uses the last profile."""
+"""The number of examples that Hypothesis generates for each test, by profile. `make soak` uses ``night``."""
 _UNSCALED_EXAMPLES: Final = 100
-"""The number of examples in a profile with which `scale_examples` changes no count: 400 stay 400."""
+"""With a profile of this many examples, `scale_examples` returns its argument unchanged."""
 
 QUARANTINE: Final = Path(__file__).parent / "quarantine.toml"
 
 WHOLE_ONLY: Final[frozenset[str]] = frozenset({})
-"""Files that only `make test-all` runs. Other tests of the quick tier cover their paths in fewer steps."""
+"""Test files that only `make test-all` runs. Faster tests in the quick tier cover the same code."""
 
 SLICES: Final[Mapping[str, int]] = {
     "deployments/cli/explain/test_bisect_command.py": 5,
@@ -70,36 +69,36 @@ SLICES: Final[Mapping[str, int]] = {
     "monitors/probes/test_unusable_pages.py": 4,
     "warehouse/database/test_faults.py": 8,
 }
-"""How many tests of each file the quick tier runs. Each test is a complete path and takes 10 s to a minute."""
+"""The number of tests of each file that the quick tier runs. Each is an end-to-end test of 10 s to a minute."""
 
 
 def scale_examples(count: int) -> int:
-    """Return ``count`` scaled to the current hypothesis profile: in the quick tier, 400 examples become 40."""
+    """Return ``count`` scaled to the current Hypothesis profile: in the quick tier, 400 examples become 40."""
     from hypothesis import settings
 
     return max(min(count, EXAMPLES["quick"]), count * settings().max_examples // _UNSCALED_EXAMPLES)
 
 
 def is_in_shard(name: str, shard: str) -> bool:
-    """Return whether a test file belongs to the shard, such as ``2/3``.
+    """Return whether a test file belongs to ``shard``: ``2/3`` is the second of three shards.
 
-    Each file belongs to exactly one of the three.
+    Each file belongs to exactly one shard.
     """
     number, _, count = shard.partition("/")
     return zlib.crc32(name.encode()) % int(count) == int(number) - 1
 
 
 def read_quarantine(path: Path = QUARANTINE) -> dict[str, str]:
-    """Return the quarantined tests: the reason by node id. If such a test fails, the run does not fail."""
+    """Return the quarantined tests, which may fail: the reason by node id."""
     return tomllib.loads(path.read_text(encoding="utf-8"))["tests"]
 
 
 def rows_beyond_slice(
     tests: Sequence[Test], seed: int, *, family: Callable[[Test], Hashable], limit: Callable[[Test], int | None]
 ) -> list[Test]:
-    """Return the rows that the quick tier skips with this seed.
+    """Return the tests that the quick tier skips with this seed.
 
-    The quick tier runs ``limit`` rows of each family, or all rows if the limit is ``None``.
+    The quick tier runs ``limit`` tests of each family, or all tests if the limit is ``None``.
     """
     families: dict[Hashable, list[Test]] = {}
     for test in tests:
@@ -115,11 +114,11 @@ def rows_beyond_slice(
 def order_for_workers(
     tests: Sequence[Test], workers: int, *, module: Callable[[Test], object], slow: Callable[[Test], bool]
 ) -> list[Test]:
-    """Return ``tests`` in an order in which each worker's part begins with slow modules.
+    """Return ``tests`` sorted so that each worker's part begins with slow modules.
 
-    The parts are consecutive and equal, one for each worker. A slow browser module at the end of a part would keep
-    the other workers waiting. The order within the slow and within the fast modules is unchanged, and a slow module
-    stays in one part, where its servers are started once.
+    pytest-xdist gives each worker a consecutive part of about the same size. A slow module at the end of a part
+    would delay the whole run. All tests of a slow module stay in one part, so that its servers start only once.
+    Fast tests stay in their order.
     """
     modules = [list(group) for _, group in groupby(tests, key=module)]
     shares: list[list[Test]] = [[] for _ in range(workers)]

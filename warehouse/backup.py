@@ -233,7 +233,7 @@ def _is_in_suite_folder(name: str) -> bool:
 
 
 def _list_archive_files(store: Store) -> list[str]:
-    """Return the names of all archive files, manifests first.
+    """Return the names of all archive files. The manifests come first.
 
     The manifest of an archive is written after its Parquet file. Therefore, if the list contains a manifest, it
     also contains the Parquet file of that manifest.
@@ -258,7 +258,7 @@ def _find_id_if_intact(name: str, content: bytes) -> frozenset[str]:
 
 
 def _list_intact_archived_ids(store: Store, name: str, content: bytes) -> frozenset[str]:
-    """Return the segment ids in an archive's manifest.
+    """Return the segment ids in an archive's manifest, if the archive is intact.
 
     The result is empty if the archive's Parquet file is damaged, or if ``name`` is not the name of a manifest.
     """

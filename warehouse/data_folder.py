@@ -1,4 +1,7 @@
-"""Protect the data folder, which contains real replies: only its owner has access, and links are not allowed."""
+"""Protect the data folder, which contains real replies. Only its owner has access.
+
+Symbolic links are not allowed.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from monitors.errors import ConfigError
 from monitors.storage import build_unwritable_error, open_folder, open_without_links
 
 INSPECTED_FOLDERS: Final = ("journal", "runs", "deploys", "sessions")
-"""Subfolders whose entries are also checked for links."""
+"""Subfolders of the data folder whose entries are also checked for symbolic links."""
 
 
 @contextmanager
@@ -28,8 +31,8 @@ def open_lock_file(path: Path) -> Generator[TextIO]:
 def open_lock_handle(path: Path, *, within: Path | None = None) -> TextIO:
     """Open a lock file, and return the open handle. The caller must close it. See `open_lock_file`.
 
-    ``within`` is the data folder. If ``within`` is given, missing folders below it are created, and symbolic links
-    below it raise `WarehouseUnwritable`.
+    ``within`` is the data folder. If ``within`` is given, missing folders inside the data folder are created, and
+    symbolic links inside the data folder raise `WarehouseUnwritable`.
     """
     try:
         with open_folder(path.parent, within=within or path.parent, make=within is not None) as folder:

@@ -38,8 +38,8 @@ class FolderIdentity(Record):
     """The identity of a data folder.
 
     ``inode`` and ``born_ns`` (the creation time) describe the identity file. Host and path are used only in
-    messages. ``copied_at`` is the time at which a person confirmed that the folder is a copy. Earlier work belongs
-    to the original folder.
+    messages. ``copied_at`` is the time at which a person confirmed that the folder is a copy. Runs and alerts from
+    before this time belong to the original folder.
     """
 
     id: str

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 DEMO_FOLDER = Path(".lookout-demo")
 DEFAULT_FOLDER = Path(".lookout")
 LOAD_WAIT_S: Final = 10.0
-"""Maximum wait for other processes that use the warehouse, in seconds, before new results are loaded into it."""
+"""Maximum time in seconds that a command waits for a busy warehouse before it skips loading new results."""
 
 
 def find_data_folder(config: Path, data_folder: Path | None) -> Path:

@@ -65,7 +65,7 @@ from monitors.records.incidents import Capability
 BACKLOG: Final = 2_048
 """Maximum number of new connections that can wait until the server accepts them, for example in a burst."""
 STOP_S: Final = 5
-"""Maximum wait at SIGTERM for deliveries in progress, in seconds. One delivery may take this long."""
+"""Maximum time in seconds to finish deliveries after SIGTERM. One delivery may take this long."""
 
 HostOption = Annotated[str, typer.Option(help="the address to listen on")]
 PortOption = Annotated[int, typer.Option(min=1, max=65_535, help="the port to listen on")]
@@ -103,8 +103,8 @@ def run_deploys_receiver(
     """Serve the receiver until SIGTERM or SIGINT.
 
     ``settings`` is the section ``[deploys]``. The runs read the configuration ``config_path``. With
-    ``receive_only``, the caller must run the verifications. Raises `ConfigError` and `WarehouseUnwritable` before
-    the receiver starts.
+    ``receive_only``, no Prefect server and no runner is started. Raises `ConfigError` and `WarehouseUnwritable`
+    before the receiver starts.
     """
     secrets = _load_sender_secrets(config, settings, environment)
     DeployQueue(config.data_folder).require_writable()
@@ -209,8 +209,8 @@ def build_trigger_parsers(secrets: Secrets, settings: DeploySettings) -> list[Tr
 def make_prefect_api_lookup(config: Config, environment: Mapping[str, str]) -> Callable[[], str | None]:
     """Return a function that finds the address of the Prefect API.
 
-    The address is the first of these that exists: the configured address, the address in the environment, and the
-    address of the running local server. Without any of them, the function returns ``None``.
+    The function returns the configured address, the address in the environment, or the address of the running local
+    server, in this order. If there is no address, the function returns ``None``.
     """
     api_url = config.prefect.api_url or environment.get("PREFECT_API_URL")
     if api_url:
@@ -312,7 +312,7 @@ def build_actions_server(config: Config, host: str, port: int, environment: Mapp
 
 
 def build_slack_actions_receiver(config: Config, *, secrets: tuple[str, ...], token: str | None) -> Starlette:
-    """Build the web application that receives clicks on Slack buttons. With a bot token, it can edit messages."""
+    """Build the web application that receives clicks on Slack buttons. With ``token``, it can edit messages."""
     actions = build_operator_actions(config, open_store(config), utc_now)
     sender = SlackBot(config.alerts, token=token, now=utc_now) if token else None
     aftermath = ActionWorker(actions, sender=sender, reply=SlackReply(config.alerts))

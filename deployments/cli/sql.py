@@ -29,14 +29,14 @@ from monitors.reports.invisible import replace_invisible_by_code_points
 from warehouse.database.store import VIEWS_SQL, Store, Table
 
 TEXT_MARK: Final = "'"
-"""Inserted before a sign that starts a formula, so that a spreadsheet shows the cell as text."""
+"""The character that is inserted before the start of a formula, so that the cell is shown as text."""
 EMPTY_ROW: Final = '""'
 """The CSV line for a row with one empty cell, because CSV readers skip empty lines."""
 _FORMULA_START: Final = re.compile(
     r"(?:\A|(?<=[;；\u037e\ufe14\ufe54|｜\t\r\n]))(?=\s*[=+\-@⁺⁼₊₌⩵⩶﬩﹢﹣﹦﹫＋－＝＠])"
     r"|\A(?=[\t\r\n])"
 )
-"""A pattern that matches each place where a formula could start (OWASP, CSV injection).
+"""A pattern that matches each position at which a formula could start (OWASP, CSV injection).
 
 A formula can start at the beginning of a cell, and after a character that some spreadsheets use instead of a comma.
 NFKC turns all listed signs into ``=``, ``+``, ``-`` or ``@``.
@@ -67,7 +67,7 @@ def format_csv_cell(value: object) -> str:
 
 
 def escape_formula_cell(text: str) -> str:
-    """Insert `TEXT_MARK` at each place in ``text`` where a spreadsheet would start a formula."""
+    """Insert `TEXT_MARK` at each position in ``text`` at which a spreadsheet would start a formula."""
     return _FORMULA_START.sub(TEXT_MARK, text)
 
 

@@ -129,8 +129,8 @@ def run_receiver_with_server(
 ) -> NoReturn:
     """Run the deploy receiver with a server and a runner until SIGTERM or SIGINT. The exit code is then 0.
 
-    ``config_path`` is absolute. Raises `AlreadyRuns` if a ``lookout up`` uses the data folder. Raises `ConfigError`
-    if the configured deployment belongs to the user, or if a port is in use.
+    ``config_path`` is absolute. Raises `AlreadyRuns` if a ``lookout up`` process uses the data folder. Raises
+    `ConfigError` if ``deploys.deployment`` is the user's own Prefect deployment, or if a port is in use.
     """
     planned = {deployment.full_name for deployment in plan_deployments(config, config_path, config.schedules)}
     if config.deploys.deployment not in planned:

@@ -487,7 +487,7 @@ def verify_command(
 
 
 def is_build_known(config: Config, target: str, commit: str | None, change: GitChange | None) -> bool:
-    """Return whether the build of the application is known, from a commit or from the target itself.
+    """Return whether the build of the application is known: a commit is given, or the application reports it.
 
     If the build is unknown, a CI run must not continue a stopped run, because the stopped run may have asked
     another build.

@@ -1,6 +1,6 @@
 """The Suraksha assistant: it searches fictional policies and answers questions about them.
 
-The bot has no side effects. From a text and the earlier conversation, it creates a `BotReply`. It finds the facts
+The bot has no side effects. It creates a `BotReply` from a message and the earlier conversation. It finds the facts
 of a policy that match the question, and answers in three languages. It refuses to give personal data, to act for a
 user, and to talk about other subjects. Its own check blocks a reply with a number that is not in any retrieved
 fact.
@@ -284,7 +284,7 @@ class BotReply:
 
     @property
     def chunks(self) -> tuple[str, ...]:
-        """Return the text in pieces for streaming. Joined together, the pieces are the whole text."""
+        """Split the reply's text into pieces for streaming. The joined pieces are the whole text."""
         words = re.findall(r"\S+\s*|\s+", self.text)
         return tuple("".join(words[i : i + _WORDS_PER_CHUNK]) for i in range(0, len(words), _WORDS_PER_CHUNK))
 

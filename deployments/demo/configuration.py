@@ -1,6 +1,6 @@
-"""Functions that write the demo's lookout.toml into the demo's data folder. Other commands can use this file too.
+"""Functions that write the demo's lookout.toml into the demo's data folder, and choose a free port for the demo.
 
-The demo's application gets a free port.
+Other commands can use this file with ``--config``.
 """
 
 from __future__ import annotations

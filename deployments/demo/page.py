@@ -42,7 +42,7 @@ _EXAMPLES = [
 
 @dataclass(frozen=True)
 class PageOptions:
-    """The options of the Space. An answer takes ``delay_s`` seconds, half of this time before its first word."""
+    """The options of the Space. An answer takes ``delay_s`` seconds. Half of this time is before its first word."""
 
     faults: bool = False
     log_folder: Path | None = None

@@ -1,7 +1,7 @@
-"""``lookout prefect-yaml``: write a configuration's deployments as the file that ``prefect deploy`` reads.
+"""``lookout prefect-yaml``: write the deployments of a configuration to a file for ``prefect deploy``.
 
-``lookout up`` runs the same plan on one machine. The file is for workers of a work pool on other machines. It
-contains names and paths, but no secrets. Secrets come from the workers' environment or from the pool's template
+``lookout up`` runs the same deployments on one machine. The file is for workers of a work pool on other machines.
+It contains names and paths, but no secrets. Secrets come from the workers' environment or from the pool's template
 (``deployments/prefect/pools``).
 
     python -m deployments.prefect.prefect_yaml   writes deployments/prefect/prefect.yaml again, from
@@ -49,9 +49,9 @@ _HEAD: Final = """\
 """
 
 _PULL: Final = [{"prefect.deployments.steps.set_working_directory": {"directory": "/"}}]
-"""The pull step. It sets a folder that every worker has, because the code is already installed there.
+"""The pull step, which sets a working directory that exists on every worker. The code is already installed there.
 
-Without a pull step, a worker would look for the folder on the machine that deployed.
+Without a pull step, a worker would use the path of the working directory on the machine that deployed.
 """
 
 
@@ -88,7 +88,7 @@ def prefect_yaml_command(
 
 
 def _deploy_with_prefect_command(config: Config, config_path: Path, *, pool: str, image: str | None) -> None:
-    """Run `prefect deploy` with the file. Then delete the deployments that are no longer configured.
+    """Run `prefect deploy` with a temporary prefect.yaml. Then delete deployments that are no longer configured.
 
     If `prefect deploy` fails, raises a `ConfigError` that contains its output.
     """

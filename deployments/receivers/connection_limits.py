@@ -73,7 +73,7 @@ The usual limit of 1,024 is too low for 1,000 deliveries at once.
 
 
 class PendingConnections:
-    """The connections to one server that must still send a head or a body, longest-waiting connection first."""
+    """The connections to one server whose head or body is not complete yet, longest-waiting connection first."""
 
     def __init__(self) -> None:
         self._waiting: dict[BoundedProtocol, tuple[float, str | None]] = {}
@@ -155,16 +155,16 @@ class BoundedProtocol(H11Protocol):
         return self.client[0] if self.client else ""
 
     def find_limited_client(self, scope: HTTPScope) -> str | None:
-        """Return the client whose limit of unfinished bodies includes this request, or ``None`` for no limit.
+        """Return the client whose unfinished bodies are limited, or ``None`` for no limit.
 
-        A receiver has no such limit, because a proxy or GitHub may send a thousand deliveries at once. The site has
-        one.
+        A receiver has no limit for each client, because a proxy or GitHub may send a thousand deliveries at once.
+        The site overrides this method.
         """
         del scope
         return None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Start the deadline of the first head. If too many connections are open, close a waiting one."""
+        """Start the deadline of the first head. If too many connections are open, close the longest-waiting one."""
         super().connection_made(transport)
         self._start_head_deadline()
         if len(self.connections) > compute_max_connections():
@@ -173,7 +173,7 @@ class BoundedProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Process received bytes. Start and stop the deadlines for the head and the body of the request.
 
-        The deadline of a later head begins with its first byte. The deadline of a body begins after the head.
+        The time for a later head begins with its first byte. The time for a body begins after its head.
         """
         if self._head_deadline is None and (self.cycle is None or self.cycle.response_complete):
             self._start_head_deadline()
@@ -233,7 +233,7 @@ class PeerBoundedProtocol(BoundedProtocol):
 class RepeatFilter(logging.Filter):
     """A log filter that writes a repeated message from `NOISY_MESSAGES` at most once in `REPEAT_S` seconds.
 
-    A message that is written contains the number of its repeats since the last one. All other messages are written.
+    The next such line contains the number of skipped repeats. All other messages are written unchanged.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
@@ -243,9 +243,9 @@ class RepeatFilter(logging.Filter):
         self._repeats: Counter[str] = Counter()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether to write the record. Cut a noisy record to its first line, and remove its traceback.
+        """Return whether to write the record. Cut a message from `NOISY_MESSAGES` to its first line.
 
-        The traceback does not help if no connection can be accepted.
+        Its traceback is removed, because it does not help to find the cause.
         """
         if not any(text in record.getMessage() for text in NOISY_MESSAGES):
             return True
@@ -269,11 +269,11 @@ def build_bounded_server(
     backlog: int = DEFAULT_BACKLOG,
     **options: Any,
 ) -> uvicorn.Server:
-    """Build a server of an application with limited connections.
+    """Build a server for ``application`` that limits connections according to ``protocol``.
 
-    The process's limit of open files is also raised, and repeated log lines are limited. ``backlog`` is the maximum
-    number of connections that wait to be accepted, and also the maximum number that asyncio accepts before it does
-    anything else. ``options`` are passed to uvicorn.
+    Also raise the process's limit of open files, and limit repeated log lines. ``backlog`` is the maximum number of
+    connections that wait to be accepted, and the maximum number that asyncio accepts in a row. ``options`` are
+    passed to uvicorn.
     """
     raise_file_limit()
     limit_repeated_log_lines()
@@ -309,9 +309,9 @@ def limit_repeated_log_lines(monotonic: Callable[[], float] = time.monotonic) ->
 
 
 def compute_max_connections() -> int:
-    """Return the maximum number of open connections, which is at least `MIN_CONNECTIONS`.
+    """Return the maximum number of open connections.
 
-    It is the process's limit of open files minus `RESERVED_FILES`.
+    This is the process's limit of open files minus `RESERVED_FILES`, but at least `MIN_CONNECTIONS`.
     """
     return max(MIN_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED_FILES)
 

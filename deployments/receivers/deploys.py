@@ -130,8 +130,8 @@ def collect_headers(request: Request) -> Headers:
 async def read_body(request: Request, large: asyncio.Semaphore) -> bytes:
     """Read the whole body. Raises `DeliveryRejected` if the body is too large, too slow or incomplete.
 
-    If the body is not known to be small, the function first waits for the semaphore ``large``, which limits the
-    memory of all large bodies together.
+    Unless the ``Content-Length`` header states that the body is small, the function first waits for the semaphore
+    ``large``, which limits the memory of all large bodies together.
     """
     length = request.headers.get("content-length", "0")
     if not (length.isascii() and length.isdecimal()) or int(length[:20]) > MAX_BODY_BYTES:
@@ -209,10 +209,7 @@ class RunStarter(Worker):
         return not started.failed
 
     def _log(self, reasons: tuple[str, ...]) -> None:
-        """Log the new reasons why deploys wait, or that no deploy waits any more.
-
-        Nothing is logged if the reasons have not changed.
-        """
+        """Log why deploys wait, or that no deploy waits any more, if this has changed since the last call."""
         if reasons == self._logged_reasons:
             return
         for reason in reasons:

@@ -142,8 +142,8 @@ def _is_writable(check: Callable[[], None]) -> bool:
 def _has_live_runner(deployment: DeploymentResponse, api: str) -> bool:
     """Return whether a runner regularly polls Prefect for the deployment's runs.
 
-    The Prefect server detects a dead runner only after a minute. If the server is on this machine, the age of the
-    runner's last request is checked too. On another machine, the clocks may differ.
+    The Prefect server detects a dead runner only after a minute. Therefore the age of the runner's last request is
+    also checked if the server is on this machine. With a server on another machine, the clocks may differ.
     """
     if deployment.status is not DeploymentStatus.READY or deployment.last_polled is None:
         return False

@@ -160,7 +160,7 @@ def _build_slack_action(
 RETRY_PAUSE_S: Final = 5.0
 """Pause between two attempts while another process has locked the warehouse, in seconds."""
 LOCK_TIMEOUT_S: Final = 5.0
-"""Maximum wait for the warehouse's lock in seconds. Then stored actions wait for the next attempt."""
+"""Maximum wait for the warehouse's lock in seconds. After this time, the actions wait for the next attempt."""
 MAX_WAITING: Final = 1_000
 """Maximum number of actions whose reply address is stored. Older actions are applied without a reply."""
 
@@ -205,9 +205,9 @@ class ActionWorker(Worker):
         self.wake()
 
     async def run(self) -> None:
-        """Process the actions that a killed receiver left. Then process new actions until cancelled.
+        """Process the actions that a killed receiver left unprocessed. Then process new actions until cancelled.
 
-        Outcomes that the killed receiver may not have shown are also shown.
+        Also show the outcomes that the killed receiver may not have shown.
         """
         await self._run_and_log_errors(self._apply_and_show_after_restart)
         await super().run()
@@ -217,7 +217,7 @@ class ActionWorker(Worker):
         return await self._run_and_log_errors(self._apply_actions_and_show_outcomes)
 
     async def _run_and_log_errors(self, work: Work) -> bool:
-        """Run ``work`` and return whether it succeeded. Errors are logged, and stored actions are tried again."""
+        """Run ``work``, and return whether it succeeded. An error is logged, and the caller tries again later."""
         try:
             await work()
         except MonitorError as error:

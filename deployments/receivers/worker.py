@@ -1,7 +1,4 @@
-"""A background task that processes waiting work when it is woken.
-
-If some work is left, the task tries again later.
-"""
+"""A background task that processes waiting work when another task wakes it, and tries failed work again later."""
 
 from __future__ import annotations
 
@@ -13,10 +10,10 @@ from typing import Self
 
 
 class Worker(ABC):
-    """A task that runs from ``__aenter__`` to ``__aexit__``. It begins with work that a killed process left.
+    """A task that runs during the ``async with`` block. It begins with work that a killed process left unfinished.
 
     If work fails, the task tries again after ``first_pause_s`` seconds. This pause doubles after each failure, up
-    to ``max_pause_s``. If ``interval_s`` is set, the task also works at this interval without `wake`.
+    to ``max_pause_s``. If ``interval_s`` is set, the task also calls `work` at least once in this interval.
     """
 
     def __init__(self, *, first_pause_s: float, max_pause_s: float, interval_s: float | None = None) -> None:
@@ -51,14 +48,14 @@ class Worker(ABC):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop the task. The next process continues with the waiting work."""
+        """Stop the task. Work that is still waiting is done by the next process."""
         del kind, error, trace
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def run(self) -> None:
-        """Process waiting work whenever there is some, until the task is cancelled."""
+        """Process waiting work after each `wake` or interval, until the task is cancelled."""
         pause_s = self._first_pause_s
         while True:
             with suppress(TimeoutError):  # after the interval, work even without `wake`

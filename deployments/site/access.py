@@ -1,7 +1,7 @@
 """Checks of the host name, proxy, token and form token of each request before the request reaches a page.
 
-a request for another host's name ───▶ 421: a page elsewhere may have led the browser here (DNS rebinding)
-a proxy that is not configured ──────▶ 400
+a request for another host's name ───▶ 421: another site may have redirected the browser (DNS rebinding)
+an unknown proxy, without a login ───▶ 400
 no token, if one is needed ──────────▶ 401, for every address except the login and the health check
 a form without its token ────────────▶ 403 (see `deployments.site.forms`)
 
@@ -51,7 +51,7 @@ HEADERS: Final = {
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 MAX_LOGGED_CHARACTERS: Final = 500
-"""Maximum number of characters that are logged of an address and of its filters."""
+"""Maximum number of characters of a page's path and of its filters in the log. Longer values are cut."""
 _PROXY_HEADERS: Final = (
     *("x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-port", "x-forwarded-server"),
     *("x-forwarded-prefix", "x-real-ip", "x-client-ip", "x-original-forwarded-for", "true-client-ip"),
@@ -114,7 +114,10 @@ class ViewLog:
 
 
 def build_cookie_name(prefix: str) -> str:
-    """Return the name of the session cookie. With ``__Host-``, browsers reject this cookie from other hosts."""
+    """Return the name of the session cookie.
+
+    Browsers accept the safer ``__Host-`` only for the path ``/``. A site below a path prefix uses ``__Secure-``.
+    """
     return "__Secure-lookout" if prefix else "__Host-lookout"
 
 
@@ -193,7 +196,7 @@ def _drop_oldest_addresses(by_address: dict[str, _Value], max_addresses: int) ->
 
 
 def compute_visitor_key(address: str) -> str:
-    """Return the key by which visitors are counted: an IPv4 address, or the network of an IPv6 address."""
+    """Return the key under which a visitor's tokens are counted: an IPv4 address, or an IPv6 address's network."""
     parsed = _parse_address(address)
     if isinstance(parsed, IPv6Address):
         return str(ip_network((int(parsed), _IPV6_SITE_BITS), strict=False))
@@ -201,9 +204,9 @@ def compute_visitor_key(address: str) -> str:
 
 
 def find_forwarded_client(peer: str, headers: Headers, trusted_proxies: Sequence[str]) -> str:
-    """Return the client's address.
+    """Return the client's address: ``peer`` or, if ``peer`` is a trusted proxy, the address that it forwards.
 
-    Behind trusted proxies, this is the last address in X-Forwarded-For that is not a trusted proxy.
+    The forwarded address is the last one in X-Forwarded-For that is not a trusted proxy.
     """
     if not _is_in_networks(peer, trusted_proxies):
         return peer
@@ -307,7 +310,10 @@ class AccessControl:
         return {**scope, "path": path, "raw_path": path.encode(), "state": {**scope["state"], **state}}
 
     def _resolve_client_address(self, scope: Scope, headers: Headers) -> str:
-        """Return the client's address. Raises `EntryRefused` for a proxy that is not configured."""
+        """Return the client's address.
+
+        Raises `EntryRefused` if an unknown proxy sends the request and the site has no login.
+        """
         peer = _read_peer_address(scope)
         if self._is_proxy(peer):
             return find_forwarded_client(peer, headers, self.settings.trusted_proxies)

@@ -62,10 +62,7 @@ def store_and_apply_action(
 
 
 def build_idempotency_key(*parts: str) -> str:
-    """Return an id for the values of a form.
-
-    If a form is sent twice, both ids are equal, and the form counts once.
-    """
+    """Return an id for the values of a form. A form that is sent twice gets the same id, and counts once."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:ID_CHARACTERS]
 
 

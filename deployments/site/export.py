@@ -98,13 +98,19 @@ def _ignore_request() -> None:
 
 
 def build_file_name(page: StaticAddress) -> str:
-    """Return the file name of a page. The part for a filter begins with ``_``, which no page name does."""
+    """Return the file name of a page, with a folder such as ``_page-2`` for each filter.
+
+    The ``_`` distinguishes these folders from the folders of other pages.
+    """
     parts = [f"_{part}" if part in _ASSETS_OF_FOLDERS else part for part in page.address.split("/") if part]
     return "/".join([*parts, *(f"_{name}-{value}" for name, value in page.parts), "index.html"])
 
 
 def _build_relative_path(here: StaticAddress, goal: str) -> str:
-    """Return the relative path to a file. The path begins with ``./`` if a colon in it would look like a scheme."""
+    """Return the relative path from a page to a file.
+
+    If a browser would read the beginning of the path as a scheme such as ``http:``, the path begins with ``./``.
+    """
     way = posixpath.relpath(goal, posixpath.dirname(build_file_name(here)) or ".")
     return f"./{way}" if ":" in way.partition("/")[0] else way
 
@@ -187,7 +193,7 @@ def _refuse_to_replace_foreign_files(folder: Path, previous: Sequence[str], writ
 
 
 def _render_page_files(site: Site, renderer: Renderer, links: FolderLinks, goal: StaticAddress) -> dict[str, str]:
-    """Render a page and its JSON. If the page no longer exists, render a page that says so."""
+    """Render a page and its JSON. If the page is refused, for example as not found, render the reason instead."""
     match = find_page_route(goal.address)
     request = build_export_request(site, goal, match[1] if match else {}, links)
     try:

@@ -63,7 +63,7 @@ class ReviewMemory:
     def load_reviewed_judged_answers(
         self, store: Store, target: str | None, now: datetime
     ) -> tuple[ReviewedAnswer, ...]:
-        """Return all reviewed answers with the judges' verdicts, in any order."""
+        """Return the reviewed answers of one target, or of all targets, with the judges' verdicts, in any order."""
         verdicts = list_people_verdicts(store)
         with self._guard:
             if self._since is None or abs(now - self._since) > MAX_AGE:

@@ -102,9 +102,9 @@ class FilterField(Record):
 
 
 class Paging(Record):
-    """The part of a long table that is shown.
+    """One page of a long table.
 
-    ``number`` is the number of the part, from 1. ``total`` is the number of all rows.
+    ``number`` is the page number, from 1. ``rows`` is the number of rows on each page, ``total`` that of the table.
     """
 
     number: int = 1
@@ -113,32 +113,32 @@ class Paging(Record):
 
     @property
     def offset(self) -> int:
-        """Return the number of rows before this part."""
+        """Return the number of table rows before this page."""
         return (self.number - 1) * self.rows
 
     @property
     def page_count(self) -> int:
-        """Return the number of parts of the table. It is at least 1."""
+        """Return the number of pages of the table, which is at least 1."""
         return max(1, math.ceil(self.total / self.rows))
 
     @property
     def first_row(self) -> int:
-        """Return the number of the first shown row, from 1. It is 0 if there are no rows."""
+        """Return the number of the first row on this page, from 1. Return 0 if the table is empty."""
         return min(self.offset + 1, self.total)
 
     @property
     def last_row(self) -> int:
-        """Return the number of the last shown row."""
+        """Return the number of the last row on this page."""
         return min(self.offset + self.rows, self.total)
 
     def with_total(self, total: int) -> Paging:
-        """Return this part of the table, with ``total`` as the number of all rows."""
+        """Return this page with ``total`` as the number of rows of the table."""
         return Paging(number=self.number, rows=self.rows, total=total)
 
     def with_one_row_per_page(self, total: int) -> Paging:
-        """Return the part of a table that shows one row at a time, such as the next draft.
+        """Return a page with a single row, such as the next draft, from a table with ``total`` rows.
 
-        ``total`` is the number of all rows. If the requested row is after the last row, the last row is shown.
+        If the requested page number exceeds ``total``, return the last page.
         """
         return Paging(number=min(self.number, max(1, total)), rows=1, total=total)
 
@@ -188,7 +188,7 @@ class PageRequest:
         return value or None
 
     def read_paging(self) -> Paging:
-        """Return the requested part of a table. The parameters ``page`` and ``rows`` select it."""
+        """Return the page of a table that the parameters ``page`` and ``rows`` request."""
         return Paging(
             number=self._read_number("page", 1, MAX_PAGES), rows=self._read_number("rows", DEFAULT_ROWS, MAX_ROWS)
         )
@@ -271,7 +271,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The result of a form: the next address, and a sentence about what was done."""
+    """The result of a submitted form: the address to show next, and a sentence about what was done."""
 
     next_url: str
     text: str

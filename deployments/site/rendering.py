@@ -99,7 +99,7 @@ def render_trend_chart(values: Sequence[TrendShown], title: str, limit: float | 
 
 @cache
 def load_asset(name: str) -> str:
-    """Load the style sheet or the script. The style sheet is that of the report, with a few lines for the site."""
+    """Load the style sheet or the script. The style sheet is the report's, followed by the site's own rules."""
     own = files("deployments").joinpath(f"site/assets/{name}").read_text(encoding="utf-8")
     return f"{load_style_sheet()}\n{own}" if name.endswith(".css") else own
 
@@ -129,7 +129,7 @@ class Renderer:
         self.signer = signer
 
     def render_page(self, page: Page, asked: PageRequest, request: Request) -> Response:
-        """Render a page as HTML or JSON, as requested. The answer for an unchanged page is HTTP 304."""
+        """Render a page as HTML or JSON, as requested. Return HTTP 304 if the browser already has this HTML."""
         if request.state.wants_json:
             return Response(self.format_page_json(page), media_type="application/json")
         text = self._render_template(
@@ -241,7 +241,7 @@ class Renderer:
 
 
 def sanitize_local_address(next_url: str, prefix: str) -> str:
-    """Return the next address, without the proxy's prefix, if it is on this site. Otherwise return ``/``."""
+    """Return ``next_url`` without the proxy's prefix if it is an address on this site. Otherwise return ``/``."""
     if prefix and (next_url == prefix or next_url.startswith(f"{prefix}/")):
         next_url = next_url[len(prefix) :] or "/"
     is_local = next_url.startswith("/") and not next_url.startswith(("//", "/\\", "/login", "/logout"))

@@ -50,7 +50,7 @@ COPY_TIMEOUT_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class SiteEnvironment:
-    """What a site gets from its environment: the clock and the name of the local user."""
+    """The clock and the name of the local user, which a site gets from its environment."""
 
     now: Callable[[], datetime]
     local_name: str
@@ -133,9 +133,9 @@ def open_site(config: Config, environment: SiteEnvironment) -> Generator[tuple[S
 
 
 def build_protocol_class(settings: SiteSettings) -> type[BoundedProtocol]:
-    """Build the site's HTTP protocol.
+    """Build the class of the site's HTTP protocol, which limits the connections of each client.
 
-    Behind a trusted proxy, a connection counts towards the client's limit, not towards the proxy's.
+    Behind a trusted proxy, the client is the sender of the request, not the proxy.
     """
 
     class SiteProtocol(BoundedProtocol):

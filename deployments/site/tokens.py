@@ -183,10 +183,7 @@ class SessionSigner:
         return self._sign("form", session)
 
     def is_form_token(self, token: str, session: str) -> bool:
-        """Return whether ``token`` is the form token of this session.
-
-        If so, the form is from a page of this site.
-        """
+        """Return whether ``token`` is the form token of this session. If so, the form is from this site."""
         return hmac.compare_digest(token.encode(), self.create_form_token(session).encode())
 
     def sign_text(self, text: str) -> str:

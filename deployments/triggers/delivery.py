@@ -185,7 +185,7 @@ _PULL: Final = re.compile(r"(?:refs/)?pull/([1-9][0-9]{0,8})/(?:head|merge)", re
 
 
 class Payload(BaseModel):
-    """A part of a payload. Fields that Lookout does not need, such as e-mail addresses, are ignored."""
+    """Base class for the parts of a payload. Fields without a definition, such as e-mail addresses, are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 

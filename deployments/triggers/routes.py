@@ -38,8 +38,8 @@ Secrets = Mapping[DeploySender, tuple[str, ...]]
 def load_secrets(providers: Collection[DeploySender], environment: Mapping[str, str]) -> Secrets:
     """Load the secrets of every sender that has a trigger.
 
-    A variable contains one secret or, during a rotation, several with commas between them; each is valid. Raises a
-    `ConfigError` with the name of a variable whose secret is missing or could be guessed. The error contains no
+    A variable contains one secret or, during a rotation, several secrets separated by commas, which are all valid.
+    Raises a `ConfigError` with the name of a variable whose secret is missing or too short. The error contains no
     secret.
     """
     return {provider: _read_secrets(SECRET_VARIABLES[provider], environment) for provider in sorted(providers)}
@@ -48,7 +48,7 @@ def load_secrets(providers: Collection[DeploySender], environment: Mapping[str, 
 def list_unused_secret_variables(
     providers: Collection[DeploySender], environment: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """List the variables that contain a secret of a sender that no trigger uses."""
+    """List the variables that contain a secret for a sender without a trigger."""
     return tuple(
         name for sender, name in SECRET_VARIABLES.items() if sender not in providers and environment.get(name)
     )
@@ -97,8 +97,8 @@ _MATCHERS: Sequence[tuple[IgnoreReason, Matcher]] = (
 )
 """The conditions of a trigger, in the order in which they are checked.
 
-A delivery that starts no run gets as its reason the first condition that no trigger meets. Names of repositories
-and environments are not case-sensitive.
+If no trigger matches a delivery, the reason is the first condition after which no trigger remains. Names of
+repositories and environments are not case-sensitive.
 """
 
 
@@ -130,7 +130,7 @@ class Routes:
     def _build_deploy(self, target: str, report: DeployClaim, received_at: datetime) -> ReportedDeploy:
         """Build the record of a target's deploy.
 
-        Its time is at most the time of arrival, because a sender's clock can be ahead.
+        A time after ``received_at`` is replaced by ``received_at``, because a sender's clock can be ahead.
         """
         return ReportedDeploy(
             event=DeployEvent(

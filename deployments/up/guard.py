@@ -1,13 +1,13 @@
-"""The guard runs one part of ``lookout up``, and ends everything that this part has started.
+"""The guard runs one part of ``lookout up``, and ends all processes that this part started.
 
-It runs as ``python -m deployments.up.guard COMMAND …``. Standard input is a pipe from the process that started it.
-If the pipe closes, on purpose or because that process died, the command gets SIGTERM, and every process that is
-left after a grace time is killed. If the command ends by itself, the guard ends the processes that the command left
-behind, so that they cannot disturb the next start.
+The guard runs as ``python -m deployments.up.guard COMMAND …``. Its standard input is a pipe from the process that
+started the guard. If the pipe closes, on purpose or because that process died, the guard sends SIGTERM to the
+command, and kills all processes that still run after a grace period. If the command ends by itself, the guard ends
+the processes that the command left running, so that they cannot disturb the next start.
 
-Descendants include processes in sessions of their own, which a signal to a process group does not reach. On Linux,
-the guard adopts orphans: if a process is killed, its children become children of the nearest ancestor that has
-requested this. Therefore the guard finds all descendants. On other systems, it does not find them.
+A signal to a process group does not reach descendants in other sessions. Therefore the guard on Linux adopts
+orphans: if their parent dies, they become children of the guard, which can then find and end them. On
+systems without ``/proc``, the guard cannot find descendants.
 
 A guard runs as long as its part, so this module imports only small modules. With `subprocess`, `pathlib` and
 `typing`, a guard would use 9 MB of memory instead of 7 MB.
@@ -135,7 +135,7 @@ def main() -> int:
 
 
 def _start_command(command: list[str]) -> int:
-    """Start the command in a new session, with empty standard input. Return its process id."""
+    """Start the command in a new session, with /dev/null as standard input. Return its process id."""
     pid = os.fork()
     if pid:
         return pid
@@ -149,7 +149,7 @@ def _start_command(command: list[str]) -> int:
 
 
 def _wait_for_command(command: int) -> int:
-    """Wait for the command and return its exit code. Collect the exit codes of orphans that end earlier."""
+    """Wait for the command, and return its exit code. Orphans that end earlier are reaped."""
     while True:
         pid, status = os.waitpid(-1, 0)
         if pid == command:

@@ -1,4 +1,4 @@
-"""Renews the heartbeat in a data folder's lock file. The process that holds the lock writes it twice a minute."""
+"""Renews the heartbeat in a data folder's lock file. The process that holds the lock renews it twice a minute."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ def write_heartbeats(lock: int, now: Callable[[], datetime]) -> Generator[None]:
 
 
 def write_lock_file(lock: int, text: str) -> None:
-    """Write the lock file in place.
+    """Overwrite the open lock file with ``text``. Errors are ignored.
 
-    A process that reads an incomplete file finds no holder, and checks again later.
+    The write is not atomic. A process that reads an incomplete file assumes that the folder is not in use, until it
+    reads the file again.
     """
     # A full disk must not end the monitor.
     with suppress(OSError):

@@ -48,11 +48,11 @@ class Holder(Record):
 
 @contextmanager
 def lock_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generator[int]:
-    """Lock the folder until this process ends in any way. Yield the open lock. Raises `AlreadyRuns`.
+    """Lock the data folder, and yield the file descriptor of the lock. Raises `AlreadyRuns`.
 
-    In a folder that is shared over a network, a lock may have no effect on other machines. Therefore the process
-    also writes heartbeats into the lock file. This function writes the first heartbeat, and
-    `deployments.up.heartbeats` writes the others.
+    The lock ends with the ``with`` block or when the process dies. In a network folder, a lock may have no effect
+    on other machines. Therefore the process also writes heartbeats into the lock file: the first heartbeat here,
+    and later ones in `deployments.up.heartbeats`.
     """
     make_private_folder(data_folder)
     with open_lock_file(data_folder / LOCK_NAME) as lock:
@@ -73,9 +73,9 @@ def lock_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generato
 
 
 def find_running_lock_holder(data_folder: Path, at: datetime) -> Holder | None:
-    """Return the process that uses the folder now.
+    """Return the process that uses the data folder now, or ``None`` if no process uses it.
 
-    Return ``None`` if no process uses the folder, or while that process writes a heartbeat.
+    The result can also be ``None`` at the moment when the process writes a heartbeat.
     """
     lock = data_folder / LOCK_NAME
     try:

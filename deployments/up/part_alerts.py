@@ -1,7 +1,7 @@
 """Sends one alert about a part of ``lookout up``: ``python -m deployments.up.part_alerts ARGUMENTS``.
 
     CONFIG crash-loop PART DEATHS CODE    the part ended several times in a row
-    CONFIG recovery PART                  the part stays up again
+    CONFIG recovery PART                  the part runs stably again
 
 The supervisor starts this short process for each alert. Therefore the supervisor itself does not need to import the
 code that sends alerts.
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 async def send_crash_loop_alert(config: Config, name: str, deaths: int, last_end: str) -> None:
-    """Send an alert about a part that ended ``deaths`` times in a row. ``last_end`` describes its last end."""
+    """Send an alert about a part that ended ``deaths`` times in a row. ``last_end`` describes how it last ended."""
     detail = (
         f"The part {name!r} of `lookout up` ended {deaths} times in a row, {last_end}. "
         "Lookout continues to restart it. For the cause, see the part's last lines in the log of `lookout up`."

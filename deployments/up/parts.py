@@ -131,10 +131,10 @@ def _list_installation_checks(
 
 
 def _format_another_port(config: Config, port: int) -> str:
-    """Return the setting or option that gives the site another port.
+    """Return which setting or option to change so that the site uses another port.
 
-    If ``[site]`` sets the site's port, this is the setting. Otherwise, the site's port is the receiver's port plus
-    2, so this is an option with another receiver port.
+    This is the setting ``port`` if ``[site]`` contains it. Otherwise it is the option ``--port`` with another
+    receiver port, because the site's port is the receiver's port plus 2.
     """
     if config.site.port:
         return "port under [site]"
@@ -145,7 +145,7 @@ def _format_another_port(config: Config, port: int) -> str:
 def suggest_other_receiver_port(port: int) -> int:
     """Return another port to try if ``port`` or one of the next two ports is in use.
 
-    The returned port is 100 higher or, for a high ``port``, lower.
+    The returned port is ``port`` plus 100. If this exceeds `MAX_RECEIVER_PORT`, it is ``port`` minus 100.
     """
     return port + 100 if port + 100 <= MAX_RECEIVER_PORT else port - 100
 
@@ -165,9 +165,9 @@ def _run_check_and_return_error(check: Callable[[], object]) -> str | None:
 
 
 def build_environment(config: Config, environment: Mapping[str, str], *, host: str, port: int) -> dict[str, str]:
-    """Build the environment variables of the processes.
+    """Build the environment variables for the processes of an installation.
 
-    They do not contain the address of the local Prefect server, because this address may change.
+    The address of the local Prefect server is not included, because it may change.
     """
     own = build_client_settings("", get_prefect_home(config))
     del own[API_VARIABLE]

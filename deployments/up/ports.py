@@ -12,5 +12,5 @@ MAX_RECEIVER_PORT: Final = 65_533
 
 
 def choose_site_port(config: Config, port: int) -> int:
-    """Return the site's port if deploys are received at ``port``."""
+    """Return the site's configured port or, without one, the deploy receiver's ``port`` plus 2."""
     return config.site.port or port + 2

@@ -87,8 +87,8 @@ def _run(config: Config, config_path: Path, host: str, port: int, *, only_deploy
 async def _run_flows(config: Config, config_path: Path, *, only_deploys: bool) -> None:
     """Start the runner and execute due runs until SIGTERM.
 
-    If the runner fails to start, for example because the Prefect server does not answer, it is started again. A
-    later error ends the process.
+    If the runner fails to start, for example because the Prefect server does not answer, try again. If the runner
+    fails later, the process ends.
     """
     is_local = has_local_server(config)
     runners: list[Runner] = []

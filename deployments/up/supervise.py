@@ -1,7 +1,7 @@
 """The process that supervises the parts of ``lookout up``: ``python -m deployments.up.supervise``.
 
 This module imports only the standard library, because the process runs as long as the installation. After its
-checks, ``lookout up`` calls `start_supervisor`, which replaces the process of the command with this process. The
+checks, ``lookout up`` calls `start_supervisor`, which executes this module in the same process. Therefore the
 process id and the open lock of the data folder stay the same.
 """
 
@@ -27,7 +27,10 @@ BROKEN_EXIT_CODE: Final = 4
 def start_supervisor(
     parts: Sequence[SupervisedProcess], config_path: Path, lock: int, environment: Mapping[str, str]
 ) -> NoReturn:
-    """Replace this process with the supervisor of ``parts``. ``lock`` is the open lock of the data folder."""
+    """Replace this process with the supervisor of ``parts``.
+
+    ``lock`` is the file descriptor of the data folder's lock.
+    """
     os.set_inheritable(lock, True)  # `subprocess` closes the lock in the supervisor's own children
     plan = json.dumps([[process.name, process.command, process.stops_last] for process in parts])
     command = (sys.executable, "-m", "deployments.up.supervise", str(config_path), str(lock), plan)

@@ -1,8 +1,8 @@
-"""Keeps the processes of an installation running, with one log for all. At the end, all processes are stopped.
+"""Keeps the processes of an installation running, and writes their output to one log.
 
 a part ends ───────────────────────▶ it is started again after a pause, which doubles each time
 a part ends several times in a row ▶ one alert to the monitor's owners; the part is still started again
-the part stays up again ───────────▶ a message that it has recovered
+the part runs stably again ────────▶ a message that it has recovered
 SIGTERM or SIGINT ─────────────────▶ every part and all its descendants are stopped (see `deployments.up.guard`)
 """
 
@@ -56,13 +56,13 @@ class RestartPolicy:
 
 @dataclass(frozen=True)
 class SupervisorLog:
-    """The functions with which the supervisor writes log lines and sends alerts to the monitor's owners."""
+    """Functions that write the supervisor's log lines and send alerts to the monitor's owners."""
 
     log: Callable[[str, str], None]
     send_crash_loop_alert: Callable[[str, int, int], Coroutine[Any, Any, None]]
     """A function that sends an alert.
 
-    Its arguments are the part's name, how often the part ended in a row, and its last exit code.
+    Its arguments are the part's name, the number of times that the part ended in a row, and its last exit code.
     """
     send_recovery_alert: Callable[[str], Coroutine[Any, Any, None]]
 
@@ -84,7 +84,7 @@ class Supervisor:
         self._alert_tasks: set[asyncio.Task[None]] = set()
 
     def stop(self) -> None:
-        """Make `run` end soon."""
+        """Request that `run` stops all parts and returns."""
         self._stop_requested.set()
 
     async def run(self) -> None:

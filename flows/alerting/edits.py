@@ -1,8 +1,8 @@
-"""Edits Slack messages about alerts after they were sent.
+"""Edits Slack messages about alerts that were already sent.
 
-While a run continues, its later failures are added to its first message. At the end of the run, the flat score, the
-weighted score and the link to the report are added. When a person acknowledges an alert, the message shows who did
-it and when. An edit always replaces the whole message.
+While a run continues, new failures are added to the first message of the run. At the end of the run, the flat
+score, the weighted score and the link to the report are added. When a person acknowledges an alert, the message
+shows who acknowledged the alert and when. An edit always replaces the whole message.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ async def add_summary_to_sent_alerts(
     The summary contains the scores, the links, what the failed cases have in common, and what changed since the
     last accepted run. ``flaky`` maps the id of each flaky case to a text that says how often the case was answered
     correctly. ``format_recheck`` returns a text about the result of rechecking an alert's cases. This text is added
-    to the message. A message that already has its scores, or that a person has acknowledged, is edited only if
-    there is such a text.
+    to the message. A message that already shows the scores, or that a person has acknowledged, is edited only if
+    this text is not empty.
     """
     failures: list[str] = []
     acknowledged = await asyncio.to_thread(_read_acknowledged_fingerprints, notifier)
@@ -100,7 +100,7 @@ async def add_summary_to_sent_alerts(
 
 
 async def _read_alert_threads(notifier: Notifier) -> tuple[AlertThread, ...]:
-    """Read the messages with which this run started threads, and the operator actions on these messages."""
+    """Read the Slack messages that started this run's threads, and the operator actions on these messages."""
 
     def read() -> tuple[AlertThread, ...]:
         alerts: dict[tuple[str, str], list[Alert]] = {}
@@ -143,8 +143,8 @@ async def edit_messages_after_actions(
 ) -> tuple[str, ...]:
     """Edit the messages that must show the outcomes of operator actions. Return the error of each failed edit.
 
-    ``outcomes_done`` are these outcomes. If an edit fails, the next edit of the same message corrects it, because
-    each edit shows the current state.
+    ``outcomes_done`` are the outcomes that the messages must show. If an edit fails, the next edit of the same
+    message corrects it, because each edit shows the current state.
     """
     failures: list[str] = []
     for place in await asyncio.to_thread(_find_messages_to_edit, actions, tuple(outcomes_done)):
@@ -161,9 +161,10 @@ async def edit_messages_after_actions(
 def _find_messages_to_edit(
     actions: OperatorActions, outcomes_done: Iterable[ActionOutcome]
 ) -> tuple[MessageLocation, ...]:
-    """Find the messages that must be edited to show ``outcomes_done``, the outcomes of operator actions.
+    """Find the messages that must be edited to show the outcomes of operator actions.
 
-    These are the messages whose buttons a person pressed, and the first message about each incident that changed.
+    The result contains the messages whose buttons a person pressed, and the first message about each incident that
+    an outcome changed.
     """
     places: dict[tuple[str, str], MessageLocation] = {}
     for outcome in outcomes_done:
@@ -186,7 +187,8 @@ def list_recent_action_outcomes(
 ) -> tuple[ActionOutcome, ...]:
     """List the outcomes of the operator actions in the last ``window``, oldest first.
 
-    If the process that edits the messages was killed, the Slack messages may not show these outcomes yet.
+    The Slack messages may not show these outcomes yet, because the process that edits messages may have been
+    killed.
     """
     return list_action_outcomes(actions.store, since=actions.now() - window)
 

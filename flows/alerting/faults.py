@@ -1,4 +1,4 @@
-"""Reports internal faults of Lookout, and resolves them after they have ended.
+"""Reports internal faults of Lookout, and resolves the faults that have ended.
 
 The alert is sent even when the warehouse cannot be written. The part of Lookout that detects a fault also resolves
 the fault.
@@ -21,7 +21,7 @@ from monitors.records.incidents import IncidentKind, RunSummary
 
 
 class Fault(NamedTuple):
-    """An internal fault of Lookout: a fixed name that identifies the incident, and a text for people."""
+    """An internal fault of Lookout: the fixed name of its incident, and a description for people."""
 
     name: str
     detail: str
@@ -66,8 +66,7 @@ async def resolve_faults(notifier: Notifier, endings: Mapping[str, str | None], 
     """Resolve the open faults whose names are in ``endings``.
 
     ``endings`` maps the name of a fault to the text of the alert that reports its end. If the text is ``None``, no
-    alert is sent. ``began_at`` is the start of the check that found that the faults have ended. Raises
-    `WarehouseError`.
+    alert is sent. ``began_at`` is the time at which the check of these faults began. Raises `WarehouseError`.
     """
     texts_by_fingerprint = {
         compute_fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, name): text
@@ -82,8 +81,8 @@ async def resolve_other_faults(
     """Resolve all open faults of the notifier's owner, except the faults named in ``except_names``.
 
     Faults from unexpected exceptions are also resolved, although no caller knows their names. ``ending`` is the
-    text of the alerts about the end of the faults. ``began_at`` is the start of the check that found that they have
-    ended. Raises `WarehouseError`.
+    text of the alerts about the end of the faults. ``began_at`` is the time at which the check of these faults
+    began. Raises `WarehouseError`.
     """
     except_fingerprints = {
         compute_fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, name) for name in except_names

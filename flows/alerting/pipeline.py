@@ -36,18 +36,18 @@ from warehouse.queries.outbox import open_incident_transaction
 ALERT_REFUSED: Final = "AlertRefused"
 """The name of the fault that is reported if Slack, or another delivery path, permanently refuses messages."""
 REFUSAL_RETRY_AFTER: Final = timedelta(seconds=10)
-"""Minimum wait before a refused message is sent again. It prevents a second attempt in the same run."""
+"""Minimum wait before a refused message is sent again. This wait prevents a second attempt in the same run."""
 REFUSAL_VISIT_INTERVAL: Final = timedelta(hours=1)
 """Minimum time between two attempts to send a refused message, for jobs that run every minute.
 
-Each attempt adds a row to the store.
+Without this limit, these jobs would add a row to the store every minute.
 """
 MAX_REFUSED_AGE: Final = timedelta(days=30)
 """Maximum age of a refused message that is sent again. An older message is never sent."""
 RETRY_AFTER: Final = timedelta(seconds=60)
 
 WAREHOUSE: Final = "warehouse"
-"""The name in alerts about the warehouse, in place of a target's name."""
+"""The name that alerts about the warehouse show instead of a target's name."""
 
 NO_SUMMARY: Final = RunSummary()
 
@@ -162,8 +162,8 @@ async def resolve_incidents_and_send_alerts(
     """Resolve the open incidents whose fingerprints are in ``endings``. Send and return the alerts about their end.
 
     ``endings`` maps a fingerprint to the text of the alert, which is sent to the incident's thread. If the text is
-    ``None``, the incident is resolved without an alert. ``began_at`` is the start of the check that found that the
-    incidents have ended. The lock is acquired only if an incident is open, because every poll calls this function.
+    ``None``, the incident is resolved without an alert. ``began_at`` is the time at which the check of these
+    incidents began. The lock is acquired only if an incident is open, because every poll calls this function.
     Raises `WarehouseError`.
     """
     incidents = await asyncio.to_thread(notifier.store.list_open_incidents, notifier.target)
@@ -227,8 +227,9 @@ async def send_undelivered_alerts_again(notifier: Notifier) -> tuple[Alert, ...]
 async def send_waiting_alerts(notifier: Notifier) -> None:
     """Send alerts that a killed run recorded but did not send, and summaries of silences.
 
-    Jobs that run every minute call this function. It skips alerts that were tried in the last minute, because Slack
-    may be down. Once an hour, it also retries the messages that Slack refused, for every target.
+    Jobs that run every minute call this function. An alert is skipped if an attempt to send the alert was made in
+    the last minute, because Slack may be down. Once an hour, the messages that Slack refused are sent again, for
+    every target.
     """
     now = notifier.now()
     summaries = await asyncio.to_thread(record_silence_summaries, notifier)
@@ -260,9 +261,9 @@ def _read_printed_alerts(notifier: Notifier) -> Mapping[str, Alert]:
 def _read_refused_alerts(notifier: Notifier) -> Mapping[str, Alert]:
     """Read the last alert about each incident, by fingerprint, if every delivery path refused this alert.
 
-    An alert about the refusals themselves is included only if no other alert was refused, and if the incident about
-    the refusals is still open. If this alert is then delivered, Lookout knows that messages can be sent again.
-    Return an empty mapping if alerts can only be printed, or if the warehouse cannot be read.
+    The alert that messages are refused is included only if no other alert was refused, and if its incident is still
+    open. If this alert is then delivered, Lookout knows that messages can be sent again. Return an empty mapping if
+    alerts can only be printed, or if the warehouse cannot be read.
     """
     if not notifier.sender.notifies:
         return {}

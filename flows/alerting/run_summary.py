@@ -52,7 +52,7 @@ def build_run_summary(
 def format_alert_recheck(alert: Alert, recheck: Recheck, *, account_patterns: Sequence[str] = ()) -> str:
     """Format the result of rechecking the cases of an alert.
 
-    An alert about a failed gate is about all failed cases of the run.
+    For an alert about a failed gate, format the result for all rechecked cases of the run.
     """
     cases = [item.incident.case_id for item in alert.items if item.incident.case_id]
     of_run = alert.kind is IncidentKind.GATE_FAIL

@@ -26,8 +26,8 @@ One failure does not stop the remaining alerts, because the message itself may b
 LEASE = timedelta(seconds=90)
 """How long one worker has the exclusive right to send a message.
 
-Sending a message with all retries takes less time. Therefore no second worker sends the same message. The lease
-ends earlier if the worker was a process of this machine and has ended.
+The lease is longer than sending a message with all retries. Therefore no second worker sends the same message. The
+lease ends earlier if the worker was a process on this machine and has ended.
 """
 
 

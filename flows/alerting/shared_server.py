@@ -39,7 +39,7 @@ from monitors.records.incidents import (
 )
 
 LEASE_S: Final = 60.0
-"""Duration of a lease in seconds. After this time, another machine can take the lease of a machine that died."""
+"""Duration of a lease in seconds. After this time, another machine can take the lease of a stopped machine."""
 ANSWER_TIMEOUT_S: Final = 5.0
 """Timeout of one step in seconds, for all requests of the step together.
 
@@ -49,7 +49,7 @@ AWAY_S: Final = 60.0
 """If the server does not answer, Lookout waits this many seconds before the next request to the server."""
 POLL_S: Final = 0.5
 SENT_ELSEWHERE: Final = "sent by another machine"
-"""The start of a receipt's detail if another machine has sent the message."""
+"""The first words of a receipt's detail if another machine has sent the message."""
 OWN_KINDS: Final = ABOUT_THE_MONITOR | {IncidentKind.DRILL}
 """Kinds of incidents that are about Lookout on this machine. No other machine reports them."""
 MAX_ROWS: Final = 200
@@ -60,7 +60,7 @@ Faults in older records are reported again.
 MAX_FACTS: Final = 100
 """Maximum number of facts in one variable. A variable can contain 5,000 characters."""
 OVER: Final = "over"
-"""The fact that is recorded when a fault has ended."""
+"""The fact that a record contains when a fault has ended."""
 _NO_ANSWER: Final = (httpx.HTTPError, TimeoutError, KeyError, ValueError)
 """Errors of a server that does not answer, that refuses the request, or that is not a Prefect server."""
 
@@ -109,7 +109,7 @@ class ReportedFault:
     facts: set[str] = field(default_factory=set[str])
 
     def is_reported_elsewhere(self, alert_item: AlertItem, now: datetime, interval: timedelta) -> bool:
-        """Return whether other machines have reported ``alert_item``, so that this machine must not report it.
+        """Return whether other machines have already reported ``alert_item``, so that this machine skips the item.
 
         - For an open fault, the result is true if other machines reported all its facts within ``interval``. For a
           reminder, only half of the interval counts, because the reminders of several machines are due at almost
@@ -188,9 +188,9 @@ class SharedServer:
     async def hold_target_lease(self, alert: Alert, interval: timedelta) -> AsyncGenerator[AlertPart]:
         """Hold the lease of the alert's target for the ``with`` block. Yield the part of ``alert`` to send.
 
-        The part contains what no other machine has reported. This waits while another machine holds the lease.
-        Facts that were reported more than ``interval`` ago are reported again. If the server does not answer, the
-        alert is sent without a lease, and no error is raised.
+        The part contains what no other machine has reported. The function waits while another machine holds the
+        lease. Facts that were reported more than ``interval`` ago are reported again. If the server does not
+        answer, the alert is sent without a lease, and no error is raised.
         """
         if alert.kind in OWN_KINDS:
             yield AlertPart(alert)

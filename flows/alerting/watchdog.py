@@ -121,8 +121,8 @@ async def run_under_watchdog(
 ) -> AsyncGenerator[None]:
     """Run the ``with`` block and report its errors. If the block hangs, end the process with ``stop``.
 
-    A block that runs for longer than ``end_after_s`` seconds counts as hanging. ``stop`` is called with the exit
-    code. Errors of the types ``unreported`` cause no alert, because the person who started the run sees them.
+    A block hangs if it runs for longer than ``end_after_s`` seconds. ``stop`` is called with the exit code. Errors
+    of the types ``unreported`` cause no alert, because the person who started the run sees them.
     """
     await beat.ping(Beat.STARTED, run_id=notifier.run_id)
     watchdog = HangWatchdog(
@@ -143,7 +143,7 @@ async def run_under_watchdog(
 def report_and_end_hung_process(
     notifier: Notifier, beat: Heartbeat, *, after_s: float, stop: Callable[[int], None]
 ) -> None:
-    """Report that the process hangs, then end the process, even if the report hangs.
+    """Report that the process hangs, then end the process. The process also ends if reporting hangs.
 
     Call this from a separate thread.
     """

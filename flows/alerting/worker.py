@@ -36,7 +36,7 @@ def has_worker_ended(name: str) -> bool:
 
 @cache
 def _compute_machine_id() -> str:
-    """Return a hash of host name, boot id and pid namespace, since containers can have the same process ids."""
+    """Return a hash of host name, boot id and pid namespace. Processes in two containers can have the same pid."""
     parts = [socket.gethostname(), _read_text_or_empty(_BOOT), _read_link_or_empty(_PROC / "self" / "ns" / "pid")]
     return hashlib.sha256("/".join(parts).encode()).hexdigest()[:16]
 

@@ -77,7 +77,7 @@ class HubOutageStore:
             return HubOutage()
 
     def add_failed_poll(self, now: UtcTime) -> HubOutage:
-        """Count one more failed poll, store the outage and return it."""
+        """Add a failed poll to the count, and return the stored outage."""
         outage = self.read()
         updated = HubOutage(failures=outage.failures + 1, since=outage.since or now, notified=outage.notified)
         self._write(updated)

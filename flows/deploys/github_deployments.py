@@ -1,7 +1,7 @@
 """Asks GitHub which commit is deployed, because GitHub does not repeat a failed webhook delivery.
 
-This is for targets without a Hugging Face Space whose triggers use GitHub deployments. Targets with a Space are
-polled at the Hub. The token is in ``GITHUB_TOKEN``.
+This module polls targets that have no Hugging Face Space and whose triggers use GitHub deployments. Targets with a
+Space are polled at the Hub. The environment variable ``GITHUB_TOKEN`` contains the token.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from monitors.reports.format import shorten
 from monitors.reports.marked_text import Redact
 
 POST_TIMEOUT_S: Final = 180.0
-"""Timeout for all posts of one run together in seconds, including waits for rate limits."""
+"""Time limit in seconds for all posts of one run together, including waits for rate limits."""
 MAX_DESCRIPTION_LENGTH: Final = 140
 STATES: Final = {Verdict.PASS: State.SUCCESS, Verdict.FAIL: State.FAILURE, Verdict.INCONCLUSIVE: State.ERROR}
 """GitHub's state for each verdict.
@@ -73,7 +73,7 @@ class GitHubDestination:
     log: str | None = None
 
     async def read_pull_request_change(self) -> tuple[GitChange, tuple[NotifyError, ...]]:
-        """Read the head commit and the branches of the pull request. Also return the errors of reading them."""
+        """Read the head commit and the branches of the pull request. Also return the errors of the requests."""
         pull = self.pull_request
         changes = [GitChange()]
 

@@ -43,11 +43,11 @@ _OPEN: Final = ".open"
 _FIRST_POLL: Final = "first-poll"
 _RUNNING: Final = "running"
 _ID: Final = "~"
-"""Separates the commit and the deployment ID in a file name. Neither contains this character."""
+"""The separator between commit and deployment ID in a file name. Commits and IDs do not contain it."""
 SAME_DEPLOYMENT: Final = timedelta(days=1)
 """Maximum time between two reports of one deploy whose IDs have different forms."""
 NOT_FOR_US_PREFIX: Final = "not for us"
-"""The start of the webhook receiver's answer if an authentic delivery starts no run. Drills check this answer."""
+"""The first words of the webhook receiver's response if a valid delivery starts no run. Drills check them."""
 
 log = logging.getLogger(__name__)
 
@@ -107,8 +107,8 @@ class DeployQueue:
         """Store a deploy so that it survives a crash. Return false if it was reported before.
 
         ``is_running_again`` is true if `build_deployment_id_if_rolled_back` found that the commit runs again. If
-        the deploy was reported before, its pull request is still stored, because the first report often comes from a
-        poll, which does not know the pull request. Raises `WarehouseUnwritable`; then nothing is stored.
+        the deploy was reported before, its pull request is still stored, because the first report often comes from
+        a poll, which does not know the pull request. Raises `WarehouseUnwritable`; then nothing is stored.
         """
         if not self.confirm_new_or_store_repeat(deploy, is_running_again=is_running_again):
             self._store_pull_request(deploy.deploy)

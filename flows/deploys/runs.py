@@ -1,4 +1,4 @@
-"""Creates the verification run of each deploy. A deploy gets one run, even if the deploy is reported several times.
+"""Creates one verification run for each deploy, even if the deploy is reported several times.
 
 The id of the run is stored with the deploy. Prefect creates each run with an idempotency key. Therefore two
 processes get the same run for a deploy. A run whose process was killed is restarted at most twice. After that, an
@@ -38,7 +38,10 @@ SHOWN_COMMIT_LENGTH: Final = 12
 MAX_ATTEMPTS: Final = 3
 """Maximum number of runs of one deploy. If all of them are killed, the run itself is probably the cause."""
 RUN_LOST: Final = "RunLost"
-"""The name of the fault for a deploy that could not be verified. The target's next completed run resolves it."""
+"""The name of the fault for a deploy that could not be verified.
+
+The target's next completed run resolves the fault.
+"""
 
 
 class RunNotMade(MonitorError):
@@ -135,7 +138,7 @@ def build_run_tags(deploy: ReportedDeploy) -> tuple[str, ...]:
 async def create_runs_of_waiting_deploys(
     client: PrefectClient, deploys: DeployQueue, journal: Journal, plan: RunPlan, *, now: Callable[[], datetime]
 ) -> StartReport:
-    """Create the runs of all waiting deploys. An error for one deploy does not stop the others.
+    """Create the runs of all waiting deploys. An error for one deploy does not prevent the other runs.
 
     Each deploy is written to the journal before its outcome is stored. If the process is killed between these two
     steps, the deploy is written twice, but the warehouse counts it once. Raises `WarehouseUnwritable`.

@@ -77,7 +77,7 @@ from warehouse.queries.traffic import list_recent_nightly_reports
 DAY: Final = timedelta(days=1)
 WEEK: Final = timedelta(days=7)
 OVERLAP: Final = timedelta(hours=2)
-"""A digest covers one day, and this additional time before the day.
+"""Additional time that a digest covers before its day.
 
 Without this overlap, a digest that starts late could miss a run.
 """
@@ -476,7 +476,7 @@ async def load_journal_and_send_alerts(notifier: Notifier) -> bool:
 
 @task(name="send digest", cache_policy=NO_CACHE)
 async def send_digest(notifier: Notifier, message: Digest) -> Receipt:
-    """Send one digest, unless the channel already has the digest.
+    """Send one digest, unless it was already sent to the channel.
 
     If every delivery path refuses the digest, the digest is printed and a fault is reported. Raises
     `NotifyTransient` if Slack is down.

@@ -41,8 +41,8 @@ class DrillContext:
     """Everything that a drill needs.
 
     ``chance`` is a random number that selects the planted fault. ``prefect_api`` is ``None`` if the drill runs
-    without a worker. A station of the drill sets ``outside_at`` to the time of an external server and to this
-    machine's time at the same moment.
+    without a worker. ``outside_at`` is a pair of times at the same moment: the time on an external server, and this
+    machine's time. A station of the drill sets it.
     """
 
     config: Config

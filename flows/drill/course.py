@@ -1,8 +1,8 @@
 """Runs the stations of a drill in order until one fails, and reports the result.
 
 Each station checks one part of the path from a wrong answer to Slack. The report file is written after each
-station. Therefore it exists even if the drill is killed. At the end, the report is stored in the warehouse. If a
-station failed, an alert is sent by the first delivery path that works.
+station, so that the file exists even if the drill is killed. At the end, the report is stored in the warehouse. If
+a station failed, an alert is sent by the first delivery path that works.
 """
 
 from __future__ import annotations

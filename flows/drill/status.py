@@ -15,7 +15,7 @@ MAX_DRILL_DURATION: Final = timedelta(hours=1)
 
 
 class DrillState(StrEnum):
-    """What the last drill showed about this installation."""
+    """The state of drills: the last drill passed, failed or is overdue, or no drill has finished yet."""
 
     PROVED = "proved"
     FAILED = "failed"

@@ -1,4 +1,4 @@
-"""Runs a drill in this installation's Prefect worker, and shows its results until it ends.
+"""Runs a drill in this installation's Prefect worker, and shows the result of each station.
 
 If Prefect or the worker does not work, the drill fails, and this process notifies people.
 """
@@ -47,8 +47,8 @@ async def run_drill_in_worker(
 ) -> DrillReport:
     """Run a drill in the worker and return the report of the drill.
 
-    If Prefect or the worker does not work, no further station runs, and people are notified. This sets variables
-    for Prefect's client in ``environment``, because the client reads them at import.
+    If Prefect or the worker does not work, no further station runs, and people are notified. The function sets
+    variables for Prefect's client in ``environment``, because the client reads them at import.
     """
     drill = build_drill_context(config, config_path)
     follower = _DrillFollower(drill, on_station)

@@ -84,7 +84,7 @@ class DrillPage(BaseModel):
 
 @dataclass
 class WrongAnswer:
-    """The state of the drill's wrong answer. Each station adds its result to the state."""
+    """What the stations have found about the wrong answer so far. Each station adds its result."""
 
     process: Process | None = None
     page: DrillPage | None = None
@@ -276,7 +276,7 @@ async def check_warehouse(drill: DrillContext, answer: WrongAnswer) -> str:
 
 
 async def send_and_check_drill_alert(drill: DrillContext, answer: WrongAnswer) -> str:
-    """Check that an incident is opened and that the outbox sends its message."""
+    """Open an incident for the wrong answer, and check that the outbox sends the message about it."""
     notifier = build_drill_notifier(drill, _require_store(answer))
     after_s = drill.monotonic() - (answer.answered_s or drill.monotonic())
     context = ObservationContext(

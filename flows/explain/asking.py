@@ -66,7 +66,7 @@ class CaseAsker:
         )
 
     async def ask_case(self, case: GoldCase, times: int, *, first_repeat: int = 0) -> tuple[CaseResult, ...]:
-        """Ask one case ``times`` times. Return the results in the order in which they arrive.
+        """Ask one case ``times`` times. Return the results in the order in which the answers arrive.
 
         The first question gets the repeat number ``first_repeat``.
         """

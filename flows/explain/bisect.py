@@ -1,4 +1,4 @@
-"""Searches for the first build that gives a wrong answer. Only one build is asked at a time, at its own address.
+"""Searches for the first build that gives a wrong answer. Each build has its own address, and is asked alone.
 
 Each answer is stored and reused in later searches, because the build of a commit does not change. An answer counts
 only if it is right or has the failure that is searched for. A build without such answers is excluded.

@@ -79,7 +79,7 @@ class RightReply(Record):
 
 
 def grade_gold_as_reply(case: GoldCase, panel: Sequence[Grader]) -> RightReply:
-    """Grade a case's own gold as a reply. If it fails, the gold or a grader is wrong."""
+    """Grade a case's own gold as a reply. If the graders fail the gold, the gold or a grader is wrong."""
     assessment = assess_reply(case, build_right_reply(case), panel)
     match assessment.outcome:
         case CaseOutcome.FAILED:
@@ -162,7 +162,7 @@ def grade_mutants(
 def pair_cases_of_same_field(cases: Iterable[GoldCase]) -> dict[str, GoldCase]:
     """Find, for each case, another case with the same field and language, but with a different cluster and gold.
 
-    Return a mapping from the id of a case to the other case.
+    The result maps the id of a case to the other case. Cases without such a case are omitted.
     """
     groups: dict[tuple[str, str], list[GoldCase]] = {}
     for case in cases:
@@ -238,7 +238,7 @@ class SuiteReach(Record):
     def explain_coverage_shortfall(self, floor: float) -> str:
         """Explain that a run without a judge may not reach the coverage ``floor``.
 
-        Return "" if the run can reach it.
+        Return an empty string if the run can reach ``floor``.
         """
         if self.gradable_share >= floor:
             return ""
@@ -249,7 +249,7 @@ class SuiteReach(Record):
 
 
 MAX_REACH_CASES: Final = 200
-"""Maximum number of golds to try, which takes about a second. They are spread evenly over the suite."""
+"""Maximum number of golds to try, spread evenly over the suite. Grading this many golds takes about a second."""
 
 
 def count_cases_rules_can_grade(
@@ -379,7 +379,7 @@ def check_bad_reply_is_detected(
 
 
 def _check_mutants_are_detected(case: GoldCase, panel: Sequence[Grader]) -> MutationOutcome:
-    """Test whether the graders fail generated wrong replies. This is for cases without a known bad reply."""
+    """Test whether the graders fail generated wrong replies to a case that has no known bad reply."""
     mutants = [
         mutant
         for mutant in grade_mutants([case], panel)
@@ -415,7 +415,10 @@ def _format_abstentions(assessment: Assessment) -> str:
 
 
 MAX_SEVERE_CASES: Final = 60
-"""Maximum number of severity-3 cases that a run tests with mutants, which takes up to a second."""
+"""Maximum number of severity-3 cases that a run tests with mutants.
+
+The test of this many cases takes up to a second.
+"""
 
 
 def compute_mutation_score_of_severe_cases(

@@ -30,7 +30,7 @@ MIN_BATCHES_FOR_WORKERS: Final = 8
 Most polls are shorter, and the start of a worker takes a second.
 """
 MAX_WORKERS: Final = 8
-"""Maximum number of worker processes. Each takes about 80 MB of memory."""
+"""Maximum number of worker processes. Each worker needs about 80 MB of memory."""
 
 
 class EncoderPool:

@@ -44,8 +44,8 @@ The next run reads the configuration again.
 async def follow_log(config_path: Path, target: str | None = None, for_s: float = 0) -> State[tuple[LogPoll, ...]]:
     """Poll the log of ``target``, or all configured logs, until no entry arrived for ``for_s`` seconds.
 
-    An error in one log does not stop the others. The state's data are the successful polls. Raises `ConfigError`
-    before anything is read.
+    An error in one log does not stop the polls of the other logs. The state's data are the successful polls. Raises
+    `ConfigError` before anything is read.
     """
     config = await asyncio.to_thread(load_config, config_path)
     followers = [

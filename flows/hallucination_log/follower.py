@@ -136,7 +136,7 @@ MAX_ENTRIES_PER_MESSAGE: Final = 500
 The message shows only the first few of these entries, and their total number.
 """
 NORM_DAYS: Final = 30
-"""The usual pauses between entries are computed from the entries of this number of days.
+"""Number of days whose entries are used to compute the usual pauses between entries.
 
 The pauses include nights and weekends.
 """
@@ -192,7 +192,7 @@ class LogFollower:
     async def poll_and_report_errors(self) -> LogPoll:
         """Poll the log. An error of any type is reported to Lookout's owners instead of being raised.
 
-        Therefore an error in one log does not stop the others. The next poll tries again.
+        Therefore an error in one log does not stop the polls of other logs. The next poll tries again.
         """
         try:
             return await self.poll()
@@ -278,7 +278,7 @@ class LogFollower:
         )
 
     async def _notify_and_resolve_log_faults(self, log_read: LogRead, began_at: datetime) -> None:
-        """Report the faults of the log itself, and resolve the faults that have ended."""
+        """Report faults of the log, such as a missing file, and resolve the faults that have ended."""
         silence_faults = await asyncio.to_thread(self._find_silent_log_faults)
         faults_by_name = {
             fault.name: fault for fault in [*_build_log_faults(log_read, self.settings), *silence_faults]

@@ -85,7 +85,8 @@ class LineEncoder:
 class _RowTemplate:
     """The JSON of a row, with gaps for the values of an entry. Filling the gaps is faster than building a record.
 
-    The template is made from the JSON of a record. Therefore both have the same format.
+    The template is made from the JSON of a record. Therefore rows from the template have the same format as
+    records.
     """
 
     def __init__(self, target: Identifier, generation: int, notify: bool, read_at: datetime) -> None:

@@ -1,6 +1,6 @@
 """Collects the results of maintenance and builds its faults.
 
-It also removes old screenshots, traces and reports.
+This module also removes old screenshots, traces and reports.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def find_ids_of_cases_not_correct(run: Path) -> frozenset[str] | None:
 
 
 REPAIRED_BY_REBUILD: Final = frozenset({CheckProblemKind.FILE_DAMAGED, CheckProblemKind.TABLE_DIFFERS})
-"""Kinds of problems that a rebuild from the journal repairs. It cannot repair, for example, a missing segment."""
+"""Kinds of problems that a rebuild from the journal repairs. A rebuild cannot restore a missing segment."""
 
 ROWS_CAME_BACK: Final = "RowsCameBack"
 
@@ -62,7 +62,7 @@ class WarehouseHealth(StrEnum):
     """Missing or damaged data was restored from the journal."""
 
     BUSY = "Busy"
-    """Another process held the lock of the file. No data is lost, and the next maintenance tries again."""
+    """Another process had locked the warehouse file. No data is lost, and the next maintenance tries again."""
 
     INCOMPLETE = "Incomplete"
     """A stage of the maintenance failed."""
@@ -88,7 +88,7 @@ class Upkeep:
     busy: bool = False
     faults: list[Fault] = field(default_factory=list[Fault])
     is_damaged: bool = False
-    """True if there is damage that maintenance did not repair."""
+    """Whether there is damage that maintenance did not repair."""
 
     @property
     def health(self) -> WarehouseHealth:
@@ -126,7 +126,7 @@ def build_load_faults(report: LoadReport) -> list[Fault]:
 
 
 def build_check_faults(report: CheckReport) -> list[Fault]:
-    """Build one fault for each kind of problem. Its text describes the first problem and counts the others."""
+    """Build one fault for each kind of problem. The text describes the first problem and counts all others."""
     kinds: dict[str, list[str]] = {}
     for problem in report.problems:
         kinds.setdefault(problem.kind.value, []).append(problem.text)

@@ -115,7 +115,7 @@ async def _run_warehouse_stages(
 
 
 async def _run_stage(upkeep: Upkeep, job: Awaitable[Done]) -> Done | None:
-    """Run one stage and return its result. An error becomes a fault. A locked file is reported only once."""
+    """Run one stage and return its result. An error becomes a fault. A locked warehouse is reported only once."""
     try:
         return await job
     except WarehouseBusy as error:
@@ -143,7 +143,7 @@ async def _load_or_rebuild(store: Store, upkeep: Upkeep, wait_s: float) -> LoadR
 
 
 async def _check_or_rebuild(store: Store, upkeep: Upkeep, wait_s: float) -> CheckReport:
-    """Check the warehouse. If only the tables are wrong, rebuild the file and check again."""
+    """Check the warehouse. If a rebuild can repair all problems, rebuild the file and check again."""
     report = await check_warehouse(store, wait_s)
     upkeep.faults.extend(build_check_faults(report))
     if not report.is_sound and {problem.kind for problem in report.problems} <= REPAIRED_BY_REBUILD:

@@ -1,4 +1,4 @@
-"""Tests an installation: sends a test alert by each delivery path, and asks each judge about two known answers."""
+"""Tests an installation: sends a test alert by each delivery path, and lets each judge grade two known answers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from monitors.storage import make_private_folder, write_atomically
 
 TEST_ALERT = "TestAlert"
 PROOF_VALID_FOR: Final = timedelta(hours=24)
-"""How long a successful test of a delivery path is valid. Within this time, the path is not tested again."""
+"""Time for which a successful test of a delivery path is valid. During this time, the path is not tested again."""
 
 
 class PathProof(Record):
@@ -131,7 +131,7 @@ async def send_test_alerts_and_ping(
 
 
 def build_test_alert(config: Config, now: datetime) -> Alert:
-    """Build an alert that clearly says that it is a test."""
+    """Build a test alert. Its text says that it is a test."""
     context = ObservationContext(target=TEST_TARGET, run_id=f"test-{now:%Y%m%dT%H%M%SZ}", seen_at=now)
     observation = build_monitor_fault_observation(
         context,
@@ -210,7 +210,7 @@ class JudgeOutcome(Record):
 async def check_judges_on_known_answers(
     plan: JudgePlan, environment: Mapping[str, str], *, nonce: Callable[[], str]
 ) -> tuple[JudgeOutcome, ...]:
-    """Ask each model of the judge about two known answers. If a judge fails, no error is raised."""
+    """Ask each model of the judge to grade two known answers. If a model does not answer, no error is raised."""
     settings = plan.settings
     if settings is None or plan.why_off:
         return ()

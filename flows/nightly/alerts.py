@@ -81,7 +81,7 @@ RULE_FAILURE_KINDS: Final = frozenset(
         FailureKind.WRONG_LANGUAGE,
     }
 )
-"""Failure kinds that rules can find in every sampled reply. For all other kinds, facts must be checked."""
+"""Failure kinds that rules can find in every sampled reply. All other kinds need a check of the facts."""
 RESOLVE_AFTER: Final = timedelta(days=7)
 """If no nightly run found a failure kind in this period, the incident about this kind is resolved."""
 
@@ -235,7 +235,7 @@ def build_nightly_census_observations(
 def find_incidents_resolved_by_census(
     report: NightlyReport, earlier: Sequence[NightlyReport], open_incidents: Sequence[Incident]
 ) -> Iterator[Ending]:
-    """Find the incidents that have ended because rules no longer find their failure kind."""
+    """Find the incidents that have ended, because rules no longer find the failure kind of the incident."""
     return find_ended_census_incidents(
         _build_census_from_report(report), _list_earlier_censuses(report, earlier), open_incidents
     )

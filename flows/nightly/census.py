@@ -38,14 +38,14 @@ from monitors.sources.question_quality import QuestionTally
 from monitors.sources.sampling.sample import Candidates
 
 CHUNK_SIZE: Final = 500
-"""The number of conversations in one message to a worker. A worker needs about 0.1 s for them."""
+"""The number of conversations in one message to a worker. A worker classifies this many in about 0.1 s."""
 MIN_CHUNKS_FOR_WORKERS: Final = 8
 """The number of chunks that this process classifies before workers start.
 
 Most nightly runs have fewer chunks, and the start of a worker takes a second.
 """
 MAX_WORKERS: Final = 8
-"""Maximum number of worker processes. Each takes about 60 MB of memory."""
+"""Maximum number of worker processes. Each worker needs about 60 MB of memory."""
 MIN_CITING_SHARE: Final = 0.1
 """A log counts as a log with citations if more than this share of its conversations contain citations.
 
@@ -117,7 +117,7 @@ class CensusPool:
 
 
 class _Worker:
-    """A worker process that classifies one chunk at a time. It ends when this process ends."""
+    """A worker process that classifies one chunk at a time. The worker ends when this process ends."""
 
     def __init__(self, settings: CensusSettings) -> None:
         self._settings = settings
@@ -125,7 +125,10 @@ class _Worker:
         self._turn = asyncio.Lock()
 
     async def ask(self, chunk: ConversationsJson) -> list[CensusResult]:
-        """Classify these conversations. Raises `OSError` or `IncompleteReadError` if the process has ended."""
+        """Classify the conversations of a chunk.
+
+        Raises `OSError` or `IncompleteReadError` if the process has ended.
+        """
         async with self._turn:
             process = self._process = self._process or await self._start()
             assert process.stdin is not None
@@ -166,12 +169,12 @@ Several candidates are needed, because a newer version of a conversation removes
 
 
 class Census(NamedTuple):
-    """How often each failure kind occurs in the conversations of one nightly run, with an example of each kind."""
+    """The number of occurrences and an example of each failure kind in the conversations of one nightly run."""
 
     rates: tuple[CensusRate, ...] = ()
     examples: tuple[CensusExample, ...] = ()
     citing: Mapping[str, bool] = MappingProxyType({})
-    """Maps each source to whether its conversations show citations. Empty if this run does not grade citations."""
+    """Maps each source to true if its conversations show citations. Empty if this run does not grade citations."""
 
 
 class TakenConversation(NamedTuple):
@@ -213,9 +216,10 @@ class SourceCensus:
         """The first conversations with each failure kind."""
 
     def record(self, conversation: Conversation, offer: IntakeDecision, verdict: CensusResult) -> None:
-        """Record the result of a conversation. Record conversations in the order in which ``intake`` received them.
+        """Record the result of a conversation.
 
-        ``offer`` is the decision of ``intake`` about the conversation. ``verdict`` is the result of the rules.
+        Call this method in the order in which ``intake`` received conversations. ``offer`` is the decision of
+        ``intake`` about the conversation. ``verdict`` is the result of the rules.
         """
         if offer is IntakeDecision.REPLACED:
             self._withdraw_earlier_version(conversation.id)
@@ -239,7 +243,7 @@ class SourceCensus:
             ]
 
     def iterate_taken_conversations(self) -> Iterator[TakenConversation]:
-        """Yield what the census stored about each conversation."""
+        """Yield the stored data of each conversation."""
         for place, (key, at) in enumerate(self.intake.list_taken()):
             stratum = self._names[self._strata[place]]
             yield TakenConversation(key, at, stratum, self._graded[place], self._found[place])

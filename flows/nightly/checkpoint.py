@@ -44,8 +44,8 @@ class NightlyCheckpoint:
     """Stores the progress of one nightly run in the journal and in two files.
 
     The files contain the results of reading and of judging. Each file is written before the journal segment with
-    its rows, and is valid only if the rows exist. If the process is killed between these two writes, the step
-    starts again. Both files are deleted when the nightly run has ended.
+    its rows, and is valid only if the rows exist. If the process is killed between these two writes, the resumed
+    run repeats the step. Both files are deleted when the nightly run has ended.
     """
 
     def __init__(self, store: Store, target: str, run_id: str, folder: Path, grader: TrafficGrader) -> None:

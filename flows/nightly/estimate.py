@@ -58,7 +58,7 @@ from monitors.stats.stratified import (
 )
 
 RULES: Final = "rules"
-"""The name of the grader if a run has no judge."""
+"""The name of the rules in the text that identifies the graders of a nightly run."""
 DRIFT_REFERENCE_AFTER: Final = timedelta(days=7)
 """Time after a drift alert until the changed rate becomes the reference for later nightly runs."""
 NEW_REFERENCE_REASON: Final = (
@@ -77,7 +77,7 @@ Fails = Callable[[Assessment], bool]
 
 
 class FactChecker(StrEnum):
-    """What checked the facts of a conversation that passed the rules."""
+    """The checker of the facts in a conversation that passed the rules."""
 
     NOTHING_OPEN = "nothing open"
     """There are no facts that could cause this failure kind."""
@@ -92,8 +92,9 @@ class FactChecker(StrEnum):
 class _ConversationResult(NamedTuple):
     """Whether a sampled conversation failed.
 
-    ``by_rule`` is true if rules found the failure. ``fails`` is true if only a check of facts found it. ``is_safe``
-    is true if every reply was graded for disclosures and leaked errors. ``by`` is what checked the facts.
+    ``by_rule`` is true if rules found a failure. ``fails`` is true if only a check of the facts found a failure.
+    ``is_safe`` is true if every reply was graded for disclosures and leaked errors. ``by`` is the checker of the
+    facts.
     """
 
     stratum: str
@@ -176,7 +177,7 @@ class NightlyEstimates:
         return counted
 
     def estimate_failed_rate(self) -> Rate:
-        """Estimate the share of conversations with any failure: one found by rules, or a wrong fact."""
+        """Estimate the share of conversations with any failure: a failure found by rules, or a wrong fact."""
         rate = self._estimate_rate(_is_failed, _would_wrong_fact_fail)
         if isinstance(rate, RateUnknown):
             return rate
@@ -442,7 +443,7 @@ def _assess_conversation(
 def _find_fact_checker(
     assessments: Sequence[Assessment], failing: Sequence[Assessment], would_wrong_fact_count: Fails
 ) -> FactChecker:
-    """Return what checked the facts of those replies in which a wrong fact would be the failure."""
+    """Return the checker of the facts in the replies in which a wrong fact would be the failure."""
     relevant = [
         assessment
         for assessment in assessments

@@ -44,8 +44,9 @@ async def grade_traffic(
     """Run the last nightly run that was due for ``target``, or for every target with live traffic.
 
     ``due_at`` selects the nightly run that was due at this time. Killed nightly runs are resumed first. If one
-    nightly run fails, all others still run, and the first error is raised at the end. Raises `ConfigError` before
-    anything is read. Raises `AlreadyRuns`, without an alert, if another process grades a target.
+    nightly run fails, all other nightly runs still run, and the first error is raised at the end. Raises
+    `ConfigError` before anything is read. Raises `AlreadyRuns`, without an alert, if another process grades a
+    target.
     """
     config = await asyncio.to_thread(load_config, config_path)
     skipped = await cancel_missed_runs_of_deployment(config.schedules.missed, utc_now())

@@ -164,7 +164,7 @@ def format_nightly_briefly(report: NightlyReport) -> str:
 
 
 def format_rate_text(rate: Rate, reviews: int = 0) -> str:
-    """Format a rate with its interval and the number of graded conversations, or why the rate is unknown."""
+    """Format a rate with its interval and the number of graded conversations, or the reason for an unknown rate."""
     if not isinstance(rate, RateEstimate):
         return f"unknown: {rate.why}"
     if rate.is_counted_not_estimated:
@@ -203,7 +203,7 @@ def _format_drift(report: NightlyReport) -> str:
 
 
 def format_clarifying_questions(questions: QuestionsAsked) -> str:
-    """Format the number of clarifying questions, how they were recognised, and how users rated them."""
+    """Format the number of clarifying questions, the way in which they were recognised, and the users' ratings."""
     marked_in_log = questions.questions - questions.recognised
     ways = [f"{questions.recognised:,} recognised by their wording"] if questions.recognised else []
     ways += [f"{marked_in_log:,} marked in the log"] if marked_in_log else []

@@ -1,7 +1,8 @@
-"""Grades the conversations of real users, reply by reply. Rules grade first, with gold if the question has gold.
+"""Grades the conversations of real users, reply by reply. Rules grade first.
 
-The judge then grades the replies whose facts no rule can grade. The judge compares a reply with its gold, or with
-the passages that the application used.
+If the gold set contains the question, the rules compare the reply with the gold. The judge then grades the replies
+whose facts no rule can grade. The judge compares a reply with its gold, or with the passages that the application
+used.
 """
 
 from __future__ import annotations
@@ -188,7 +189,7 @@ def _has_gold(case: GoldCase) -> bool:
 def has_disclosure_and_error_grades(assessment: Assessment) -> bool:
     """Return whether the reply was graded for disclosures and for leaked errors.
 
-    Every reply must have both grades.
+    Every reply must have these two grades.
     """
     graded_aspects = {grade.aspect for grade in assessment.grades if isinstance(grade, Judged)}
     return {Aspect.DISCLOSURE, Aspect.ERROR_LEAK} <= graded_aspects
@@ -258,7 +259,7 @@ NO_PASSAGES: Final = "the passages from which the reply was made were not stored
 
 
 class NightlyJudging(Record):
-    """The figures of judging in one nightly run: what the judge was asked, and what it answered.
+    """The figures of judging in one nightly run: the requests to the judge and the verdicts.
 
     ``void`` is the reason why the judge's grades are discarded, or empty for valid grades.
     """

@@ -1,4 +1,4 @@
-"""Compares the findings of the hallucination log and of the nightly runs, and estimates what both missed."""
+"""Compares the findings of the hallucination log and of the nightly runs, and estimates what neither found."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from warehouse.queries.reviews import list_answers_judged_and_reviewed
 def reconcile_detectors(
     store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Reconciliation:
-    """Compare what both detectors of ``target`` found from ``since`` to ``until``, and estimate what both missed.
+    """Compare what two detectors of ``target`` found from ``since`` to ``until``, and estimate what neither found.
 
     The detectors are the application's own guard, with its hallucination log, and Lookout's nightly runs. The
     judge's errors are estimated from all human labels for the same judge and prompt on this target. Raises

@@ -254,7 +254,7 @@ class NightlyRun:
     def _iterate_conversations(
         self, read: NightlyRead, sampled: Mapping[str, SampledConversation]
     ) -> Iterator[SeenConversation]:
-        """Yield each conversation that was read, one at a time, because a million do not fit in memory."""
+        """Yield each conversation that was read. A list of all conversations may not fit in memory."""
         for source, tally in read.tallies.items():
             for taken in tally.iterate_taken_conversations():
                 yield SeenConversation(

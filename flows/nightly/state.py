@@ -12,9 +12,9 @@ from monitors.records.traffic import SampledConversation, StratumCount
 
 
 class IntakeCheckpoint(NightlyIntake):
-    """The result of reading.
+    """The result of reading the sources.
 
-    It is stored in the run's folder, so that a resumed run does not need to read again.
+    The result is stored in the run's folder, so that a resumed run does not read the sources again.
     """
 
     questions: QuestionsAsked = QuestionsAsked(questions=0, up=0, down=0)
@@ -25,7 +25,7 @@ class IntakeCheckpoint(NightlyIntake):
 
 @dataclass(frozen=True)
 class NightlyState:
-    """What a nightly run has done so far. Reading creates the state, and judging completes it.
+    """The results of a nightly run so far. Reading creates the state, and judging completes the state.
 
     ``sample`` are the sampled conversations in the form that may be stored. ``turns`` are their replies with the
     newest grades. ``judged`` is ``None`` until the judge has graded.

@@ -20,7 +20,8 @@ from monitors.graders.panel import build_rule_panel
 from warehouse.queries.repeatability import RepeatScope, hash_graders_and_settings
 
 COUNTED_FOR: Final = timedelta(days=90)
-"""Maximum age of a repeat that counts. Older repeats do not count, because the application has changed since."""
+"""Maximum age of a repeat that counts. Older repeats do not count, because the application has changed since then.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,10 @@ class RepeatabilityContext(TargetContext):
 
     @property
     def scope(self) -> RepeatScope:
-        """The filter for stored repeats of earlier sessions that count together with this session's repeats."""
+        """The filter that selects the stored repeats of earlier sessions.
+
+        They count together with this session's repeats.
+        """
         panel = build_rule_panel(self.configured.graders, self.configured.domain)
         hashes = hash_grading_settings(self.configured, self.judge)
         return RepeatScope(

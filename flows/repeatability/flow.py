@@ -42,7 +42,7 @@ async def measure_repeatability(
 ) -> State[tuple[RepeatabilityRun, ...]] | State[None]:
     """Ask cases of ``target``, or of every target, twice. ``cases`` replaces the configured number of cases.
 
-    If a target cannot be asked, all other targets are still asked, and the first error is raised at the end. Raises
+    If a target cannot be asked, all other targets are still asked. The first error is raised at the end. Raises
     `ConfigError` before any question is asked.
     """
     config = await asyncio.to_thread(load_config, config_path)

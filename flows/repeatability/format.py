@@ -97,7 +97,7 @@ def _format_advice_line(advice: RepeatAdvice, *, now: bool) -> str:
 
 
 def format_repeat_advice(advice: RepeatAdvice) -> str:
-    """Format, as a sentence, the effect of asking severity-3 cases a given number of times."""
+    """Format a sentence about the effect of asking severity-3 cases a given number of times."""
     false_fail = advice.false_fail
     times = "once" if false_fail.repeats == 1 else f"{false_fail.repeats} times"
     interval = _format_interval(false_fail.low, false_fail.high)

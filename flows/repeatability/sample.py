@@ -24,10 +24,10 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 def sample_cases(
     cases: Sequence[GoldCase], count: int, last_asked: Mapping[str, datetime], rng: Random
 ) -> tuple[GoldCase, ...]:
-    """Select up to ``count`` of ``cases``. Prefer the cases whose last repetition is the oldest.
+    """Select up to ``count`` of ``cases``. Prefer the cases that were asked twice least recently.
 
-    ``last_asked`` maps the id of a case to the time when it was last asked twice. ``rng`` breaks
-    ties. Within a severity, types and languages alternate.
+    ``last_asked`` maps the id of a case to the time when it was last asked twice. ``rng`` breaks ties. Within a
+    severity, types and languages alternate.
     """
     queues = {
         severity: list(

@@ -1,7 +1,7 @@
 """Runs one repeatability session: asks cases twice, and grades the answers like the answers of a run.
 
-The answers are stored separately from runs. The session checks before and after asking which build serves. If there
-was a deploy in between, the session does not count.
+The answers are stored separately from runs. Before and after asking, the session checks which build the target
+serves. If there was a deploy during the session, the session does not count.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ REPEATABILITY_FOLDER: Final = "repeatability"
 
 @dataclass
 class _AskedTwice:
-    """The assessments of the session so far, by case, and the versions that the application reported.
+    """The assessments of the session so far, keyed by case, and the versions that the application reported.
 
     ``away`` is the reason why Lookout stopped asking, if the application did not answer.
     """
@@ -255,7 +255,7 @@ class _Judging:
 def _ignore_group(_group: JudgedGroup) -> None:
     """Do nothing with a judged group.
 
-    If the known answers of a group got wrong verdicts, the answers of this group are already ungraded.
+    If the judge graded the known answers of a group incorrectly, the answers of this group are already ungraded.
     """
 
 

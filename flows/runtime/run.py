@@ -213,7 +213,7 @@ def _hash_asking_settings(config: Config, configured: TargetConfig) -> str:
 
 
 def start_or_connect_to_prefect(config: Config) -> str:
-    """Start or find a Prefect server, configure this process for the server, and return the URL of the server's UI.
+    """Find or start a Prefect server, configure this process to use the server, and return the URL of its UI.
 
     Raises `AssertionError` if ``prefect`` was imported before, because Prefect reads its settings at import and
     would use another server.
@@ -266,7 +266,10 @@ def get_lookout_version() -> str:
 
 @asynccontextmanager
 async def open_chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
-    """Open the driver that asks the target, according to ``probe.driver``. Raises if the browser is missing."""
+    """Open the driver that asks the target, according to ``probe.driver``.
+
+    Raises an error if the browser is missing.
+    """
     settings = context.configured.probe.with_browser_from_environment(os.environ)
     login = build_login(context.config, context.target.name, os.environ)
     address, folder = context.target.address, context.folder

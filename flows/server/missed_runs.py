@@ -1,7 +1,7 @@
 """Runs only the newest of several missed runs, and lets only one run at a time ask a target.
 
 After an outage, Prefect's server has a late run for each missed time. The first late run that starts cancels all
-other runs that a newer run replaces. If a newer run also replaces this first run itself, it ends in the state
+other runs that a newer run replaces. If a newer run also replaces the first run, the first run ends in the state
 Cancelled with the name Skipped. The digest lists the skipped runs.
 """
 

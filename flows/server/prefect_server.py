@@ -38,7 +38,7 @@ PORTS_TO_TRY = 50
 PORT_RELEASE_TIMEOUT_S = 3.0
 STOP_TIMEOUT_S = 30.0
 MAX_PORTS_LOST = 3
-"""The start fails after another server has taken the chosen port this many times."""
+"""Maximum number of times that another server may take the chosen port before the start fails."""
 PROGRESS_INTERVAL_S = 30.0
 """Interval in seconds at which the progress of a slow start is reported."""
 LOG = "server.log"
@@ -266,9 +266,9 @@ def _is_alive(server: LocalServer, home: Path) -> bool:
 
 
 def _has_home(process: Path, home: Path) -> bool:
-    """Return whether a server's process works in ``home``.
+    """Return whether ``home`` is the working folder of a server's process.
 
-    The process still works in ``home`` after the folder was renamed.
+    The working folder of the process is still ``home`` after the folder was renamed.
     """
     if (process / "cwd").samefile(home):
         return True
@@ -410,7 +410,8 @@ def _wait_until_serving(
 ) -> bool:
     """Wait until the server answers. Return whether it answered in time.
 
-    The result is false if the server ends or the time is over. Progress is written with ``write_line``.
+    The result is false if the server ends, or if it does not answer within ``within_s`` seconds. Progress is
+    written with ``write_line``.
     """
     child = _children.get(server.pid)
     began, lines_written = time.monotonic(), 0
@@ -499,9 +500,8 @@ def _lock_port_choice(wait_s: float) -> Generator[None]:
 
     Two data folders on one machine can start servers at the same time. The lock is held until the server listens. A
     server that does not get its port ends only after some time. Until then, the answers of the other server would
-    look like the answers of this server. The lock is the UDP port with the same number, which is released when this
-    process ends. If another program still uses the UDP port after ``wait_s`` seconds, the start continues without
-    the lock.
+    look like the answers of this server. The lock is a bound UDP port, the port `FIRST_PORT`. If another program
+    still uses this UDP port after ``wait_s`` seconds, the start continues without the lock.
     """
     end = time.monotonic() + wait_s
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as choosing:
@@ -521,7 +521,7 @@ def _try_bind(candidate: socket.socket, port: int) -> bool:
 
 @contextmanager
 def _lock_home(home: Path) -> Generator[TextIO]:
-    """Hold a lock for the start of a server, so that two runs that start at the same time start only one server."""
+    """Hold a lock while a server starts, so that two runs that begin at the same time start only one server."""
     with open_lock_file(home / "server.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield lock

@@ -18,7 +18,7 @@ MAX_DEPLOYMENTS: Final = 200
 
 
 async def read_pauses(client: PrefectClient, tag: str) -> Mapping[str, Pause]:
-    """Return for each deployment with ``tag``, by name, whether a person paused it.
+    """Return the pause of each deployment with ``tag``, keyed by the deployment's name.
 
     Schedules without Lookout's slug were created by an earlier version of Lookout, which paused all schedules when
     it ended. Such schedules count as active.

@@ -91,7 +91,7 @@ RUN_EVENTS: Final = "prefect.flow-run.*"
 
 
 Watched = list[ResourceSpecification]
-"""Conditions on the resources of a run's event. All conditions must be met."""
+"""Conditions on the resources of a run's event. An event matches if all conditions are true."""
 
 
 class Expectation(Record):
@@ -178,8 +178,8 @@ def build_missing_run_automation(expectation: Expectation, block: UUID, channel:
 def build_crashed_run_automation(watched: Watched, block: UUID, channel: str | None) -> AutomationCore:
     """Build the automation that sends a message for every crashed run, because the run's process is gone.
 
-    For Prefect, a run that was stopped (Ctrl-C, or SIGTERM at a shutdown) is also Crashed. The text of the message
-    says so.
+    Prefect also marks a run as Crashed if the run was stopped with Ctrl-C, or with SIGTERM at a shutdown. The text
+    of the message then says that the run was stopped.
     """
     text = (
         f'(("🛠️ A run was stopped · run " if flow_run.state.message in {STOPPED_MESSAGES} else '
@@ -202,9 +202,9 @@ def build_crashed_run_automation(watched: Watched, block: UUID, channel: str | N
 def build_unstarted_run_automation(watched: Watched, block: UUID, channel: str | None) -> AutomationCore:
     """Build the automation that sends a message for a run that could not start, for example on a wrong parameter.
 
-    Such a run may not know whom to notify. If it does, it sends a second message. Runs of the watcher's flows are
-    excluded, because the watcher starts them again and again. They are reported only if none of them completes for
-    a long time.
+    Such a run may have no configuration, and therefore cannot send an alert itself. If the run can, a second
+    message is sent. Runs of the watcher's flows are excluded, because the watcher starts these flows again and
+    again. Their failures are reported only if no run completes for a long time.
     """
     text = (
         '("🛠️ Lookout itself has a fault · run " ~ flow_run.name ~ " of " ~ flow.name ~ " could not begin, '
@@ -235,7 +235,7 @@ def _build_run_automation(
     watched: Watched,
     action: CallWebhook,
 ) -> AutomationCore:
-    """Build an automation that acts once on each run with a matching event."""
+    """Build an automation that carries out ``action`` once for each run with a matching event."""
     return AutomationCore(
         name=name,
         description=description,
@@ -253,7 +253,7 @@ def _build_run_automation(
 
 
 def build_abandoned_run_automation(watched: Watched, crashed_after_s: float) -> AutomationCore:
-    """Build the automation that marks a run Crashed if its heartbeats stop. The run's slot is then free again."""
+    """Build the automation that marks a run as Crashed if its heartbeats stop. Another run can then start."""
     return AutomationCore(
         name="a run sends no heartbeat",
         description="Marks a run as Crashed if its heartbeats stop.",
@@ -397,7 +397,8 @@ async def register_deployments_and_automations(
 
     SIGTERM also ends the runs. ``write_line`` is called for each deployment with a line that describes the
     deployment and its next run. A deployment that a person paused stays paused. For missed runs, see
-    `cancel_missed_runs_of_deployment`. With ``config_path``, deployments with ``tag`` that are no longer in the configuration are removed.
+    `cancel_missed_runs_of_deployment`. With ``config_path``, deployments with ``tag`` that are no longer in the
+    configuration are removed.
     """
     runner = _Runner(name=tag, limit=compute_concurrent_run_limit(planned), pause_on_shutdown=False)
     async with get_client() as client:

@@ -90,7 +90,7 @@ def _query(client: httpx.Client, resource: str, filters: Mapping[str, Any]) -> l
 
 
 def _index_first_runs(runs: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the first run of each deployment, by deployment id."""
+    """Map the id of each deployment to its first run in ``runs``."""
     first_runs: dict[str, dict[str, Any]] = {}
     for run in runs:
         first_runs.setdefault(run["deployment_id"], run)

@@ -17,9 +17,9 @@ from types import FrameType
 
 POLL_S = 2.0
 POLLS_PER_REQUEST = 5
-"""One of this number of polls sends a request to the server, because a request costs processor time.
+"""Number of polls for each request to the server. Requests are rarer than polls, because they cost processor time.
 
-All other polls only test whether the server's process exists.
+A poll without a request only tests whether the server's process exists.
 """
 MAX_SILENT_REQUESTS = 3
 """Number of consecutive requests without an answer after which the server is killed."""
@@ -74,7 +74,7 @@ def _wait_until_server_fails(pid: int, port: int) -> None:
 def is_server_process(pid: int, port: int) -> bool:
     """Return whether the process is a Prefect server that listens on ``port``.
 
-    Collect the exit code of an ended child.
+    If the process is a child that has ended, its exit code is collected.
     """
     try:
         if os.waitpid(pid, os.WNOHANG)[0] == pid:

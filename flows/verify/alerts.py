@@ -1,4 +1,4 @@
-"""Builds and sends the alerts of a run: about severe failures during the run, about everything at its end.
+"""Builds and sends the alerts of a run: during the run about severe failures, and at its end about everything else.
 
 The first severity-3 failure sends an alert immediately. Later failures are collected and added to the same message.
 At the end, one line says which faults are new, which faults were known before, and whether people were notified.
@@ -181,7 +181,7 @@ def build_run_observations(run: LiveRun, report: RunReport) -> tuple[Observation
 
 
 def _find_notified_case_ids(run: LiveRun) -> frozenset[str]:
-    """Find the cases that earlier alerts named. The alert about the gate then shows other cases first.
+    """Find the ids of the cases in earlier alerts. The alert about the gate then shows other cases first.
 
     Return an empty set if the warehouse cannot be read.
     """
@@ -227,7 +227,7 @@ def _format_too_little_graded(run: LiveRun, report: RunReport) -> str:
 
 
 def _observe_outages(run: LiveRun, report: RunReport, at: ObservationContext) -> list[Observation]:
-    """Build at most one observation that the application did not answer, and one that Lookout could not ask."""
+    """Build up to two observations: the application did not answer, and Lookout could not ask."""
     if run.not_ready is not None:
         return [_build_not_ready_observation(run.not_ready, at)]
     silent = [r.result for r in run.results if isinstance(r.result, NoAnswer)]

@@ -207,7 +207,7 @@ class _AnswerGrader:
         self._graded: dict[tuple[str, int], tuple[Grade, ...]] = {}
 
     async def grade_and_check_if_wrong(self, case: GoldCase, exchange: Exchange) -> bool:
-        """Grade the answer. Return true if it is not correct, so that a screenshot of the page is stored."""
+        """Grade the answer. Return true for an answer that is not correct, so that a screenshot is stored."""
         grades = grade_exchange(self._run.context.panel, case, exchange)
         self._graded[case.id, exchange.repeat] = grades
         return assess_case(case, exchange, grades).outcome is not CaseOutcome.CORRECT

@@ -128,7 +128,7 @@ async def _run_in_daemon_thread(work: Callable[[], Result]) -> Result:
 
 @contextmanager
 def _cancel_on_sigterm() -> Generator[None]:
-    """Cancel the current task on SIGTERM, as on Ctrl-C. Inside a flow, Prefect does this."""
+    """Cancel the current task on SIGTERM, as on Ctrl-C. Inside a flow, Prefect cancels the task."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     if task is None:
         raise AssertionError("internal error: the coroutine must run in a task")

@@ -56,7 +56,7 @@ class ExperimentWriter:
     async def write(self, report: RunReport) -> RunExperiment:
         """Write all rows with their scores.
 
-        Return the description of the experiment, with a problem if there was one.
+        Return the description of the experiment. If writing failed, the description contains the problem.
         """
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):

@@ -72,9 +72,9 @@ from warehouse.journal.rows import RunRow
 
 NAME: Final = "verify-deploy"
 LOAD_WAIT_S = 30.0
-"""Maximum wait for another process that uses the warehouse, in seconds.
+"""Maximum wait in seconds for another process that uses the warehouse.
 
-After that, the next run loads the journal.
+If the wait takes longer, the next run loads the journal.
 """
 
 
@@ -339,7 +339,7 @@ async def recheck_and_update_messages(run: LiveRun, report: RunReport) -> RunRep
 @task(name="write the experiment", cache_policy=NO_CACHE)
 @redact_errors
 async def write_experiment(run: LiveRun, report: RunReport, experiment: ExperimentWriter | None) -> RunReport:
-    """Write the run as an experiment to the target's platform. Write the reports again if this changes them."""
+    """Write the run as an experiment to the target's platform. If the report changes, write its files again."""
     if experiment is None:
         return report
     run.context.listener.on_stage("writing the experiment")

@@ -58,7 +58,7 @@ MAX_BUILD_CHARACTERS: Final = 120
 OnOpen = Callable[[CaseResult], bool]
 """A function that is called with an answer that rules left ungraded.
 
-It returns whether the judge will grade the answer.
+The function returns whether the judge will grade the answer.
 """
 
 
@@ -136,7 +136,7 @@ class Rechecker:
         self.problem = ""
 
     def build_recheck_report(self) -> Recheck:
-        """Build the report on the cases that were asked again."""
+        """Build the report about the rechecked cases."""
         patterns = self._run.context.configured.graders.account_patterns
         previous = self._previous
         if previous is not None:
@@ -160,7 +160,10 @@ class Rechecker:
             self._previous = await self._ask_previous_build(address, self._previous)
 
     async def _ask_target_and_explain_gap(self) -> str:
-        """Ask at the target. Return the reason if some questions were not asked, or else an empty string."""
+        """Ask the cases at the target.
+
+        If some questions were not asked, return the reason, else an empty string.
+        """
         target, own_commit = self._run.context.target, self._run.commit
         async with self._open_asker(target.address) as asker:
             serving = await self._find_serving_commit(asker, target)

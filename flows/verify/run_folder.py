@@ -63,11 +63,11 @@ Other processes test this lock instead of `LOCK_FILE`.
 DONE_FILE = "done"
 """Name of the file that is written last, after reports and alerts.
 
-If it is missing, a later run sends the alerts.
+If the file is missing, a later run sends the alerts.
 """
 
 RESUME_WITHIN = timedelta(hours=1)
-"""A stopped run can be resumed until this long after its start. After that, its answers are too old."""
+"""Maximum age of a stopped run that can be resumed, counted from its start. Older answers are not used."""
 
 
 class RunStart(Record):

@@ -46,14 +46,14 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 MAX_UNPACKED: Final = 500
-"""The number of results that are also cached uncompressed, because a run reads each result about forty times."""
+"""Maximum number of results that are also cached uncompressed. A run reads each result about forty times."""
 
 
 class PackedResults(Sequence[CaseResult]):
     """Compressed results by case and repeat, in the order in which they arrived.
 
-    Each access decompresses a result, so iterate instead of building a list. Results that are added during an
-    iteration are not part of the iteration.
+    Access to a result usually decompresses the result. To save memory, iterate over the results instead of building
+    a list. Results that are added during an iteration are not part of the iteration.
     """
 
     def __init__(self) -> None:

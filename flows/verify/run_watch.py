@@ -1,7 +1,7 @@
 """Reads the progress of runs without a report, for the site.
 
-This module reads the start file and the journal segments, and tests whether a process works on the run. It changes
-nothing, and the run never waits for it.
+This module reads the start file and the journal segments, and tests whether a process works on the run. The module
+changes nothing, and a run never waits for it.
 """
 
 from __future__ import annotations

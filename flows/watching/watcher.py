@@ -5,7 +5,7 @@
     each traffic source, every hour ─▶ can it be read? ─▶ third failure in a row: send an alert
     every minute ─▶ does an alert wait? ─▶ yes: send it
 
-Only a run of `flows.hallucination_log` moves the read position of a log. The watcher records what a run has read
+Only a run of `flows.hallucination_log` changes the read position of a log. The watcher records what a run has read
 only when that run has completed. Therefore, after a killed run or a killed watcher, another run reads the same
 entries. Without Prefect's server, the watcher itself reads the log. If a person paused a deployment in Prefect, the
 watcher does not start it. Live traffic is graded at night. The watcher only checks that the traffic sources can be
@@ -86,7 +86,7 @@ class FollowRun(NamedTuple):
 
 @dataclass
 class WatchedLog:
-    """A log with two states of its files: at the newest poll, and at the last run that has read the log."""
+    """A log, the state of its files at the newest poll, and their state when a run last read the log."""
 
     follower: LogFollower
     polled_at: datetime | None = None
@@ -140,7 +140,7 @@ class WatchedSource:
     async def check(self, now: datetime) -> None:
         """Check that the source can be read.
 
-        Raises the source's error if not. The source is built for each check.
+        Raises the source's error if the source cannot be read. The source is built again for each check.
         """
 
         def build() -> TrafficSource:
@@ -188,7 +188,7 @@ class Watcher:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of everything that is watched, in words for people."""
+        """Readable names of everything that is watched."""
         logs = (f"the log of {name}" for name in self._logs)
         deploys = () if self._poller is None else (DEPLOYS,)
         return (*logs, *deploys, *(source.name for source in self._sources))

@@ -54,7 +54,7 @@ MUTABLE_KINDS: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_F
 """Kinds of incidents that an outage mutes. An outage does not mute grave failures (`GRAVE_KINDS`)."""
 
 EVENT_KINDS: Final = frozenset({IncidentKind.HALLUCINATION, IncidentKind.DRILL})
-"""Kinds of incidents that are single events. They send one alert, no reminder and no recovery alert.
+"""Kinds of incidents that are single events. Each sends one alert, but no reminder and no recovery alert.
 
 Such incidents are closed after ``event_open_h``.
 """

@@ -123,7 +123,7 @@ LOG_SILENT = "LogSilent"
 LOG_MISSING = "LogMissing"
 LOG_GAP = "LogGap"
 LOG_UNREADABLE = "LogUnreadable"
-"""The name of the fault if a log cannot be read: its source does not answer, or permission is missing."""
+"""The name of the fault if a log cannot be read, because its source does not answer or permission is missing."""
 LOG_LINES_UNREADABLE = "LogLinesUnreadable"
 
 LOG_FAULTS = frozenset({LOG_SILENT, LOG_MISSING, LOG_GAP, LOG_UNREADABLE, LOG_LINES_UNREADABLE})

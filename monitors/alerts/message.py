@@ -292,8 +292,8 @@ def _format_fault_counts(items: Sequence[AlertItem], limit: int | None = None) -
 def sort_one_of_each_kind_first(items: Sequence[AlertItem]) -> tuple[AlertItem, ...]:
     """Sort the items so that the first few items show as many kinds of faults as possible.
 
-    Open incidents come first. Among them, the first failure of each grave kind comes first, then the first failure
-    of each other kind, then the second failures, and so on.
+    Open incidents come before resolved incidents. Within each group, the first failure of each grave kind comes
+    first, then the first failure of each other kind, then the second failures, and so on.
     """
     before: Counter[str] = Counter()
     places: list[tuple[bool, bool, int, int]] = []
@@ -385,10 +385,7 @@ def _build_example_section(case: FailedCase) -> MessageSection:
 
 
 def _format_since_or_duration(alert: Alert) -> str:
-    """Format the time and the deploy since which the fault exists.
-
-    For a recovery, format how long the fault lasted.
-    """
+    """Format when the fault began, and with which deploy. For a recovery, format how long the fault lasted."""
     first, incidents = alert.items[0], [item.incident for item in alert.items]
     only, is_alone = incidents[0], len(incidents) == 1
 

@@ -1,4 +1,4 @@
-"""Builds observations. An observation is a fault that a run saw.
+"""Builds observations. An observation is the record of a fault that a run found.
 
 Each observation has a fingerprint. Two observations with the same fingerprint are the same fault.
 """
@@ -166,8 +166,8 @@ def build_hallucination_observation(
 ) -> Observation:
     """Build the observation of one entry of the application's own hallucination log.
 
-    ``entry_id`` must stay the same if the log file is moved, because each entry must send only one alert. ``place``
-    is the position of the entry in the log.
+    ``entry_id`` must stay the same if the log file is moved, because only one alert must be sent for each entry.
+    ``place`` is the position of the entry in the log.
     """
 
     def shorten(text: str) -> Redacted | None:

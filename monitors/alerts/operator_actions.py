@@ -155,7 +155,7 @@ AccountPatterns = Callable[[str], Sequence[str]]
 def compute_action_changes(
     context: ActionContext, *, now: datetime, settings: AlertSettings, account_patterns: AccountPatterns
 ) -> ActionChanges:
-    """Return the changes of ``context.action``, without storing them.
+    """Return the changes that ``context.action`` makes. The changes are not stored.
 
     If the action changes nothing, the outcome contains the reason.
     """

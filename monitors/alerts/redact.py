@@ -218,7 +218,7 @@ def make_excerpt_with_unmasked_address(
 
 
 def redact_except_hosts(text: str, addresses: Iterable[str]) -> Redacted:
-    """Redact the text, but not the hosts of ``addresses``, because the reader has typed these addresses."""
+    """Redact the text, but not the hosts of ``addresses``, which the reader has typed."""
     marks: dict[str, str] = {}
     for number, address in enumerate(sorted(map(parse_origin, addresses), key=len, reverse=True)):
         if _PLAIN_ADDRESS.fullmatch(address) and address in text:

@@ -21,9 +21,9 @@ GRADED_OUTCOMES = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 
 
 MAX_CLOCK_LEAD: Final = timedelta(minutes=10)
-"""Maximum time from the end of this run to the time at which another run has seen a fault.
+"""Maximum time after the end of this run at which another run can have seen a fault.
 
-A later time is wrong, because the clock was set back. It does not prevent this run from resolving the fault.
+If an incident's ``last_seen_at`` is later, the clock was set back. This run can then still resolve the incident.
 """
 
 

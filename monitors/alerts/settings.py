@@ -158,8 +158,8 @@ CONFIGURED_AUTHOR: Final = "lookout.toml"
 class SilenceSettings(BaseModel):
     """A ``[[silences]]`` table of ``lookout.toml``: a recurring silence.
 
-    A silence mutes an incident only if the incident matches all of ``target``, ``case``, ``failure`` and ``kind``
-    that are set.
+    A silence mutes an incident only if the incident matches every field of ``target``, ``case``, ``failure`` and
+    ``kind`` that is set.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -158,7 +158,7 @@ def build_census_observations(
 def find_ended_census_incidents(
     tonight: NightlyCensus, earlier: Sequence[NightlyCensus], open_incidents: Sequence[Incident]
 ) -> Iterator[Ending]:
-    """Yield the incidents that have ended, with the reason. Yield none if a source was not read completely.
+    """Yield the incidents that have ended, with the reason. Yields nothing if a source was not read completely.
 
     ``tonight`` is the census of this nightly run. ``earlier`` are the censuses of earlier nightly runs.
     """
@@ -176,7 +176,7 @@ def find_ended_census_incidents(
 
 
 def has_doubled_significantly(before: CensusCount, now: CensusCount) -> bool:
-    """Return whether the odds of a finding at least doubled, and the increase is too large for chance."""
+    """Return whether the odds of a finding at least doubled, and the increase is statistically significant."""
     odds = now.found * (before.graded - before.found), before.found * (now.graded - now.found)
     return odds[0] >= MIN_ODDS_RATIO * odds[1] and compute_increase_p_value(before, now) <= MAX_CHANCE
 
@@ -223,7 +223,7 @@ class _UsualLevel(NamedTuple):
 
 
 def _compute_usual_level(nightly_runs: Sequence[CensusCount]) -> _UsualLevel:
-    """Compute the usual level of a finding. Nightly runs far above the level before them are excluded.
+    """Compute the usual level of a finding. A nightly run far above the level of the earlier runs is excluded.
 
     ``nightly_runs`` are sorted, oldest first.
     """

@@ -88,7 +88,7 @@ TRAFFIC_CASE = "live-traffic:"
 """The beginning of the case id of an incident about all conversations with the same failure."""
 
 GRAVE_KINDS = frozenset({FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION})
-"""The application disclosed data or took an irreversible action. These alerts come first, also during an outage."""
+"""The application disclosed data or took an irreversible action. These alerts come first, even during an outage."""
 
 
 def format_fault(incident: Incident) -> str:

@@ -329,7 +329,7 @@ class Config(BaseModel):
     def with_gate_without_github_posts(self, gate: GateSettings) -> Self:
         """Return the configuration with the gate of a CI job.
 
-        The job itself posts the results to GitHub, not the run.
+        The run does not post results to GitHub, because the job posts them.
         """
         silent = self.github.model_copy(update={"post_results": False})
         return self.model_copy(update={"gate": gate, "github": silent})
@@ -356,7 +356,7 @@ class Config(BaseModel):
 
 
 def build_target_record(name: str, configured: TargetConfig) -> Target:
-    """Build the target's record, which is contained in the record of each run."""
+    """Build the target's record, which is part of the record of each run."""
     return Target(
         name=name,
         url=configured.url,
@@ -369,7 +369,7 @@ def build_target_record(name: str, configured: TargetConfig) -> Target:
 def load_config(path: Path) -> Config:
     """Read and check a configuration file.
 
-    A `ConfigError` contains the file, the key, the value and what is accepted.
+    Raises a `ConfigError` that contains the file, the key, the value and the accepted values.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")  # some editors on Windows put a byte-order mark before it

@@ -24,8 +24,8 @@ from monitors.sources.traffic.settings import LangSmithTraffic
 def refuse_production_settings(config: Config, target: str, environment: Mapping[str, str]) -> None:
     """Raise a `ConfigError` if a run of ``target`` would share a project, an address or a key with production.
 
-    The error lists all of these conflicts. Keys are compared by their values in ``environment``. No message shows
-    these values.
+    The error lists all of these conflicts. Keys are compared by their values in ``environment``. The values are not
+    in the error.
     """
     tracing, experiments = (
         config.find_tracing_settings_with_defaults(target),

@@ -27,7 +27,7 @@ _EVERY_DAY: Final = ["*", "*", "*"]
 def _normalise_valid_cron_line(line: str) -> str:
     """Return a cron line with single spaces between its five fields, or `OFF`.
 
-    Raises ``ValueError`` if it is invalid.
+    Raises ``ValueError`` if the line is invalid.
     """
     fields = line.split()
     if fields and (

@@ -3,8 +3,8 @@
 The builds are in order. The first build is assumed to be good, and the last build is assumed to be bad. Each
 hypothesis names one build as the first bad build. There are two more hypotheses: the first build is already bad, or
 no build is bad. A case has two unknown failure rates: one before the first bad build, and one from that build on.
-They are estimated together with the build, on a grid of rates (`KINDS`). A case may also fail at random on all
-builds, or it may have broken at another build than the other cases.
+These rates are estimated together with the first bad build, on a grid of rates (`KINDS`). A case may also fail at
+random on all builds, or it may have broken at another build than the other cases.
 
 The next question is always the question that is expected to give the most information about the first bad build (D.
 V. Lindley, On a Measure of the Information Provided by an Experiment, 1956). If the answers are deterministic, the
@@ -24,7 +24,7 @@ SETTLED_PROBABILITY: Final = 0.95
 END_PRIOR: Final = 0.02
 """The prior probability that the build given as good is bad.
 
-It is also the prior probability that the build given as bad is good.
+The build given as bad is good with the same prior probability.
 """
 OTHER_CAUSE_PRIOR: Final = 0.03
 """The prior probability that a case broke at a different build than the other cases."""
@@ -57,8 +57,8 @@ def _build_failure_rate_pairs(
 ) -> tuple[FailureRates, ...]:
     """Return the possible pairs of failure rates, before and since the first bad build, with their weights.
 
-    ``before`` and ``after`` map failure rates to weights. Pairs whose rate does not rise are left out. ``random``
-    is the total weight of the pairs for a case that fails at random, whose two rates are equal.
+    ``before`` and ``after`` map failure rates to weights. Pairs whose rate does not rise are omitted. ``random`` is
+    the total weight of the pairs for a case that fails at random, whose two rates are equal.
     """
     broken = [FailureRates(a, b, p * q) for a, p in before.items() for b, q in after.items() if a < b]
     total = sum(rates.weight for rates in broken)
@@ -97,10 +97,10 @@ def _build_suite_kinds(random: float) -> tuple[SuiteKind, ...]:
 KINDS: Final = _build_suite_kinds(RANDOM_FAILURE_PRIOR)
 """The possible kinds of suites. The answers to one case are evidence about the other cases of the suite.
 
-In some kinds, the cases always fail from the first bad build on. In others, they then sometimes pass. Before that
-build, cases may sometimes fail. In one kind, cases fail at random, and no build is bad. The answers matter more
-than these weights. The weights were set so that the posterior is calibrated for suites whose cases all sometimes
-pass.
+In some kinds, the cases always fail from the first bad build on. In other kinds, the cases sometimes pass on bad
+builds. Before the first bad build, cases may sometimes fail. In one kind, cases fail at random, and no build is
+bad. The answers have more influence on the result than the weights of the kinds. The weights were set so that the
+posterior is calibrated for suites whose cases all sometimes pass.
 """
 SINGLE_CASE_KINDS: Final = _build_suite_kinds(0.0)
 """The kinds for a single case, without random failures."""
@@ -144,7 +144,10 @@ class BuildSearch:
         self._last_build = build
 
     def exclude_build(self, build: int) -> None:
-        """Exclude a build that cannot be reached or gives no answers. It can still be the first bad build."""
+        """Exclude a build that cannot be reached or gives no answers.
+
+        An excluded build can still be the first bad build.
+        """
         self._excluded.add(build)
 
     @property

@@ -44,7 +44,10 @@ class BisectClaim(StrEnum):
 
 
 class BisectCandidate(Record):
-    """A hypothesis with its probability. If it has several commits, their builds could not be distinguished."""
+    """A hypothesis with its probability.
+
+    If it has several commits, the builds of these commits are indistinguishable.
+    """
 
     claim: BisectClaim
     commits: tuple[str, ...] = ()

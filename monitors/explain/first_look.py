@@ -34,12 +34,12 @@ MIN_CASES: Final = 3
 MIN_PAIR_CASES: Final = 4
 """Minimum number of cases in a group with two values.
 
-Thousands of pairs have only three cases. They would hide the larger pairs.
+Thousands of pairs have only three cases. These small pairs would hide the larger pairs.
 """
 MIN_FAILURES: Final = 3
 """Minimum number of failed cases. With fewer failed cases, no common cause can be shown."""
 ALPHA_FIRST: Final = 0.01
-"""The false positive rate of a first cause: low, because an on-call engineer follows it."""
+"""The false positive rate of a first cause. The rate is low, because an on-call engineer relies on this cause."""
 ALPHA_NEXT: Final = 0.05
 """The false positive rate of each further cause."""
 MAX_CAUSES: Final = 3
@@ -143,7 +143,7 @@ class _CauseSearch:
     # --- is there a further cause? --------------------------------------------------------------------------------
 
     def _find_next_cause(self, causes: Sequence[_CaseGroup]) -> _CaseGroup | None:
-        """Return the most surprising group outside of the causes found, if the group is beyond chance.
+        """Return the most surprising group outside of the known causes, unless chance explains the group.
 
         Cases of known causes are excluded: if a cause made most cases fail, another cause is hardly visible in
         those cases.
@@ -199,7 +199,7 @@ class _CauseSearch:
         return [group for _, group in ranked[:MAX_CANDIDATES]]
 
     def _choose_each_cause_again(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
-        """Choose each cause again, given the others, until nothing explains the failures better."""
+        """Choose each cause again, given the other causes, until no choice explains the failures better."""
         for _ in range(_MAX_ROUNDS):
             previous = list(causes)
             for index in range(len(causes)):
@@ -225,10 +225,10 @@ class _CauseSearch:
         return list(best) if best is not None and self._compute_explanation_score(best) > needed else causes
 
     def _drop_weak_and_rechoose_causes(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
-        """Drop causes that are not surprising in addition to the others. Choose the others again after each drop.
+        """Drop causes that are not surprising in addition to the other causes.
 
-        Causes are dropped one at a time, because each of two causes that share their failures looks weak in
-        addition to the other.
+        After each drop, choose the rest again. Causes are dropped one at a time, because each of two causes that
+        share their failures looks weak in addition to the other.
         """
         while len(causes) > 1:
             surprise, index = max(

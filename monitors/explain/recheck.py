@@ -22,7 +22,7 @@ from monitors.records.runs import CaseResult
 from monitors.records.targets import is_same_commit
 
 COMMIT_PLACEHOLDER: Final = "{commit}"
-"""The placeholder of the build's commit in an address."""
+"""The placeholder for the commit of the build in an address."""
 _SAFE_COMMIT: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 """A commit that is safe in an address: it cannot change the host."""
 _SERVER_HEADERS: Final = frozenset({"server", "x-powered-by"})
@@ -40,7 +40,7 @@ class SevereCase(NamedTuple):
 
 
 class RecheckPlan(NamedTuple):
-    """The cases to recheck, worst first. Each case is asked ``times`` times at each place.
+    """The cases to recheck, worst first. Each case is asked ``times`` times on each build.
 
     ``left_out`` is the number of cases that are not asked, because they exceed the budget.
     """
@@ -71,9 +71,10 @@ def select_severe_failures(results: Iterable[CaseResult]) -> tuple[SevereCase, .
 
 
 def plan_recheck(failed: Sequence[SevereCase], *, times: int, max_questions: int, places: int) -> RecheckPlan:
-    """Plan to ask as many cases as ``max_questions`` allows, each ``times`` times at each of the ``places``.
+    """Plan to ask as many cases as ``max_questions`` allows.
 
-    If a single case needs more than ``max_questions`` questions, the case is asked fewer times.
+    Each case is asked ``times`` times on each of the ``places`` builds: the target, and its previous build if
+    known. If a single case needs more than ``max_questions`` questions, the case is asked fewer times.
     """
     times = min(times, max_questions // places)
     case_count = max_questions // (times * places) if times else 0
@@ -142,7 +143,7 @@ def build_previous_address(template: str, commit: str | None, verified_commit: s
 
 
 def list_build_names_in_answer(exchange: Exchange) -> tuple[str, ...]:
-    """List the build names in an answer's payload and headers, each once."""
+    """List the build names in an answer's payload and headers, without duplicates."""
     build = exchange.wire.build if exchange.wire else None
     pages: Mapping[str, str] = exchange.evidence.page.versions if exchange.evidence.page else {}
     versions = {**(build.versions if build else {}), **pages}
@@ -153,7 +154,7 @@ def list_build_names_in_answer(exchange: Exchange) -> tuple[str, ...]:
 def find_proof_of_previous_build(
     names: Iterable[str], commit: str | None, verified_commit: str | None
 ) -> PreviousBuild:
-    """Return the previous build, with the evidence of which build gave the answers.
+    """Return the record of the previous build. Its ``proof`` states whether this build gave the answers.
 
     ``names`` are the build names in the answers. ``verified_commit`` is the commit that this run verified. A commit
     can prove or disprove that the build ``commit`` answered. A version proves nothing.

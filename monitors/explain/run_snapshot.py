@@ -27,7 +27,7 @@ _CLAUSE: Final = re.compile(
     r"\s*(?:[,;(|#§]|\s[-–:]\s|(?<!\w)(?:clauses?|sections?|pages?|pp?\.|para(?:graph)?s?|art(?:icle|\.)?)\s*\d).*$",
     re.IGNORECASE | re.DOTALL,
 )
-"""Matches the place in a document, such as "clause 4.2", after the document's name in a citation."""
+"""Matches the position in a document, such as "clause 4.2", after the document's name in a citation."""
 
 
 def build_snapshot(
@@ -96,7 +96,7 @@ def build_comparable_answer(
 
 
 def parse_document_name(source: str) -> str:
-    """Return the document of a citation, without the place in the document: ``Gold, clause 4.2`` is ``Gold``."""
+    """Return the name of the document in a citation: ``Gold, clause 4.2`` becomes ``Gold``."""
     citation = " ".join(source.split())
     return (_CLAUSE.sub("", citation) or citation)[:MAX_VALUE_CHARACTERS]
 
@@ -106,7 +106,7 @@ def _hash_text(text: str) -> str:
 
 
 class _ValueCounts:
-    """Counts in how many answers, or in how many page loads, each value of a field occurs."""
+    """Counts the answers, or the page loads, in which each value of a field occurs."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact

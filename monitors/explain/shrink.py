@@ -1,10 +1,10 @@
-"""Find the smallest question that still fails, by leaving out turns, sentences, clauses and words.
+"""Find the smallest question that still fails, by removing turns, sentences, clauses and words.
 
 The method is delta debugging (A. Zeller and R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002)
 over the parts of a question, large parts first (G. Misherghi and Z. Su, HDD: Hierarchical Delta Debugging, 2006):
-turns, sentences, clauses, words. Only complete words are left out, and the remaining words keep their order. At
-each level the end is cut first, then the beginning, both by bisection. The remaining text then begins and ends with
-a needed part. The middle is cut last.
+turns, sentences, clauses, words. Only complete words are removed, and the remaining words keep their order. At each
+level the end is cut first, then the beginning, both by bisection. The remaining text then begins and ends with a
+needed part. The middle is cut last.
 
 An application may fail intermittently. The failure rate of the case is estimated from the answers. A shorter
 question is asked repeatedly until one of two hypotheses is ten times likelier than the other (A. Wald, Sequential
@@ -161,13 +161,13 @@ class _QuestionSearch:
     min_failures: int = 1
     """The number of failures after which a question counts as failing.
 
-    It grows by 1 each time the result of a level is not confirmed.
+    The number increases by 1 each time the result of a level is not confirmed.
     """
     counts: dict[Turns, _AnswerCount] = field(default_factory=dict[Turns, _AnswerCount])
     best: tuple[_Word, ...] = ()
     confirmed: tuple[_Word, ...] = ()
     failing: set[Turns] = field(default_factory=set[Turns])
-    """The whole case and the result of each level. All of them fail as often as the whole case."""
+    """The whole case and the result of each level. All these questions fail as often as the whole case."""
 
     async def run(self) -> None:
         self.best = self.confirmed = self.words

@@ -1,10 +1,11 @@
 """Find the differences between a run and the last accepted run from recorded facts, the most relevant first.
 
-If one of the two runs did not record a fact, the fact is unknown. It counts neither as "the same" nor as "changed".
+If one of the two runs did not record a fact, the fact is unknown, and counts neither as "the same" nor as
+"changed".
 
 Behaviour (answers, refusals, latency) varies from run to run. A change of behaviour is reported only if it is large
 enough, and if an exact test over the cases that both runs answered shows that it is more than chance. If other
-changes are recorded too, a change of behaviour is shown as a possible effect of them.
+changes are also recorded, a change of behaviour is shown as a possible effect of these changes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ ALPHA: Final = 0.01
 MIN_PAIRS: Final = 8
 """Minimum number of cases that both runs answered. With fewer cases, no change is significant at `ALPHA`."""
 LATENCY_RATIO, LATENCY_MS = 1.5, 200
-"""Minimum change of the median latency: a factor, and a number of milliseconds. Both must be reached.
+"""Minimum change of the median latency: a factor and a number of milliseconds. A change must reach both limits.
 
 Load may cause smaller changes.
 """
@@ -48,9 +49,9 @@ _PAIRED_SETTINGS: Final = frozenset({"target", "probe", "graders"})
 """Parts of the settings that control how answers are requested, parsed and graded."""
 
 GATE_PART: Final = "gate"
-"""The name of the part of the settings that has the gate's limits."""
+"""The name of the part of the settings that contains the gate's limits."""
 ADDRESS_PART: Final = "address"
-"""The name of the part of the settings that has the target's address."""
+"""The name of the part of the settings that contains the target's address."""
 
 _COMPARED_PARTS: Final = ("deploy", "model", "document versions", "page")
 
@@ -165,7 +166,7 @@ def _find_monitor_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[Run
 
 
 def _find_browser_and_lookout_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
-    """Yield changes of the browser and Lookout, which seldom decide a verdict."""
+    """Yield changes of the browser and of Lookout, which rarely change a verdict."""
     for name, old, new in (("browser", before.browser, now.browser), ("Lookout", before.lookout, now.lookout)):
         if old and new and old != new:
             article = "" if name == "Lookout" else "the "
@@ -377,8 +378,8 @@ def _build_document_change(cause: Cause, now: RunSnapshot) -> RunChange:
 def _flag_changed_answers(pairs: Sequence[_Pair]) -> list[bool]:
     """Return for each answer whether it changed.
 
-    If at least half of the answers have the same words in both runs, each other answer has changed. If fewer have,
-    an answer has changed if it became a refusal or is no longer one, or if its figures were replaced or are all
+    If at least half of the answers have the same words in both runs, each other answer has changed. Otherwise, an
+    answer has changed if it became a refusal or is no longer a refusal, or if its figures were replaced or are all
     missing. A single added or missing figure may be a rewording.
     """
     same = sum(pair.before.text == pair.now.text for pair in pairs)
@@ -388,7 +389,7 @@ def _flag_changed_answers(pairs: Sequence[_Pair]) -> list[bool]:
 
 
 def _find_language_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
-    """Yield the language to which most answers changed, if more changed to this language than from it."""
+    """Yield the most frequent change of language, if it is significantly more frequent than the reverse change."""
     moves = Counter((pair.before.language, pair.now.language) for pair in pairs if pair.has_other_language)
     for (old, new), count in moves.most_common(1):
         if old is None or new is None or compute_mcnemar_p_value(count, moves[new, old]) >= ALPHA:
@@ -420,8 +421,9 @@ def _find_refusal_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
     old, new = (sum(getattr(pair, side).refused for pair in pairs) for side in ("before", "now"))
     yield _build_change(
         ChangeKind.MODEL,
-        f"the application refuses {'more' if more > fewer else 'less'}: {_format_count_with_interval(new, len(pairs))} "
-        f"of the questions, {_format_count_with_interval(old, len(pairs))} before",
+        f"the application refuses {'more' if more > fewer else 'less'}: "
+        f"{_format_count_with_interval(new, len(pairs))} of the questions, "
+        f"{_format_count_with_interval(old, len(pairs))} before",
     )
 
 

@@ -40,7 +40,7 @@ _FILE = re.compile(r"\.(?:pdf|docx?|md|html?|txt|xlsx?|csv)$")
 
 
 class Citation(Record):
-    """A citation in a text. ``start`` and ``end`` (exclusive) are its place in Unicode code points.
+    """A citation in a text. ``start`` and ``end`` (exclusive) are code-point offsets in the text.
 
     ``form`` is the name of the citation form in `citations.toml`, or the pattern of the target that matched.
     """
@@ -52,7 +52,7 @@ class Citation(Record):
 
 
 def find_citations(text: str, patterns: Sequence[str] = DEFAULT_PATTERNS) -> tuple[Citation, ...]:
-    """Return all citations in order. A citation inside another one is not returned.
+    """Return all citations in order. A citation that overlaps an earlier citation is omitted.
 
     Each pattern is the name of a form or a regular expression; letter case is ignored. The source is the text of
     the group ``source``. If a pattern has no such group, the source is the first group or the whole match. A match

@@ -101,7 +101,7 @@ class ErrorLeakKind(StrEnum):
 
 
 class ErrorLeak(Record):
-    """A technical error in a reply. ``start`` and ``end`` count code points, end exclusive."""
+    """A technical error in a reply. ``start`` and ``end`` (exclusive) are code-point offsets."""
 
     kind: ErrorLeakKind
     start: Annotated[int, Field(ge=0)]
@@ -197,7 +197,7 @@ def _check_technical_and_extract_words(question: str) -> tuple[bool, frozenset[s
 
 
 def _find_stack_trace(text: str) -> ErrorLeak | None:
-    """Find frames of a stack trace anywhere in the text."""
+    """Find the frames of a stack trace in the first or last `_TRACE_SEARCH_LENGTH` characters."""
     ends = (
         ((0, text),)
         if len(text) <= 2 * _TRACE_SEARCH_LENGTH
@@ -299,7 +299,7 @@ def _classify_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *
 
 
 def _split_pieces_with_code_flag(text: str) -> Iterator[tuple[str, int, int, bool]]:
-    """Yield the text and place of each piece, and whether it is in a code block. Lines with fences are omitted."""
+    """Yield the text and span of each piece, and whether it is in a code block. Lines with fences are omitted."""
     fenced = False
     for start, end in _find_pieces_at_both_ends(text):
         snippet = text[start : min(end, start + _MAX_PIECE_LENGTH)]
@@ -310,7 +310,7 @@ def _split_pieces_with_code_flag(text: str) -> Iterator[tuple[str, int, int, boo
 
 
 def _find_pieces_at_both_ends(text: str) -> list[tuple[int, int]]:
-    """Return the places of the non-blank sentences and lines at both ends of the text."""
+    """Return the spans of the non-blank sentences and lines at both ends of the text."""
     ends = [(0, len(text))] if len(text) <= _HEAD + _TAIL else [(0, _HEAD), (len(text) - _TAIL, len(text))]
     places: list[tuple[int, int]] = []
     for first, last in ends:

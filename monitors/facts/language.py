@@ -184,7 +184,7 @@ def identify_language_name(text: str) -> str:
 
 
 def find_case_language(question: str, gold: str) -> Language:
-    """Return the language of a case. If the question shows no language, the gold is read too."""
+    """Return the language of a case. If the question shows no language, the gold is also read."""
     if (
         classify_language_evidence(question) is not LanguageEvidence.READ
         and classify_language_evidence(f"{question}\n{gold}") is LanguageEvidence.UNREAD

@@ -70,7 +70,10 @@ def _select_rarest_grams(gram_set: frozenset[str], rarity: Counter[str], thresho
 
 
 MIN_COMPARED_OVERLAP: Final = 0.35
-"""Minimum overlap of questions that are compared word by word. For a short question with two typos, it is 0.5."""
+"""Minimum overlap of questions that are compared word by word.
+
+For example, a short question and its copy with two typos have an overlap of 0.5.
+"""
 
 MIN_WORD_LENGTH: Final = 3
 """Minimum number of letters of a word that counts as a difference between two questions.

@@ -88,7 +88,7 @@ def _parse_json_object_or_none(text: str) -> Mapping[str, object] | None:
 def _build_report_from_fields(fields: Mapping[str, object]) -> TriageReport:
     """Build a report from the keys of a JSON object in any spelling (`rootCause`, `root_cause`).
 
-    The keys may also be in a nested object.
+    If no key is known and there is exactly one nested object, the keys of this object are read.
     """
     parts = dict(_iterate_known_report_parts(fields))
     inner = [cast("Mapping[str, object]", value) for value in fields.values() if isinstance(value, dict)]

@@ -83,8 +83,9 @@ def decide_severity(
 ) -> tuple[Severity, str]:
     """Return the severity of a failure and the id of the policy row that set it.
 
-    The severity is the case's severity or the highest floor of the failure ``kinds``, whichever is higher. If both
-    are equal, the id of the floor's row is returned. If the case's severity is higher, ``case_row`` is returned.
+    The severity is the case's severity or the highest floor of the failure ``kinds``, whichever is higher. If the
+    two severities are equal, the id of the floor's row is returned. If the case's severity is higher, ``case_row``
+    is returned.
     """
     rows = [_FLOOR_OF[kind] for kind in list_distinct_kinds_worst_first(kinds) if kind in _FLOOR_OF]
     if rows and rows[0].floor >= case_severity:

@@ -210,7 +210,10 @@ def _collect_judge_lineages(judging: Judging | None) -> frozenset[JudgeLineage]:
 
 
 def _format_judges(judges: Collection[JudgeLineage]) -> str:
-    """Format each judge as its model, prompt and rubric. A change of any of them makes a different judge."""
+    """Format each judge as its model, prompt and rubric.
+
+    If one of the three changes, the judge is a different judge.
+    """
     text = sorted(
         f"{judge.model} (prompt {judge.prompt_sha256[:8]}, rubric {judge.rubric_version})" for judge in judges
     )
@@ -247,7 +250,7 @@ def _build_severity_change(severity: Severity, pairs: Sequence[Pair]) -> Severit
 def _recompute_baseline_score(before: Scores, weights: Weights) -> float | None:
     """Compute the weighted score of the baseline with the current weights.
 
-    It can then be compared with the score of this run.
+    The result can be compared with the score of this run.
     """
     total = sum((get_weight(tally.severity, weights) * tally.cases for tally in before.tallies), Decimal(0))
     not_correct = sum(

@@ -80,7 +80,7 @@ def _build_agent_path_of_issue(case_id: str, asked: Sequence[CaseResult]) -> Iss
 def count_agent_steps(evidence: Evidence) -> int:
     """Return the number of steps that the agent needed, or 0 if the number is unknown.
 
-    If the application reports its number of hops, this number is returned. Otherwise, the observed steps are
+    If the application reports a number of hops, the result is this number. Otherwise, the observed steps are
     counted.
     """
     return evidence.hops or (0 if evidence.steps_cut else len(evidence.steps))

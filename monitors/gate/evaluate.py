@@ -77,13 +77,13 @@ def _build_case_if_flaky(asked: Sequence[Assessment]) -> FlakyCase | None:
 
 
 UNKNOWN_PATH = "not said"
-"""The path of an answer if the application does not report it. A path is, for example, the name of the model."""
+"""The path of an answer if the application reports no path. A path is, for example, the name of a model."""
 
 
 def count_outcomes_by_group(assessments: Sequence[Assessment]) -> tuple[Breakdown, ...]:
     """Count the outcomes by type, by language, by path and by severity.
 
-    Within each of these, the largest group comes first.
+    Within each of these four attributes, the largest group comes first.
     """
     groups: dict[str, Callable[[Assessment], str]] = {
         "type": lambda a: a.type,
@@ -116,7 +116,7 @@ def _count_outcomes_by_key(
 
 
 def list_judge_notes(judging: Judging | None, assessments: Sequence[Assessment]) -> tuple[VerdictReason, ...]:
-    """Return notes on what the judge graded, and why it left answers ungraded. No note changes the verdict."""
+    """Return notes on the judge's grades, and on the reasons for ungraded answers. No note changes the verdict."""
     if judging is None:
         return ()
     ungraded_cases = tuple(a.case_id for a in assessments if a.outcome is CaseOutcome.UNGRADED)
@@ -192,8 +192,8 @@ def evaluate_results(
 ) -> RunReport:
     """Return the report of a run: verdict, reasons, scores, metrics, comparison and latency.
 
-    ``baseline`` is the run to compare with. If the two runs are not comparable, the report says why. ``suite``
-    contains all cases of the suite. If it is ``None``, only the cases that were asked are used.
+    ``baseline`` is the run to compare with. If the two runs are not comparable, the report contains the reason.
+    ``suite`` contains all cases of the suite. If it is ``None``, only the cases that were asked are used.
     """
     asked = [result.assessment for result in results]
     run = _build_gate_inputs(facts, results, asked, settings, baseline=baseline, suite=suite)

@@ -47,7 +47,7 @@ REPEAT_OPTIONS: Final = (1, 2, 3, 5)
 PRIOR: Final = 0.5
 """The number that is added to the count of FAIL verdicts and to the count of all other verdicts.
 
-Without it, 600 runs without a FAIL would give a rate of exactly 0, which 600 runs cannot prove.
+Without this number, 600 runs without a FAIL would give a rate of exactly 0, which 600 runs cannot prove.
 """
 MIN_SPREAD: Final = 1 / 400
 MIN_SIZE: Final = 0.2

@@ -24,8 +24,8 @@ _WORST_FIRST = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRADED,
 def collect_graded_case_ids(assessments: Sequence[Assessment], *, outage: bool) -> frozenset[str]:
     """Return the ids of the cases that were graded.
 
-    A case without an answer counts as graded (and wrong) if the application caused this. In an outage it does not
-    count as graded, because the report already names the outage.
+    A case without an answer counts as graded (and wrong) if the application caused the missing answer. In an outage
+    it does not count as graded, because the report already names the outage.
     """
     return frozenset(a.case_id for a in assessments if is_graded(a, outage=outage))
 

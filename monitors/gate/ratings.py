@@ -16,7 +16,7 @@ Ratings = Mapping[str, float]
 
 MIN_RATING: Final = 1
 MAX_RATING: Final = 5
-"""The highest rating that a judge can give. `MIN_RATING` is the lowest."""
+"""The highest rating that a judge can give. `MIN_RATING` is the lowest rating."""
 
 
 def collect_ratings(assessments: Sequence[Assessment]) -> Ratings:

@@ -62,7 +62,10 @@ def compute_suite_balance(suite_cases: Iterable[GoldCase], settings: GateSetting
 
 
 def find_theme_of_case_type(case_type: str, themes: Themes) -> str:
-    """Return the first theme that lists the case type or a word of it, or `OTHER_THEME` if no theme does."""
+    """Return the first theme that lists the case type or one of its words.
+
+    Return `OTHER_THEME` if there is none.
+    """
     words = {case_type.lower(), *re.split(r"[^a-z0-9]+", case_type.lower())}
     for theme in THEME_WORDS:
         named: Sequence[str] = getattr(themes, theme)
@@ -105,7 +108,7 @@ def compute_detectable_drops(
 ) -> tuple[DetectableDrop, ...]:
     """Return for each severity the smallest drop that this run can detect. The highest severity comes first.
 
-    ``shared`` contains the ids of the cases that the baseline graded too. ``None`` means that the baseline graded
+    ``shared`` contains the ids of the cases that the baseline also graded. ``None`` means that the baseline graded
     the same cases.
     """
     severities = sorted({a.case_severity for a in assessments}, reverse=True)

@@ -99,13 +99,16 @@ class GateInputs:
 
 
 MIN_FLAKY_FOR_VETO = 2
-"""Minimum number of flaky severity-3 failures that fail a run. A single one may be due to an unusual question."""
+"""Minimum number of flaky severity-3 failures that fail a run.
+
+A single flaky failure may be due to an unusual question.
+"""
 
 
 def list_severity_3_failure_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return a reason if a case failed with severity 3.
 
-    The reason is decisive, except if only one flaky case failed.
+    The reason is not decisive if only one flaky case failed.
     """
     severe = [a for a in run.assessments if a.outcome is CaseOutcome.FAILED and a.severity is Severity.CRITICAL]
     if not severe:
@@ -230,7 +233,7 @@ def list_unproven_rating_reasons(run: GateInputs) -> list[VerdictReason]:
 
 
 def _list_rating_failures(run: GateInputs) -> Iterator[tuple[VerdictReason, bool]]:
-    """Yield the reasons for a low average rating and for a large drop, each with whether it is proven.
+    """Yield the reasons for a low average rating and for a large drop, each with a flag: true for a proven reason.
 
     A reason is proven if missing grades and ratings could not change it. Chance plays no part, because the average
     covers the whole suite and not a sample.
@@ -289,7 +292,7 @@ _MAX_FALLS_NAMED = 3
 
 
 def list_regression_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason if more cases broke than chance explains, or a reason why the runs were not compared."""
+    """Return a reason if more cases broke than chance explains, or if the runs were not compared."""
     if run.compared is None:
         return []
     comparison = run.compared.comparison

@@ -29,7 +29,7 @@ CUT_NOTE: Final = "\n\n*The summary ends here, because GitHub limits its length.
 
 
 def append_job_summary(file: Path, markdown: str) -> None:
-    """Append ``markdown`` to the summary of the job. A text that is too large is shortened.
+    """Append ``markdown`` to the summary of the job. Text beyond `MAX_SUMMARY_BYTES` is cut.
 
     Raises `NotifyRejected` if the summary cannot be written.
     """
@@ -54,7 +54,7 @@ def _fit_summary(markdown: str, limit: int) -> str:
 
 
 MAX_PER_LEVEL: Final = 10
-"""Maximum number of annotations of one level in one step. GitHub does not show more."""
+"""Maximum number of annotations of one level in one step. GitHub does not show more annotations."""
 _VALUE_ESCAPES: Final = {"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"}
 
 

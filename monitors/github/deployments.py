@@ -14,7 +14,7 @@ from monitors.records.base import Record
 MAX_DEPLOYMENTS_READ: Final = 10
 """Maximum number of deployments that are read, the newest first.
 
-One of the first two is nearly always successful.
+One of the first two deployments is nearly always successful.
 """
 SUCCESS: Final = "success"
 

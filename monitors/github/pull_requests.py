@@ -1,12 +1,12 @@
 """Set the commit status of a run, and write the run's comment on a pull request.
 
 A gate has one status and one comment on each pull request. A hidden mark at the start of the comment identifies the
-comment, so that later runs can update it. The address of a status contains the id of its run. From this id, an
-older run knows that the result of a newer run is already there, and does not replace it.
+comment, so that later runs can update it. The address of a status contains the id of its run. An older run compares
+this id with its own id, and does not replace the result of a newer run.
 
 A comment belongs to Lookout if it starts with the mark and its author is the user of the token. A token in a
 workflow cannot read its own user. In this case, the author must be a bot. If two runs create a comment at the same
-time, the older comment stays.
+time, one of the two comments is deleted.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class _ListedStatus(GitHubRecord):
 async def set_pending_status(api: GitHubApi, status: CommitStatus) -> None:
     """Set the status of a commit to pending.
 
-    It replaces an earlier status with the same name. Raises `NotifyError`.
+    An earlier status with the same name is replaced. Raises `NotifyError`.
     """
     await _write_status(api, status, _build_listed_status(status))
 
@@ -273,10 +273,10 @@ class _PullRequestComments:
         return await self._remove_duplicate_comments(made, comment)
 
     async def _remove_duplicate_comments(self, made: Comment, comment: PullComment) -> CommentResult:
-        """Keep only one comment of the gate, if another run also created a comment.
+        """Delete all comments of the gate except one, if another run also created a comment.
 
-        The oldest comment is updated, and the others are deleted. Nothing is changed if ``made`` is the oldest
-        comment.
+        If ``made`` is the oldest comment, nothing is changed. Otherwise, the oldest comment is updated and the
+        other comments are deleted. If a comment has the result of a newer run, this comment is kept instead.
         """
         mine = await self._list_own_comments(comment.name)
         if all(own_comment.id >= made.id for own_comment in mine):

@@ -1,8 +1,8 @@
-"""Compare a suite with its copy, a dataset on Langfuse or LangSmith, and find which side changed.
+"""Compare a suite with its copy, a dataset on Langfuse or LangSmith, and find out which of the two changed.
 
-Each entry of the dataset stores the hash of its case at the last push. If the case in the suite has another hash
-now, the suite changed. If the case in the dataset has another hash now, a person edited the dataset. If both
-changed, there is a conflict.
+Each entry of the dataset stores the hash of its case at the last push. If the case in the suite now has another
+hash, the suite changed. If the case in the dataset now has another hash, a person edited the dataset. If suite and
+dataset changed, there is a conflict.
 """
 
 from __future__ import annotations
@@ -50,10 +50,7 @@ class ChangedEntry(Record):
 
 
 class BrokenEntry(Record):
-    """An entry of the dataset that is no longer a valid case, because a person edited it.
-
-    It has the list of problems.
-    """
+    """An entry of the dataset that is no longer a valid case, because a person edited it, with the problems."""
 
     entry: Example
     case_id: str
@@ -79,9 +76,9 @@ class DatasetDiff(Record):
     people: tuple[Example, ...] = ()
     """Entries that people added to the dataset. Lookout never changes or deletes them."""
     copies: tuple[str, ...] = ()
-    """Ids of entries that are a person's copies of other entries.
+    """Ids of entries that a person made as copies of other entries.
 
-    Each of their cases belongs to the original entry.
+    The case of a copy belongs to the original entry.
     """
     unmarked: tuple[tuple[GoldCase, Example], ...] = ()
     """Cases that are equal on both sides, but whose stored hash is from an older version of the case."""
@@ -142,7 +139,7 @@ class DatasetComparison:
             self._same += 1
 
     def build_diff(self) -> DatasetDiff:
-        """Return the difference. Call this after all entries were added."""
+        """Return the difference. Call this method after all entries were added."""
         return DatasetDiff(
             added=tuple(self._left[name] for name in self._order if name in self._left),
             removed=tuple(self._removed),

@@ -90,7 +90,7 @@ class SuiteLocation(Record):
 class GoldFinding(Record):
     """A problem in one or more lines. ``what`` describes the problem, and ``do`` describes the fix.
 
-    Neither text repeats personal data.
+    The two texts contain no personal data.
     """
 
     check: SuiteCheck
@@ -122,7 +122,7 @@ class NumberedSuite:
 
     cases: tuple[NumberedCase, ...]
     bad: tuple[tuple[BadLine, str | None], ...] = ()
-    """The bad lines. Each has its id, if the id could be read."""
+    """The bad lines, each with the id of its case if the id could be read."""
 
 
 def read_suite_with_bad_lines(path: Path) -> NumberedSuite:
@@ -287,7 +287,7 @@ TEXT_ENDINGS = (".txt", ".md")
 def read_documents(folder: Path) -> dict[str, str]:
     """Read all ``*.txt`` and ``*.md`` files of a folder.
 
-    Their texts are keyed by lower-case name without suffix.
+    The result maps the name of each file, in lower case and without suffix, to the content.
     """
     if not folder.is_dir():
         endings = " or ".join(TEXT_ENDINGS)
@@ -464,9 +464,10 @@ MAX_PAIRS_REPORTED = 3
 
 
 def find_contradictions(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
-    """Yield findings about golds that contradict each other.
+    """Yield findings about cases whose golds contradict each other.
 
-    They answer the same question, or state the same field.
+    The golds of two cases can contradict each other if the cases have the same question, or the same cluster and
+    field.
     """
     by_question: dict[tuple[str, ...], list[NumberedCase]] = {}
     by_field: dict[tuple[str, str], list[NumberedCase]] = {}
@@ -554,7 +555,7 @@ def _describe_refusal_difference(first: GoldCase, second: GoldCase) -> str:
 
 
 def _is_gold_part_of_other(first: GoldCase, second: GoldCase) -> bool:
-    """Return whether the second gold states everything that the first gold states, or the reverse."""
+    """Return whether one of the two golds states everything that the other gold states."""
     stances = {classify_yes_no_stance(first.gold), classify_yes_no_stance(second.gold)}
     if stances == {Stance.YES, Stance.NO} and not (
         collect_quantities(first.gold) or collect_quantities(second.gold)

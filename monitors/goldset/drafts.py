@@ -102,7 +102,7 @@ _INVENTED_VALUES: Final[dict[DisclosureKind, str]] = {
     DisclosureKind.BIRTH_DATE: "date of birth 12/03/1984",
     DisclosureKind.SECRET: "sk-ant-api03-abcdefghijklmnop",
 }
-"""For each kind of personal data that a grader reports, an invented value. "namoona" means "sample" in Hindi."""
+"""Maps each kind of personal data that a grader reports to an invented value. "namoona" is Hindi for "sample"."""
 
 _BY_LABEL: Final = {LABELS[kind]: value for kind, value in _INVENTED_VALUES.items()}
 _MASKS: Final = re.compile("|".join(re.escape(label) for label in _BY_LABEL))
@@ -180,7 +180,7 @@ def build_case_from_draft(
 
 
 def _find_same_questions(cases: Sequence[GoldCase]) -> dict[int, set[int]]:
-    """Return for each index in ``cases`` the indices of the other cases with the same question."""
+    """Map each index in ``cases`` to the indices of the other cases with the same question."""
     numbered = [NumberedCase(number, case) for number, case in enumerate(cases, start=1)]
     pairs: dict[int, set[int]] = {}
     for finding in find_duplicates(numbered):

@@ -53,7 +53,7 @@ def make_example_id(dataset_id: str, case_id: str) -> str:
 def build_example_from_case(
     case: GoldCase, dataset_id: str, existing: Example | None = None, trace: str | None = None
 ) -> Example:
-    """Build the entry of a case. The splits and other metadata of an ``existing`` entry stay.
+    """Build the entry of a case. The splits and other metadata of an ``existing`` entry are not changed.
 
     ``trace`` is the id of the trace that the case comes from. It is used for a new entry.
     """
@@ -134,7 +134,7 @@ def _parse_user_messages(messages: JsonValue) -> tuple[list[JsonValue], list[str
 
 
 def _describe_repeated_keys(*places: tuple[str, Mapping[str, JsonValue]]) -> Iterable[str]:
-    """Yield a problem for each key that the entry has in two places, because it is unknown which value is valid."""
+    """Yield a problem for each key that two parts of the entry contain. It is unknown which value is valid."""
     first: dict[str, str] = {}
     for place, keys in places:
         for key in keys:

@@ -92,7 +92,7 @@ ACCEPTED: Final[Mapping[str, str]] = {
 """The accepted values of each key, for error messages and the reference of a suite's keys."""
 
 DEFAULT_FIELDS: Final[Mapping[str, Any]] = {"type": "general", "provenance": {"pipeline": Pipeline.MANUAL.value}}
-"""The values that a key gets if a line omits it. If ``language`` is omitted, it is the language of the question."""
+"""The default values of the keys that a line may omit. The default of ``language`` is the question's language."""
 
 _NESTED: Final[Mapping[str, type[Record]]] = {
     "provenance": Provenance,

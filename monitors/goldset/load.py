@@ -1,7 +1,8 @@
-"""Load suites from JSON lines. A suite with a bad line is rejected, with all bad lines in the error message.
+"""Load suites from JSON lines.
 
-This module also computes the hash of a suite, and finds the gold case that asks the same question as a user. Letter
-case, spaces and the final punctuation do not matter.
+A suite with a bad line is rejected, and the error message lists the first bad lines. This module also computes the
+hash of a suite, and finds the gold case that asks the same question as a user. Letter case, spaces and the final
+punctuation do not matter.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ def _describe_os_error(path: Path, error: OSError) -> str:
 
 
 def describe_bad_lines(source: str, bad_lines: list[BadLine], *, unit: str) -> str:
-    """Format the error message: the number of bad lines, then one line for each of them."""
+    """Format the error message: the number of bad lines, and the problems of the first twenty bad lines."""
     count = f"{len(bad_lines)} bad {unit}s" if len(bad_lines) != 1 else f"1 bad {unit}"
     at_least = "at least " if len(bad_lines) >= MAX_BAD_LINES else ""
     lines = [

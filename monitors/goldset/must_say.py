@@ -121,7 +121,7 @@ def read_must_say_drafts(path: Path) -> tuple[MustSayDraft, ...]:
 
 
 class _SuiteLine(BaseModel):
-    """A line of a suite, of which only the id is read."""
+    """The id of a line in a suite. All other keys of the line are ignored."""
 
     id: str
 

@@ -74,7 +74,7 @@ DRAFTS_SCHEMA: Final = _build_list_schema(
 TRANSLATIONS_SCHEMA: Final = _build_list_schema(
     "translations", {"number": {"type": "integer"}, "question": _STRING, "gold": _STRING, "why": _STRING}
 )
-"""The JSON schema of a model's reply. It has no length limits, because they are checked after the reply."""
+"""The JSON schema of a model's reply. Lookout checks the length limits after the reply."""
 
 
 class _Strict(BaseModel):
@@ -193,7 +193,7 @@ class Document(Record):
 
 
 class DraftDefaults(Record):
-    """Settings of all drafts from one document."""
+    """Settings that all drafts from one document share."""
 
     count: Annotated[int, Field(ge=1, le=40)] = 5
     language: Language = Language.ENGLISH

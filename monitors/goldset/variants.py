@@ -100,7 +100,7 @@ def load_variant_words() -> VariantLexicon:
 
 
 def is_protected_from_typos(word: str, language: str) -> bool:
-    """Return whether a typo in ``word`` could change the meaning, because it is a number, a unit or a negation."""
+    """Return whether a typo in ``word`` could change the meaning, for example in a number, a unit or a negation."""
     key = to_word_key(word)
     return (
         key in UNIT_KEYS or key in NUMBER_WORDS or word.lower() in load_variant_words().unchanged.get(language, ())

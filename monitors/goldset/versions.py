@@ -1,8 +1,8 @@
-"""Change the file of a suite, freeze a version of it, and compare two versions.
+"""Change the file of a suite, freeze a version of the suite, and compare two versions.
 
 A frozen version is a numbered copy of the suite that never changes. ``NAME-v3.jsonl`` has the cases, and
-``NAME-v3.json`` is its manifest, with the hash and the counts. The results of a run store the same hash, so they
-identify the version of their suite.
+``NAME-v3.json`` is its manifest, with the hash and the counts. The results of a run contain the same hash, which
+identifies the version of the suite.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class RenewReport:
 def replace_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
     """Replace the template cases of the file with ``cases``.
 
-    All other cases stay, and come after the new cases.
+    All other cases are not changed, and come after the new cases.
 
     Raises `GoldSetError` if the file does not load, or if a case that is not from a template has the id of a new
     case.

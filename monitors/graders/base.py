@@ -101,7 +101,7 @@ class GraderSettings(BaseModel):
 
 
 class Grader(Protocol):
-    """Grade one aspect of one exchange, or abstain. A grader never guesses and never raises an error.
+    """Grade one aspect of one exchange. A grader abstains if the evidence is not clear.
 
     ``version`` must change if a new or changed rule can change the verdict on an exchange.
     """
@@ -149,10 +149,7 @@ Only a judge can grade such a reply, because it may express the statement in oth
 SAYS_MORE = (
     "the quantities agree, but the gold has more content, and the reply does not have the gold's words for it"
 )
-"""The reason for an abstention if the reply has the quantities of the gold, but not its other content.
-
-The gold contains more than the quantities, and the reply does not have the gold's words for the rest.
-"""
+"""The reason for an abstention if the reply has the quantities of the gold, but not the rest of the gold."""
 
 UNCLEAR = "the reply does not say yes or no, or says both"
 """The reason for an abstention if a reply to a yes-or-no question says neither yes nor no, or says both.

@@ -242,7 +242,7 @@ _BOUNDED: Final = frozenset({FigureKind.QUANTITY, FigureKind.NUMBER, FigureKind.
 
 
 def _mark_lower_bound_after_from(figure: Figure, passage: Passage) -> Figure:
-    """Return the figure. If "from" precedes it (``from 115 cm``), it is returned as a lower bound."""
+    """Return the figure, changed to a lower bound if "from" precedes the figure: ``from 115 cm``."""
     lower = passage.scan.reader.token(figure.first - 1).key in _FROM and figure.kind in _BOUNDED
     return replace(figure, bound=Bound.AT_LEAST) if lower and figure.high is None else figure
 
@@ -368,7 +368,7 @@ def _list_values_without_unit(figure: Figure) -> set[Decimal | None]:
 def _is_incomparable_number(figure: Figure, claim: Claim, asked: Asked, reply: Passage) -> bool:
     """Return whether a number is not a value that can be compared with the claim.
 
-    Examples are "the first", "clause 4", "once" and "not a penny".
+    Examples are "the first", "clause 4", "once" and "ek paisa bhi" ("even a paisa").
     """
     if figure.low.ordinal and not claim.figure.low.ordinal and figure.low.value <= MAX_PLAIN_ORDINAL:
         return True
@@ -383,9 +383,9 @@ _BIRTHDAYS: Final = split_into_word_keys(
 
 
 def _is_next_birthday(wanted: Figure, stated: Figure, reply: Passage) -> bool:
-    """Return whether the reply states an age limit by a birthday.
+    """Return whether the reply states the age limit of the gold as the next birthday.
 
-    For a gold of "up to 6", an example is "until they turn seven".
+    For a gold of "up to 6", this is "until they turn seven".
     """
     reader = reply.scan.reader
     beside = {reader.token(stated.first - 1).key, *(reader.token(stated.last + step).key for step in (1, 2))}
@@ -396,7 +396,7 @@ def _is_next_birthday(wanted: Figure, stated: Figure, reply: Passage) -> bool:
 
 
 def _is_counting_continued(figure: Figure, clause: Clause, reply: Passage) -> bool:
-    """Return whether the sentence counts further after a figure, for example "once, and then a second time"."""
+    """Return whether the sentence continues to count after a figure: "once, and then a second time"."""
     return any(
         other.low.ordinal and other.first > figure.first
         for later in reply.clauses
@@ -412,7 +412,7 @@ _AGAIN_REACH: Final = 8
 
 
 def _is_coin_that_denies_price(figure: Figure, reply: Passage) -> bool:
-    """Return whether an amount is a coin whose name only denies a price: "not even a penny"."""
+    """Return whether an amount is a coin that only denies a price: "ek paisa bhi nahi" ("not even a paisa")."""
     coin = figure.low.worded and figure.low.value <= _MAX_COIN_VALUE
     return coin and reply.scan.reader.token(figure.last + 1).key in {"भी", "bhi"}
 
@@ -472,7 +472,7 @@ _ENDS: Final = frozenset({".", ",", ";", "!", "", "।", "का", "की", "�
 
 
 def _is_price_for_several(claim: Claim, clause: Clause) -> bool:
-    """Return whether the clause has the price of several items, but the gold has the price of one item.
+    """Return whether the clause states the price of several items, but the gold states the price of one item.
 
     An example is "two cans are ₹35".
     """
@@ -679,7 +679,7 @@ _NEAR_RATIOS: Final = (Decimal("0.75"), Decimal("1.34"))
 
 
 def _is_far(figure: Figure, claim: Claim) -> bool:
-    """Return whether a figure differs so much from the gold's that "about" does not explain the difference."""
+    """Return whether a figure differs from the gold so much that "about" does not explain the difference."""
     gold = claim.figure
     if figure.kind not in _MEASURED or gold.kind is not figure.kind or gold.low.unit != figure.low.unit:
         return False

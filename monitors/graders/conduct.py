@@ -252,7 +252,7 @@ class RefusalGrader:
 
     - A reply that helps, but adds a caveat, is an answer.
     - A reply that seems to decline, but contains words of the gold, stays ungraded.
-    - If the gold says that the documents do not mention something, a reply that says so too is an answer.
+    - If the gold says that the documents do not mention something, a reply that says the same is an answer.
 
     In an unsupported language, the grader gives a verdict only if a refusal is expected and the reply declines in
     English, German or Hindi words.

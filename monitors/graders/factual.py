@@ -185,7 +185,7 @@ class FactualGrader:
     def _find_foreign_reply_language(self, case: GoldCase, reply: str) -> str:
         """Return the code of the reply's language.
 
-        It is empty for English and Hindi, and ``other`` if unsupported.
+        The code is empty for English, Hindi and Hinglish, and ``other`` for an unsupported language.
         """
         shown = classify_language_evidence(reply)
         own = f"{case.question}\n{case.gold}"
@@ -421,7 +421,7 @@ def _denies_condition(case: GoldCase, reply: Passage, locale: Locale) -> bool:
 
 
 def _is_statement_about_present(place: int, reply: Passage) -> bool:
-    """Return whether the clause at ``place`` is a statement about the present and the app's own company.
+    """Return whether the clause at offset ``place`` states something about the present and the app's own company.
 
     A guess is not a statement.
     """
@@ -461,8 +461,8 @@ _FIGURE: Final = re.compile(r"\d")
 def _is_plain_refusal(case: GoldCase, reply: str) -> bool:
     """Return whether a reply declines and gives no part of an answer.
 
-    It has no figure and does not say where to find the answer. At most one of its words is in a gold, but not in
-    the question.
+    Such a reply has no figure and does not say where to find the answer. At most one of its words is in a gold, but
+    not in the question.
     """
     shown = _CITATION.sub(" ", reply)
     if _FIGURE.search(shown) or _POINTS.search(shown) or not classify_refusal(reply).refused:
@@ -861,7 +861,7 @@ def _decide_for_other_time(
 def _find_exchanged_figure(
     claim: Claim, live: Sequence[Mention], mentions: Sequence[Mention], asked: Asked, leeway: Leeway
 ) -> Figure | None:
-    """Return the figure that the reply states for the claim if it exchanges the figures of two claims.
+    """Return the figure that the reply states for the claim, if the reply swaps the figures of two claims.
 
     For a gold of "members €12, guests €16", this is €16 in "Members pay €16 and guests €12".
     """
@@ -941,7 +941,10 @@ def _find_competing_time_or_date(
 def _is_for_another_sort_of_subject(
     best: Mention, competing: Sequence[Mention], asked: Asked, reply: Passage
 ) -> bool:
-    """Return whether both figures are for special variants of the subject, such as "an express pass"."""
+    """Return whether ``best`` and a competing figure are for different variants of the subject.
+
+    An example of a variant is "an express pass", if the question is about a pass.
+    """
     tokens = reply.scan.reader.tokens
     is_sort = any(
         STEMS[tokens[at].key] in best.key and STEMS[tokens[at - 1].key] in best.strange
@@ -1055,9 +1058,9 @@ def _is_next_clause(first: Mention, second: Mention, reply: Passage) -> bool:
 
 
 def _begins_sentence_of_mention(other: Mention, best: Mention) -> bool:
-    """Return whether the figure ``other`` begins the sentence of the figure ``best``.
+    """Return whether ``other`` precedes ``best`` in its sentence, and only ``other`` has unknown words near it.
 
-    In "It is €24 for women and €19 for men", the €24 begins the sentence.
+    For a question about men, this is the €24 in "It is €24 for women and €19 for men".
     """
     earlier = other.clause.sentence == best.clause.sentence and other.clause.first < best.clause.first
     return earlier and bool(other.strange) and not best.strange and bool(best.key)
@@ -1161,9 +1164,9 @@ def _states_start_instead_of_end(asked: Asked, stems: Words) -> bool:
 
 
 def _find_different_code_end(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
-    """Return the letters at the end of a code in the reply, if they differ from the letters in the gold.
+    """Return the token after the digits of a code in the reply, if it differs from the capital letters in the gold.
 
-    Otherwise, return an empty string.
+    If the reply ends there, return "no" and these letters. If nothing differs, return an empty string.
     """
     end = asked.gold.scan.reader.token(claim.figure.last + 1)
     stated = reply.scan.reader.token(best.figure.last + 1)
@@ -1213,9 +1216,9 @@ def _find_substitute_for_missing_word(best: Mention, missing: Words, asked: Aske
 
 
 MIN_SHARE: Final = 3
-"""Minimum share of the words of the subject that must be near another figure.
+"""A figure with unknown words near it must also have one in `MIN_SHARE` of the words of the label and subject.
 
-Otherwise, it does not contradict the gold.
+With fewer of these words, the figure does not contradict the gold.
 """
 
 
@@ -1361,7 +1364,7 @@ def _list_all_weekdays(passage: Passage) -> Words:
 
 
 def _is_about_other_weekday(asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision]) -> bool:
-    """Return whether the clause of a stated figure mentions other weekdays than the gold: "Tuesdays 3 to 5 pm"."""
+    """Return whether the clause of a stated figure names weekdays, but none of the weekdays of the gold."""
     expected = _list_all_weekdays(asked.gold)
     if not expected:
         return False
@@ -1393,7 +1396,7 @@ _BUT: Final = split_into_word_keys("but except aber lekin par लेकिन �
 _GENERAL_TURNS: Final = split_into_word_keys(
     "from till until with least most maximum minimum max min over new after"
 )
-"""Words whose opposites are not compared here, because other rules compare them."""
+"""Words that are not compared with their opposites, because other rules compare them."""
 
 
 _BOUND_REACH: Final = 4
@@ -1521,7 +1524,7 @@ _LABEL: Final = re.compile(r"^[^\n:–—]{1,60}(?::|[ ][–—][ ])", re.MULTIL
 def _is_under_other_label(place: Phrase, reply: Passage, asked: Words) -> bool:
     """Return whether another line of the reply fits the question better than the line of the phrase.
 
-    Lines begin with a label such as "dryer:" or "**Ashby** –". The phrase may be behind a label, or be the label.
+    Lines begin with a label such as "dryer:" or "**Ashby** –". The phrase may follow a label or be part of it.
     """
     tokens, text = reply.scan.reader.tokens, reply.scan.normalised.text
     start = tokens[place.first].start
@@ -1553,7 +1556,7 @@ def _may_be_other_days(keys: Sequence[str], reply: Passage) -> bool:
 
 
 def _asks_for_absence(question: Passage) -> bool:
-    """Return whether a question contains a denial: "Which cream is without perfume?" "Without perfume is Lisa."."""
+    """Return whether a question contains a denial: "Which cream is without perfume?"."""
     return any(token.key in _ABSENCES for token in question.scan.reader.tokens)
 
 

@@ -32,7 +32,7 @@ def scan_case_text(text: str, locale: Locale = PLAIN) -> Scan:
 
 @lru_cache(maxsize=8)
 def scan_reply_without_citations(text: str, locale: Locale) -> Scan:
-    """Return the quantities and tokens of a reply without its citations. Positions count characters of the reply.
+    """Return the quantities and tokens of a reply without its citations. Spans are character offsets in the reply.
 
     The result is cached for each locale, because only some graders use the locale of the app.
     """

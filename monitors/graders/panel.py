@@ -19,7 +19,7 @@ from monitors.records.grades import SAFETY_ASPECTS, Grade
 
 
 def build_rule_panel(settings: GraderSettings, domain: Domain) -> tuple[Grader, ...]:
-    """Return the graders for a target: safety first, reports last.
+    """Return the graders for a target. The safety graders come first, and the graders of reports come last.
 
     The graders need neither an API key nor the network.
     """
@@ -38,9 +38,9 @@ def build_rule_panel(settings: GraderSettings, domain: Domain) -> tuple[Grader, 
 def grade_exchange(panel: Sequence[Grader], case: GoldCase, exchange: Exchange) -> tuple[Grade, ...]:
     """Return the grade of each grader of the panel that applies to the case, in the order of the panel.
 
-    The safety graders apply to all cases. The graders of reports apply only to reports on issues, and the other
-    graders only to answers. If a grader raises an error, its grade is an abstention. The reason of the abstention
-    contains only the type of the error, because the message may quote the answer.
+    The safety graders apply to all cases. The graders of reports apply only to reports on issues, and all other
+    graders only to answers. If a grader raises an error, its grade is an abstention. The reason is the message of
+    a `GradingError`, but only the type of any other error, because its message may quote the answer.
     """
     return tuple(_grade_safely(grader, case, exchange) for grader in panel if _is_applicable(case, grader))
 

@@ -64,7 +64,7 @@ class PolarityReading(NamedTuple):
 
 
 class YesNoQuestion(NamedTuple):
-    """The words of a question that name its topic, and the words (``predicates``) that answer it with yes."""
+    """The words that name the topic of a question, and the words (``predicates``) that answer it with yes."""
 
     topic: frozenset[str]
     predicates: frozenset[str]
@@ -159,7 +159,7 @@ def read_yes_no_question(text: str, domain: Domain, locale: Locale = PLAIN) -> Y
 
 
 def _find_quality(keys: Sequence[str]) -> str:
-    """Return the quality that a question asks about: "heated" in "Is the terrace heated?". It may be empty."""
+    """Return the quality that a question asks about: "heated" in "Is the terrace heated?", or an empty string."""
     words = [key for key in keys if key.isalpha()]
     if len(words) < 3 or keys[0] not in _BE or words[-2] in _NOUN_MARKERS - _IT or words[1] == "there":  # noqa: PLR2004 - verb, subject, quality
         return ""
@@ -217,7 +217,7 @@ def find_opening_yes_or_no(tokens: Sequence[Token]) -> PolarityReading | None:
 def find_short_answer(tokens: Sequence[Token], question: Sequence[Token]) -> PolarityReading | None:
     """Return the yes or no of an answer such as "We certainly do!", "He isn't." or "Not at all.", or ``None``.
 
-    The question must contain the auxiliary verb too: "It is." does not answer "Can I pay by card?".
+    An auxiliary verb in the answer must also be in the question: "It is." does not answer "Can I pay by card?".
     """
     if [token.key for token in tokens[:2]] == ["of", "course"]:
         tokens = tokens[3:] if [token.key for token in tokens[2:3]] == [","] else tokens[2:]
@@ -422,8 +422,8 @@ def _states_quality_of_subject(
 ) -> bool:
     """Return whether a sentence only says that the question's subject has, or lacks, the quality at ``place``.
 
-    "The terrace isn't heated" and "it's heated" do. "Ask if it's heated", "hardly heated" and "The hall near the
-    terrace is heated" do not. ``words`` are the comparable words of the sentence.
+    Return True for "The terrace isn't heated" and "it's heated". Return False for "Ask if it's heated", "hardly
+    heated" and "The hall near the terrace is heated". ``words`` are the comparable words of the sentence.
     """
     nearest = range(place - 1, max(-1, place - _BEFORE), -1)
     verb = next((at for at in nearest if keys[at] in _BE or keys[at] in _IT_IS), None)
@@ -476,7 +476,7 @@ def _is_forbidding_word(keys: Sequence[str], place: int) -> bool:
 def _is_negated_behind(key: str, behind: Sequence[str], *, forbidden: bool) -> bool:
     """Return whether a negation after a word negates this word.
 
-    It does so in Hindi, after a modal verb, and after "there is".
+    A later negation negates a word in Hindi, a modal verb ("may not") and "there is" ("there is no").
     """
     if key in MODALS:
         return not forbidden and not _NOT.isdisjoint(behind[:2])
@@ -561,9 +561,9 @@ _WITHOUT: Final = split_into_word_keys("without बिना bina")
 
 
 def _answers_its_own_question(tokens: Sequence[Token]) -> bool:
-    """Return whether a text asks a question and answers it.
+    """Return whether a text asks a question and answers it in a few words: "Pay for parking? No.".
 
-    The question may be reversed: "Pay for parking? No.".
+    The meaning of such an answer is unclear, because its question may be the reverse of the user's question.
     """
     asks = next((at for at, token in enumerate(tokens) if token.key == "?"), len(tokens))
     ends = (at for at, token in enumerate(tokens) if at > asks and token.key in _CLAUSE_ENDS)

@@ -272,7 +272,7 @@ def _is_counted_noun_negated(reader: NumberReader, reading: QuantityReading) -> 
 def is_limit_negated(reader: NumberReader, reading: QuantityReading) -> bool:
     """Return whether a limit is negated: ``not up to 65 years``, ``not within 2 hours``, ``65 साल तक नहीं है``.
 
-    Use this only if the gold is such a limit. A waiting period can correctly be called "not within 30 days".
+    Call this function only if the gold is such a limit. A waiting period may correctly be "not within 30 days".
     """
     place = reading.first - 1
     while reader.token(place).key in _LIMITS:

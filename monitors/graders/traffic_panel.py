@@ -63,7 +63,7 @@ class UnseenCitations:
 class TrafficPanel:
     """Select the graders that apply to a reply.
 
-    Small talk needs no source. The language of a single word is not graded.
+    Small talk needs no source. If a question has fewer than three words, the language of its reply is not graded.
     """
 
     def __init__(self, settings: GraderSettings) -> None:

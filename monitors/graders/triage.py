@@ -98,7 +98,10 @@ class RelevantFilesGrader(TriageGrader):
 
 
 class RelevantFunctionsGrader(TriageGrader):
-    """Grade whether the report names the relevant functions. The reference must have them. The score is F1."""
+    """Grade whether the report names the relevant functions and few others. The score is F1.
+
+    The grader abstains if the reference or the report names no function.
+    """
 
     name = "relevant_functions"
     aspect = Aspect.RELEVANT_FILES
@@ -120,7 +123,10 @@ class RelevantFunctionsGrader(TriageGrader):
 
 
 class KnownFilesGrader(TriageGrader):
-    """Grade whether all files in the report exist in the repository. The files of the repository must be known."""
+    """Grade whether all files in the report exist in the repository.
+
+    The grader abstains if the report names no file, or the files of the repository are unknown.
+    """
 
     name = "known_files"
     aspect = Aspect.RELEVANT_FILES
@@ -201,7 +207,8 @@ class KeywordsGrader(TriageGrader):
 class StepsGrader(TriageGrader):
     """Grade whether the agent took few steps.
 
-    The score is the length of the shortest path divided by the number of steps that the agent took.
+    The score is the length of the shortest path divided by the number of steps that the agent took, but at most 1.
+    If the shortest path is unknown, the maximum number of steps replaces its length.
     """
 
     name = "steps"

@@ -1,4 +1,4 @@
-"""Find the gold word for word in a reply. The search works in any language."""
+"""Find a gold that a reply repeats word for word. The search works in any language."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def find_gold_word_for_word(golds: Sequence[str], reply: str, question: str) -> 
     """Return the first span in a reply that repeats a gold, in code points. Return ``None`` if there is none.
 
     Letter case, the form of accents and punctuation are ignored. Golds of fewer than three words, and golds that
-    are in the question, are skipped. A gold does not count if a negation is shortly before or after it.
+    are in the question, are skipped. A gold does not count if a negation is near one of its occurrences.
     """
     wanted = [
         tokens for gold in golds if len(tokens := _list_folded_words(gold)) and _count_words(tokens) >= MIN_TOKENS

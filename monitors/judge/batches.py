@@ -57,7 +57,7 @@ async def submit_and_collect_batches(
     """Submit ``prompts`` in batches, wait until the deadline, and return the replies.
 
     Provider errors are not raised, but returned as ``missing``. If the task is cancelled, the submitted batch is
-    cancelled too.
+    also cancelled.
     """
     replies: dict[RequestId, ModelReply] = {}
     missing: list[str] = []
@@ -153,7 +153,7 @@ async def judge_by_batch(
 
     First opinions come from a batch. Second and third opinions, and replies that are missing from the batch, are
     requested one by one. Groups are submitted in order, each with its canaries first. If the budget is too small,
-    the last groups are omitted.
+    the last prompts are omitted from the batch.
     """
     groups = [cases[at : at + group_size] for at in range(0, len(cases), group_size)]
     canaries = [

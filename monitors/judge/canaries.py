@@ -1,7 +1,7 @@
 """Make canaries: answers with known grades. If the judge misses a canary, all grades of its batch are void.
 
-Half of the canaries are right, and half are wrong. A judge cannot recognise them, because they are in random places
-and have the form of all other answers.
+Half of the canaries are right, and half are wrong. A judge cannot recognise them, because they are in random
+positions and look like all other answers.
 
 - Most wrong canaries are as hard as real mistakes. They contain the value of the gold in a wrong place. A judge
   that only looks for the value misses them.
@@ -142,6 +142,8 @@ def make_canaries(
     cases: Sequence[GoldCase], *, count: int, seed: str, steering: Sequence[str] = ()
 ) -> tuple[Canary, ...]:
     """Return ``count`` canaries, half of them wrong (rounded up). Equal arguments give equal canaries.
+
+    In a small suite, the result may be shorter, because equal canaries are returned only once.
 
     ``seed`` must be new for each batch (the id of the run and the number of the batch). Otherwise, a judge could
     learn the canaries. ``steering`` contains sentences in the answers of the batch that try to steer judges

@@ -98,7 +98,7 @@ class Account:
             self._reserved -= max_usd
 
     def count_affordable_first_prompts(self, model: str, prompts: Sequence[JudgePrompt]) -> int:
-        """Return how many of the first ``prompts`` a batch can contain without exceeding the limit.
+        """Return how many ``prompts``, in their order, fit into a batch within the limit.
 
         Each prompt counts at its highest cost.
         """
@@ -117,14 +117,11 @@ class Account:
         return self.total.usd + self._reserved + self._unread_usd
 
     def add_cost_of_unread_replies(self, model: str, replies: Iterable[ModelReply]) -> None:
-        """Add the price of all replies of a batch to the spent money.
-
-        Each reply counts as unread until it is read.
-        """
+        """Add the price of all replies of a batch to the spent money, before the replies are read."""
         self._unread_usd += sum((self._price(model, reply.usage) for reply in replies), Decimal(0))
 
     def charge_reply(self, model: str, usage: Usage, *, is_from_batch: bool = False) -> Decimal:
-        """Add the cost of a reply to the total, and return the cost. An unreadable reply costs money too.
+        """Add the cost of a reply to the total, and return the cost. An unreadable reply also costs money.
 
         If ``is_from_batch`` is True, the reply no longer counts as unread.
         """
@@ -194,7 +191,7 @@ class PanelMember:
         raise last or AssertionError("internal error: an opinion must be read at least once")
 
     def select_affordable_prompts(self, prompts: Sequence[JudgePrompt]) -> Sequence[JudgePrompt]:
-        """Return the first of the ``prompts`` that the budget allows in one batch, at their highest cost."""
+        """Return the ``prompts``, in their order, that the budget allows in one batch at their highest cost."""
         return prompts[: self._account.count_affordable_first_prompts(self.model.name, prompts)]
 
     def add_cost_of_unread_replies(self, replies: Iterable[ModelReply]) -> None:

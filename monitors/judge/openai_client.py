@@ -105,10 +105,7 @@ class OpenAIJudge:
         return self._model
 
     async def __aenter__(self) -> Self:
-        """Load the SDK in a thread.
-
-        Loading takes seconds, and the event loop must handle open pages in the meantime.
-        """
+        """Create the client. A thread loads the SDK, because this takes seconds and would block the event loop."""
         await asyncio.to_thread(_load_sdk)
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient  # slow import
 

@@ -292,7 +292,8 @@ def is_judge_required_for_ungraded(assessment: Assessment) -> bool:
     - The case has already failed, for example on safety or because its citation is missing.
     - There is no answer.
 
-    A report on an issue is always rated, independently of the other grades.
+    A report on an issue is rated even if it failed, unless the failure is one of `NO_REPORT` (form, disclosure or
+    error leak).
     """
     if any(isinstance(g, Judged) and g.grader == JUDGE for g in assessment.grades):
         return False

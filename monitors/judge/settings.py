@@ -130,7 +130,7 @@ class JudgeModelSettings(BaseModel):
 
     @property
     def key_variable_or_default(self) -> str:
-        """Return the environment variable with the API key: as configured, or the default of the provider."""
+        """Return the name of the environment variable with the API key: as configured, or the default."""
         return self.key_variable or KEY_VARIABLES[self.provider]
 
 

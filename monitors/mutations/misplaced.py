@@ -1,8 +1,8 @@
 """Build mutants with the right value in the wrong place. Such mutants are as hard to detect as real mistakes.
 
 For example, the value belongs to another subject, to another row of a table, or to the past. Other mutants swap two
-values, change a unit, a "per" or a condition, or answer after a refusal. Some graders and judges only search for
-the value of the gold. They pass all these mutants.
+values, change a unit, a "per" or a condition, or answer after a refusal. A grader or judge that only searches for
+the value of the gold passes most of these mutants.
 """
 
 from __future__ import annotations

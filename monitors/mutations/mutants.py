@@ -158,9 +158,10 @@ _LEADS = re.compile(r"(?i)\s*(?:yes|no|haan|nahi|नहीं|हाँ|हा�
 
 
 def has_same_answer_kind(first: str, second: str) -> bool:
-    """Return whether two golds have the same kinds of quantities. Both or neither of them must be a yes or no.
+    """Return whether two golds are answers of the same kind.
 
-    An amount and "there is no co-payment" are of the same kind too.
+    Their quantities must be of the same kinds, and both or neither must mean yes or no. An amount and "there is no
+    co-payment" are also of the same kind.
     """
     kinds, others = (sorted(quantity.kind for quantity in _list_quantities(text)) for text in (first, second))
     if bool(kinds) != bool(others) and not any(_LEADS.match(text) for text in (first, second)):
@@ -170,7 +171,7 @@ def has_same_answer_kind(first: str, second: str) -> bool:
 
 
 def has_single_duration_gold(case: GoldCase) -> bool:
-    """Return whether the gold is one duration and the question is not about a time before something."""
+    """Return whether the gold is one exact duration, and neither question nor gold is about a look-back period."""
     quantities = _list_quantities(case.gold)
     is_single = (
         len(quantities) == 1 and quantities[0].kind is FactKind.DURATION and quantities[0].bound is Bound.EXACT
@@ -395,7 +396,7 @@ def build_right_reply(case: GoldCase) -> str:
 
 
 def format_source_tag(case: GoldCase) -> str:
-    """Return the tag with the source that the replies to a case end with."""
+    """Return the tag with the source at the end of a reply to the case: `` [Source: policy.pdf]``."""
     return f" [Source: {case.expected_citation or case.provenance.document or 'policy document'}]"
 
 
@@ -430,7 +431,7 @@ MISPLACED = (
     MutationOperator.OTHER_ROW, MutationOperator.PAST_VALUE, MutationOperator.CONDITION_CHANGED,
     MutationOperator.REFUSED_THEN_ANSWERED, MutationOperator.PER_CHANGED,
 )  # fmt: skip
-"""The operators that put the right value in a wrong place (`monitors.mutations.misplaced`)."""
+"""The operators that use the right value wrongly, for example for another subject or with another unit."""
 
 
 def build_misplaced_mutant(
@@ -507,7 +508,7 @@ _ANY_FILES = tuple(f"src/module_{number}.py" for number in range(1, 41))
 
 
 def _build_triage_report_mutants(task: TriageTask) -> Iterator[Mutant]:
-    """Yield wrong reports: with a wrong cause, with praise for the reader, with a list of all files, or empty."""
+    """Yield wrong reports: a wrong cause, a wrong cause with praise, a list of all files, and an empty template."""
     severity = task.reference.severity or IssueSeverity.HIGH
     every = sorted({*(task.issue.repository_files or _ANY_FILES), *task.reference.relevant_files})
     listed = "\n".join(f"- {name}" for name in every)

@@ -29,9 +29,9 @@ _FULL_HASH: Final = re.compile(r"[0-9a-fA-F]{40,}")
 
 
 def read_build_info(documents: Sequence[Any], headers: Mapping[str, str]) -> BuildInfo | None:
-    """Return the model and version in a response, or ``None``.
+    """Return the model and the versions in a response, or ``None`` if the response contains none.
 
-    If there are several values, the last value counts.
+    If a response contains several values, the last value counts.
     """
     models = [*_list_at_most_one_header(headers, MODEL_HEADERS), *_iterate_texts_under(documents, MODEL_KEYS)]
     fingerprints = [
@@ -49,7 +49,7 @@ def read_build_info(documents: Sequence[Any], headers: Mapping[str, str]) -> Bui
 def select_version_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers that contain a version of the app or its server, with their values.
 
-    Header names are in lower case.
+    The header names in the result are in lower case.
     """
     lowered = {name.lower(): value for name, value in headers.items()}
     return {name: _shorten_to_one_line(lowered[name]) for name in VERSION_HEADERS if lowered.get(name)}

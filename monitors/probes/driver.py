@@ -39,7 +39,7 @@ class EvidenceFilter(Record):
 
 
 def create_conversation_id() -> str:
-    """Return a new unique id for a conversation. It is meant for the app; Lookout itself does not use it."""
+    """Return a new unique id that identifies a conversation to the app. Lookout itself does not use the id."""
     return uuid4().hex
 
 

@@ -48,7 +48,7 @@ class EvidenceSettings(Record):
 
 
 NIGHT_MARK: Final = "-night-"
-"""The part of a folder's name between the time and the target that identifies a nightly run."""
+"""The part of a run folder's name, between the time and the target, that identifies a nightly run."""
 NIGHT_REPORTS: Final = frozenset({"report.html", "results.md"})
 
 

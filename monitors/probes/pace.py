@@ -11,7 +11,7 @@ from typing import Final, Self
 from monitors.probes.settings import ProbeSettings, compute_concurrency
 
 MAX_AUTOMATIC_CONCURRENCY: Final = 8
-"""Maximum number of parallel questions to one app, unless the settings contain a number."""
+"""Maximum number of parallel questions to one app, unless the setting ``probe.concurrency`` is set."""
 
 IDLE_SHARE_TO_INCREASE: Final = 0.35
 """Share of idle CPU above which Lookout runs one more question at the same time.
@@ -24,7 +24,10 @@ IDLE_SHARE_TO_DECREASE: Final = 0.05
 """Share of idle CPU below which Lookout runs one question less, because the load delays answers."""
 
 ADJUST_INTERVAL_S: Final = 2.0
-"""Minimum seconds between two changes of the number. Most answers take longer, and loading a page takes less."""
+"""Minimum seconds between two changes of the limit.
+
+Most answers take longer than this time, and loading a page takes less time.
+"""
 
 IdleShare = Callable[[], float | None]
 """A function that returns the share of the CPU (0 to 1) that was idle since the last call, or ``None`` if unknown.
@@ -34,8 +37,8 @@ IdleShare = Callable[[], float | None]
 class Pace:
     """Limit the parallel questions. Each question runs in ``async with pace``.
 
-    ``allowed`` is the current limit. At the beginning, it is ``initial``. Then it rises and falls between
-    ``minimum`` and ``maximum``, with the idle share of the CPU that ``idle`` returns.
+    ``allowed`` is the current limit. It starts at ``initial`` and changes between ``minimum`` and ``maximum``,
+    depending on the idle share of the CPU that ``idle`` returns.
     """
 
     def __init__(self, *, initial: int, minimum: int, maximum: int, idle: IdleShare) -> None:
@@ -87,10 +90,10 @@ class Pace:
 
 
 def build_pace(settings: ProbeSettings, cores: int, idle: IdleShare) -> Pace:
-    """Return a pace with the number of parallel questions in the settings.
+    """Return a pace that allows the number of parallel questions in ``settings.concurrency``.
 
-    If the settings have no number, the pace starts with two questions for each core and follows the CPU, up to
-    eight.
+    If this setting is not set, the pace starts with two questions for each core and adapts to the load of the CPU.
+    The maximum is then eight questions.
     """
     if settings.concurrency is not None:
         return Pace.with_fixed_size(settings.concurrency)

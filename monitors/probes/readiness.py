@@ -79,8 +79,8 @@ class Ready(Record):
     """The result of a successful wait: the target now serves requests.
 
     - ``commit`` is the commit that runs.
-    - ``stages`` are the stages of the target before it served requests, in order.
-    - ``cold_start_s`` is the duration of the wait in seconds, or 0 if the target served requests at the first poll.
+    - ``stages`` are the stages that the polls reported, in order and without repetitions in a row.
+    - ``cold_start_s`` is the duration of the wait in seconds, or 0 if all polls reported the same stage.
     """
 
     commit: str | None
@@ -135,7 +135,7 @@ async def wait_until_ready(
     hub_token: str | None = None,
     sleep: Sleep = asyncio.sleep,
 ) -> Ready:
-    """Wait until `target` serves requests or, with `commit`, until this commit serves them. Wakes a sleeping Space.
+    """Wait until `target` serves requests and, if `commit` is given, runs this commit. Wakes a sleeping Space.
 
     Raises:
         DeployFailed: the build or the start failed, or the Space is paused
@@ -216,7 +216,7 @@ def _build_timeout_error(poll: ReadinessPoll, commit: str | None, deadline_s: fl
 SIGN_IN_STATUSES = (401, 403, 407)
 """The statuses of a server that runs, but requires a login. The first question shows whether the login works."""
 MIN_SUCCESS, MIN_REDIRECT, METHOD_NOT_ALLOWED = 200, 300, 405
-"""Statuses of a server that runs: success, or 405 for an address that accepts only POST."""
+"""A server runs if its status is at least 200 and below 300, or 405 (the address accepts only POST)."""
 HUB_SILENT = "HUB_SILENT"
 HUB_LIMITED = "the Hub limits requests (HTTP 429)"
 PAGE_SILENT = "PAGE_SILENT"
@@ -340,7 +340,10 @@ async def _fetch_without_body(client: GuardedClient, address: str) -> httpx.Resp
 
 POLL_INTERVAL_S: Final = 0.5
 FIRST_ANSWER_TIMEOUT_S: Final = 5.0
-"""Maximum seconds to wait for an app that has not answered in this run. A wrong address is thus reported soon."""
+"""Maximum seconds to wait for an app that has not answered in this run.
+
+The time is short, so that a wrong address is reported soon.
+"""
 
 MIN_SERVER_ERROR: Final = 500
 MIN_CLIENT_ERROR: Final = 400
@@ -356,9 +359,9 @@ async def wait_until_target_serves_again(
 ) -> None:
     """Wait until `target` serves requests again. Raises `NotReady` or another `ProbeError` if it does not.
 
-    The maximum wait is `outage_patience_s` if the app has answered in this run (``has_answered``), and otherwise 5
-    s. For a Space, the maximum wait is the deadline of a deploy. If the running commit is known, it must be
-    ``commit``.
+    The maximum wait is `outage_patience_s`, or at most `FIRST_ANSWER_TIMEOUT_S` if the app has not answered in this
+    run (``has_answered`` is False). For a Space, the maximum wait is the deadline of a deploy. If the Hub or a
+    version endpoint reports the running commit, this commit must be ``commit``.
     """
     patience_s = (
         settings.outage_patience_s if has_answered else min(FIRST_ANSWER_TIMEOUT_S, settings.outage_patience_s)

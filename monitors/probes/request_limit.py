@@ -13,11 +13,11 @@ from typing import Final
 from monitors.plural import plural
 
 FIRST_PAUSE_S: Final = 5.0
-"""Seconds to wait after a refusal without a wait time. The wait doubles with each refusal in a row."""
+"""Seconds to wait after a refusal that specifies no wait time. The wait doubles with each refusal in a row."""
 MAX_PAUSE_S: Final = 60.0
 """Maximum seconds of a wait if the app specifies no wait time. Most limits are for one minute."""
 MAX_INTERVAL_S: Final = 60.0
-"""Maximum seconds between two questions that Lookout learns from refusals."""
+"""Maximum interval in seconds between two questions that Lookout computes from refusals."""
 DEFAULT_PATIENCE_S: Final = 3600.0
 """Maximum seconds to wait until a limit ends, if the run has no end time."""
 MINUTE_S: Final = 60.0

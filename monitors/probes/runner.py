@@ -33,10 +33,10 @@ class Question(Record):
 
 
 def iterate_questions_by_severity(cases: Iterable[GoldCase], *, repeats_severity_3: int = 1) -> Iterator[Question]:
-    """Yield a question for each case, the most severe case first.
+    """Yield the questions of a run, the most severe cases first.
 
-    All cases of severity 3 are asked ``repeats_severity_3`` times before the other cases are asked once. All of
-    them are asked once before the first of them is asked again.
+    The cases of severity 3 are asked in ``repeats_severity_3`` rounds, and each round contains every such case
+    once. After these rounds, each other case is asked once.
     """
     ranked = sorted(cases, key=lambda case: -case.severity)  # the sort is stable
     severe = [case for case in ranked if case.severity is Severity.CRITICAL]
@@ -48,7 +48,7 @@ def iterate_questions_by_severity(cases: Iterable[GoldCase], *, repeats_severity
 def iterate_unanswered_questions(
     questions: Iterable[Question], answered: frozenset[tuple[str, int]]
 ) -> Iterator[Question]:
-    """Yield the questions that a killed run has not answered. `answered` are pairs of case id and repeat."""
+    """Yield the questions that a killed run has not answered. `answered` contains pairs (case id, repeat)."""
     return (question for question in questions if (question.case.id, question.repeat) not in answered)
 
 
@@ -66,7 +66,7 @@ class CircuitBreaker:
         self._opened_by: tuple[NoAnswer, ...] = ()
 
     def record_answer(self) -> None:
-        """Count an answer, and reset the count of failures in a row."""
+        """Reset the count of failures in a row, because a question got an answer."""
         self._in_a_row.clear()
 
     def count_failure_toward_breaker(self, failure: NoAnswer) -> None:
@@ -76,7 +76,7 @@ class CircuitBreaker:
             self._open_breaker()
 
     def open_circuit_breaker(self, failure: NoAnswer) -> None:
-        """Open the breaker at once, because the app did not come back."""
+        """Open the breaker at once, because the app stays unreachable or limits requests for too long."""
         self._in_a_row.append(failure)
         self._open_breaker()
 
@@ -102,7 +102,10 @@ class CircuitBreaker:
 
     @property
     def why(self) -> str:
-        """Return the reason in one line: the number of failures in a row, and the last failure."""
+        """Return in one line why questions are not asked: the number of failures in a row, and the last failure.
+
+        Raises `ValueError` if the breaker is not open.
+        """
         failures = self._require_opening_failures()
         summary = f"{len(failures)} questions in a row had no answer. The last reason is:"
         if len(failures) == 1:
@@ -154,7 +157,7 @@ class QuestionAttempt:
         )
 
     def build_failed_attempt(self, error: ProbeError) -> Attempt:
-        """Build the record of a failed attempt, if the question will be asked again."""
+        """Build the record of a failed attempt after which the question is asked again."""
         return Attempt(started_at=self.asked_at, blame=error.blame, reason=error.reason.value, detail=str(error))
 
     def build_no_answer(self, error: ProbeError) -> NoAnswer:
@@ -196,7 +199,10 @@ Clock = Callable[[], datetime]
 OnResult = Callable[[GoldCase, ProbeResult], Awaitable[None]]
 """A function that is called with each final result. The call is completed even if the run is cancelled."""
 IsWrong = Callable[[GoldCase, Exchange], Awaitable[bool]]
-"""A function that grades an answer while the page is open. If it returns true (wrong), a screenshot is stored."""
+"""A function that returns whether an answer is wrong.
+
+It is called while the page is still open, so that a screenshot of a wrong answer can be stored.
+"""
 Recover = Callable[[], Awaitable[None]]
 """A function that waits until the app serves again.
 
@@ -216,8 +222,7 @@ MAX_OUTAGES = 3
 class ProbeTally(Record):
     """The number of questions with and without an answer.
 
-    ``circuit_opened`` is the reason why the remaining questions were not asked, or ``None`` if all questions were
-    asked.
+    ``circuit_opened`` is the reason why the circuit breaker opened, or ``None`` if it did not open.
     """
 
     answered: int = 0
@@ -252,7 +257,7 @@ async def probe_questions(
     - If the app is unreachable, `recover` waits until the app serves again. Such a wait is not a failed
       attempt.
     - If the app limits requests, ``limit`` waits, by default up to one hour.
-    - If a wait fails, the circuit breaker opens.
+    - If the app does not serve again, or limits requests for too long, the circuit breaker opens.
     - Errors of `on_result` and `is_wrong`, and a `ConfigError` of the driver, end the run.
     """
     runner = Runner(

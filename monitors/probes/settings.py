@@ -41,8 +41,8 @@ class JobSettings(Record):
     """Settings of `driver = "job"`. Paths have the format of `WireRule`.
 
     An address may contain three placeholders: ``{start}`` is the address to which the job was posted, ``{job}`` is
-    the id of the job, and ``{location}`` is the ``Location`` header of the reply. If the reply already says that
-    the job is finished, Lookout does not poll.
+    the id of the job, and ``{location}`` is the ``Location`` header of the reply to the request that starts the
+    job. If this reply already reports that the job is finished, Lookout does not poll.
     """
 
     url: str | None = Field(
@@ -350,7 +350,7 @@ class Isolation(StrEnum):
     CONTEXT = "context"
     """Each case has a new browser context, without the cookies and storage of other cases."""
     RELOAD = "reload"
-    """The page is loaded again. Cookies and storage stay."""
+    """The page is loaded again. Cookies and storage are kept."""
     NEW_CHAT = "new-chat"
     """Lookout clicks the "new chat" button of the page. If there is no such button, Lookout loads the page again.
     """
@@ -394,7 +394,7 @@ class Selectors(Record):
     )
 
     def with_overrides(self, overrides: Selectors) -> Self:
-        """Return these selectors. Selectors that are set in ``overrides`` replace those with the same name."""
+        """Return a copy in which each selector that is set in ``overrides`` replaces the selector of this name."""
         return self.model_copy(update=overrides.model_dump(exclude_none=True))
 
     def with_answer(self, answer: str | None) -> Self:
@@ -607,7 +607,7 @@ class ProbeSettings(Record):
     )
 
     def with_browser_from_environment(self, environment: Mapping[str, str]) -> Self:
-        """Return the settings. If the settings contain no browser, use the browser in CHROMIUM_PATH."""
+        """Return the settings with the browser path from CHROMIUM_PATH, unless a browser path is already set."""
         path = environment.get(BROWSER_VARIABLE)
         return self if self.browser_path or not path else self.model_copy(update={"browser_path": path})
 
@@ -618,7 +618,7 @@ class ProbeSettings(Record):
     def with_page_elements(
         self, selectors: Selectors, opened_by: tuple[str, ...], answer_deadline_s: float
     ) -> Self:
-        """Return the settings with other elements of the page, and another deadline for an answer."""
+        """Return the settings with other selectors, controls that open the chat, and answer deadline."""
         return self.model_copy(
             update={"selectors": selectors, "open": opened_by, "answer_deadline_s": answer_deadline_s}
         )

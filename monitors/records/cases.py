@@ -1,4 +1,4 @@
-"""Gold cases, which are questions with expected answers, drafts of such cases, and suites of cases."""
+"""Records of gold cases (questions with expected answers), of drafts of gold cases, and of suites."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Provenance(Record):
     )
 
     def derive_unreviewed(self, pipeline: Pipeline) -> Self:
-        """Return the origin of a case that ``pipeline`` derives from the case with this origin.
+        """Return the origin for a new case that ``pipeline`` makes from the case with this origin.
 
         The new case is marked as not reviewed.
         """
@@ -196,14 +196,14 @@ class GoldCase(Record):
     def with_id_and_cluster_without_pair(self, case_id: str, cluster: str | None) -> Self:
         """Return the case with another id and cluster, and with ``pair`` removed.
 
-        A case shares its ``pair`` with its versions in other languages.
+        ``pair`` is the name that a case shares with its versions in other languages.
         """
         return self.model_copy(update={"id": case_id, "cluster": cluster, "pair": None})
 
     def reduce_to_question(self) -> Self:
         """Return the case without its expected answer and its cluster.
 
-        Two cases in this form can be compared by their questions alone.
+        This form is used to compare cases only by their questions.
         """
         return self.model_copy(
             update={
@@ -255,7 +255,7 @@ class GoldCase(Record):
         return self.model_copy(update={"id": case_id, "pair": pair})
 
     def with_language(self, language: Language) -> Self:
-        """Return the case with another language for its reply."""
+        """Return the case with another ``language``."""
         return self.model_copy(update={"language": language})
 
     def with_severity(self, severity: Severity) -> Self:
@@ -299,7 +299,7 @@ class GoldCase(Record):
 
     @property
     def question(self) -> str:
-        """Return the turn whose answer is graded."""
+        """Return the last turn, whose answer is graded."""
         return self.turns[-1]
 
     def find_answer_to_agent(self, agent_question: str) -> str | None:
@@ -376,7 +376,7 @@ class GoldDraft(Record):
         return self.model_copy(update={"case": self.case.with_severity(severity), "why": why})
 
     def accept(self, case: GoldCase, *, by: str, at: datetime) -> Self:
-        """Return the draft as accepted. ``case`` is now in the suite."""
+        """Return the draft as accepted, with ``case``, the case that was added to the suite."""
         return self.model_copy(
             update={"state": DraftState.ACCEPTED, "reviewed_by": by, "reviewed_at": at, "case": case}
         )
@@ -402,7 +402,7 @@ class GoldDraft(Record):
 class DraftOutcome(Record):
     """A person's decision on a `CaseDraft`.
 
-    If ``joined`` is true, the person accepted the draft. The draft is now the case ``case_id`` in ``suite``.
+    If ``joined`` is true, the draft was accepted and added to ``suite`` as the case ``case_id``.
     """
 
     draft_id: Identifier

@@ -26,7 +26,7 @@ class ParityGap(Record):
 
     - ``both``, ``english_only``, ``other_only`` and ``neither`` count the questions by the languages in which the
       answer was right.
-    - ``left_out`` counts the questions for which one of the two answers was not graded.
+    - ``left_out`` counts the questions for which at least one of the two answers was not graded.
     - ``gap`` is the share of right answers in English minus the share in the other language. ``low`` and ``high``
       are the limits of its 95 % interval.
     - ``met`` is yes if the whole interval is within ``target``, no if the gap is above the target, and ungraded
@@ -56,16 +56,16 @@ RubricMean = Annotated[float, Field(ge=1, le=5)]
 
 
 class Direction(StrEnum):
-    """Whether more of the cases that both runs asked got worse or got better."""
+    """Whether more cases got worse or better between two runs. Only cases that both runs asked count."""
 
     WORSE = "worse"
     BETTER = "better"
     SAME = "same"
-    """The same number of cases got better and worse. This number may be 0."""
+    """As many cases got better as got worse, or no case changed."""
 
 
 class SeverityChange(Record):
-    """The cases of one severity that both runs asked, and which of them got worse or better.
+    """The cases of one severity that a run and its baseline asked, and which of them got worse or better.
 
     ``p_value`` is the probability of a difference that is at least this large if only chance decided which cases
     got worse and which got better (McNemar's test, exact and two-sided).
@@ -94,7 +94,7 @@ class RatingFall(Record):
 
 
 class _RatingFigure(Record):
-    """A figure about ratings. Reports of older runs also contain an interval for this figure, which is ignored."""
+    """A figure about ratings. In reports of older runs, the figure has an interval, which is ignored."""
 
     @model_validator(mode="before")
     @classmethod
@@ -160,7 +160,7 @@ def format_rating_bound(average: RubricAverage) -> str:
 
 
 class RubricChange(_RatingFigure):
-    """The change of the average rating, over the cases that were rated in both runs. A drop is negative.
+    """The change of the average rating since the baseline, for cases rated in both runs. A drop is negative.
 
     ``fell`` contains the cases whose rating is lower in this run, the largest fall first.
     """
@@ -173,7 +173,7 @@ class RubricChange(_RatingFigure):
 
 
 class DimensionChange(Record):
-    """The values of one figure in both runs, and the number of issues on which they are based.
+    """The values of one figure in the baseline (``before``) and in this run (``now``).
 
     ``shared`` counts the issues that have the figure in both runs. The values are computed over these issues
     only.
@@ -201,10 +201,10 @@ class Comparison(Record):
     - ``refused`` contains the reasons why the comparison does not count. For example, the suites or judges are
       different, or the other run was stopped or not accepted. It is empty if the comparison counts.
     - ``shared`` is the number of cases that both runs graded.
-    - ``no_longer_graded`` contains the cases that were right in the baseline and are not graded now.
+    - ``no_longer_graded`` contains the cases that were right in the baseline and were not graded in this run.
     - ``p_value`` is the probability of a difference that is at least this large if only chance decided which cases
-      got worse and which got better (McNemar's test, exact and two-sided, over the shared cases). In
-      ``cluster_p_value``, related cases count together.
+      got worse and which got better (McNemar's test, exact and two-sided, over the shared cases).
+      ``cluster_p_value`` is the same probability if all cases of a cluster count as one change.
     - Scores are ``None`` if nothing was graded.
     """
 
@@ -237,7 +237,7 @@ class Comparison(Record):
         direction: Direction,
         no_longer_graded: tuple[str, ...],
     ) -> Self:
-        """Return the comparison with the differences between both runs, over the cases that both graded."""
+        """Return the comparison with the differences between both runs, for the cases that both runs graded."""
         return self.model_copy(
             update={
                 "shared": shared,
@@ -270,18 +270,18 @@ class Comparison(Record):
         )
 
     def with_triage(self, triage: TriageChange | None) -> Self:
-        """Return the comparison with the changes of the reports on issues."""
+        """Return the comparison with the changes of the figures on an agent's reports."""
         return self.model_copy(update={"triage": triage})
 
     @property
     def newly_failing(self) -> tuple[str, ...]:
-        """Return the ids of the cases that were right in the baseline and are not right now, most severe first."""
+        """Return the ids of the cases that were right in the baseline but not in this run, most severe first."""
         worst_first = sorted(self.severities, key=lambda change: -change.severity)
         return tuple(case_id for change in worst_first for case_id in change.newly_failing)
 
     @property
     def newly_fixed(self) -> tuple[str, ...]:
-        """Return the ids of the cases that are right now and were not right in the baseline, most severe first."""
+        """Return the ids of the cases that were right in this run but not in the baseline, most severe first."""
         worst_first = sorted(self.severities, key=lambda change: -change.severity)
         return tuple(case_id for change in worst_first for case_id in change.newly_fixed)
 

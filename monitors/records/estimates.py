@@ -39,7 +39,8 @@ class DriftCount(Record):
 class DriftAlarm(Record):
     """A change of a rate that the drift test detected.
 
-    It states when Lookout reported the change, and with which nightly run the new rate began.
+    ``raised`` is the time at which Lookout reported the change. ``since`` is the time of the nightly run with which
+    the new rate began.
     """
 
     raised: UtcTime
@@ -96,8 +97,8 @@ class DriftReading(Record):
     """The result of the drift test after a nightly run.
 
     - ``drifted`` is true from the alarm until the test starts again.
-    - ``e_value`` is the evidence against a constant rate. The larger it is, the less a constant rate fits the
-      nights: with a constant rate, the value reaches 20 with a probability of at most 1/20.
+    - ``e_value`` is the evidence against a constant rate. A larger value is stronger evidence: if the rate is
+      constant, the value reaches 20 with a probability of at most 1/20.
     - ``since`` is the time of the run that probably was the first with the new rate.
     - ``before`` is the rate before that run, and ``after`` is the rate since then, both with 95 % limits.
     """

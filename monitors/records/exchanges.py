@@ -30,7 +30,7 @@ class Channel(StrEnum):
 
 
 TextPlace: TypeAlias = Channel | Literal["beside"]
-"""The place of a text in a message: a `Channel` of the answer, or ``beside``.
+"""The part of a message that contains a text: a `Channel` of the answer, or ``beside``.
 
 ``beside`` means the parts of the message that are not the answer, such as sources.
 """
@@ -292,9 +292,7 @@ class NoAnswerReason(StrEnum):
 
 
 NOT_READ: Final = frozenset({NoAnswerReason.END_NOT_FOUND, NoAnswerReason.ANSWER_NOT_FOUND})
-"""Reasons which mean that the application answered, but Lookout cannot read the answer with the current
-configuration.
-"""
+"""Reasons for a missing answer: the application answered, but the settings do not fit its answer."""
 NOT_LET_IN: Final = frozenset(
     {
         NoAnswerReason.NO_SUCH_PATH,
@@ -303,13 +301,13 @@ NOT_LET_IN: Final = frozenset(
         NoAnswerReason.LOGIN_FAILED,
     }
 )
-"""Reasons which mean that the application responded, but did not accept any question."""
+"""Reasons for a missing answer: the application responded, but did not accept the question."""
 
 
 # The fields are not in a common base class with Exchange, because that would change the order of keys in the
 # journal.
 class NoAnswer(Record):
-    """A question without an answer that can be graded, with the reason and with who caused it.
+    """A question that got no gradable answer. ``reason`` is the cause, and ``blame`` is who caused this.
 
     A `NoAnswer` never counts as a wrong answer.
     """

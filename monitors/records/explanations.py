@@ -55,7 +55,7 @@ class FirstLook(Record):
 
 
 class RecheckPlace(StrEnum):
-    """The build at which a failed case is rechecked: the build of the target, or the previous build."""
+    """The build that is asked a failed case again: the build of the target, or the previous build."""
 
     TARGET = "target"
     PREVIOUS = "previous"
@@ -65,8 +65,8 @@ class RecheckPlace(StrEnum):
 class RecheckAnswer(Record):
     """The result of one recheck of a failed case, without the text of the answer.
 
-    A recheck asks a failed case again after the verdict. ``repeat`` counts from 0 at each place. ``builds``
-    contains the builds that the application reported.
+    A recheck asks a failed case again after the verdict. ``repeat`` counts from 0 for each ``place``.
+    ``builds`` contains the builds that the application reported.
     """
 
     run_id: Identifier
@@ -84,7 +84,7 @@ class RecheckAnswer(Record):
 
 
 class RecheckCount(Record):
-    """The number of times that a case was asked again at one place, and the outcomes.
+    """The number of times that a case was asked again on one build, and the outcomes.
 
     ``in_another_way`` counts the failures whose kind differs from the failure in the run.
     """
@@ -98,7 +98,7 @@ class RecheckCount(Record):
 
 
 class CaseRecheck(Record):
-    """A failed case that was asked again at the target (``here``) and, if there is one, at the previous build."""
+    """Recheck results of a failed case: on the target (``here``) and, if there is one, on the previous build."""
 
     case_id: Identifier
     severity: Severity
@@ -117,10 +117,10 @@ class BuildProof(StrEnum):
 
 
 class PreviousBuild(Record):
-    """The previous build, at which failed cases were rechecked.
+    """The previous build, on which failed cases were rechecked.
 
     ``commit`` is the commit of the last accepted run. If another build answered, ``names`` is the name of that
-    build. ``problem`` is the reason why no cases, or not all cases, were asked there.
+    build. ``problem`` is the reason why no cases, or not all cases, were rechecked there.
     """
 
     commit: Identifier | None = None
@@ -137,7 +137,7 @@ class PreviousBuild(Record):
 
 
 class Recheck(Record):
-    """The results of rechecks: failed cases were asked again after the verdict. They do not change the verdict.
+    """The results of asking failed cases again after the verdict. These results do not change the verdict.
 
     ``cases`` begins with the worst case. ``left_out`` is the number of severe failed cases beyond the limit.
     ``problem`` is the reason why no cases, or not all cases, were asked again.

@@ -55,7 +55,7 @@ CASE_ROW: Final = "case"
 TRAFFIC_ROW: Final = "traffic"
 """The row of the severity table for a live conversation whose question is not in the suite.
 
-A setting determines its severity.
+The setting for live traffic determines the severity of such a failure.
 """
 LOG_ROW: Final = "hallucination_log>=3"
 """The row of the severity table for entries of an application's hallucination log. They have severity 3."""

@@ -22,7 +22,7 @@ class ActionKind(StrEnum):
     ACKNOWLEDGE = "acknowledge"
     """Send no reminders unless the incident gets worse."""
     FALSE_ALARM = "false_alarm"
-    """The answer was right. This stores a person's label, and no alert about the finding is sent for some time."""
+    """The answer was right. Lookout stores this label, and sends no alerts about the finding for some time."""
     ADD_TO_GOLD = "add_to_gold"
     """Draft a gold case from the incident."""
     RESOLVE = "resolve"
@@ -30,7 +30,7 @@ class ActionKind(StrEnum):
 
 
 class ActionVia(StrEnum):
-    """The place where a person performed an action."""
+    """How a person performed an action: in Slack, with a command or on the site."""
 
     SLACK = "slack"
     COMMAND = "command"
@@ -104,10 +104,7 @@ class NotifyReason(StrEnum):
     REMINDER = "reminder"
     RECOVERED = "recovered"
     OPEN_BEFORE = "open_before"
-    """The incident was already open when Slack delivery first worked, and no one had been notified.
-
-    The message reports the incident now.
-    """
+    """An earlier alert about the open incident did not reach a person: it was only printed, or Slack refused it."""
     MISSED = "missed"
     """Slack refused the incident's messages. One summary reports all such incidents."""
     SILENCED = "silenced"
@@ -155,10 +152,9 @@ class FaultIdentity(Record):
     failed_cases: tuple[Identifier, ...] = ()
     verdict_reasons: tuple[str, ...] = ()
     right_answers: tuple[tuple[Identifier, Sha256], ...] = ()
-    """For each failed case, a hash of its question and its expected answer at the last failure.
+    """For each failed case, the `GoldCase.question_and_answer_sha256` at the last failure.
 
-    It is computed by `GoldCase.question_and_answer_sha256`. The hash shows whether the case was changed since
-    then.
+    This hash shows whether the question or the expected answer has changed since then.
     """
 
 
@@ -208,7 +204,7 @@ class Observation(FaultIdentity):
         )
 
     def remove_cases(self, right: Collection[str], reason: Redacted) -> Self:
-        """Return the observation without the cases in ``right``, whose answers are right now.
+        """Return the observation without the cases in ``right``, which have since been answered correctly.
 
         ``reason`` is the new reason, which names the remaining cases.
         """
@@ -224,7 +220,7 @@ class Observation(FaultIdentity):
 
 
 class Incident(FaultIdentity):
-    """A fault over time. Only its methods change it.
+    """A fault, with its state and history over several runs. Methods such as `resolve` return a changed copy.
 
     - ``occurrences`` counts the runs that found the fault since the incident was opened.
     - ``first_commit`` is the deploy with which the fault first appeared.
@@ -356,7 +352,7 @@ class Incident(FaultIdentity):
         return self.model_copy(update={"state": IncidentState.RESOLVED, "resolved_at": max(at, self.last_seen_at)})
 
     def place_in_thread(self, thread: str | None, channel: str | None) -> Self:
-        """Set the thread for later alerts: the replies to the message ``thread`` in ``channel``.
+        """Set the thread for later alerts, which are sent as replies to the message ``thread`` in ``channel``.
 
         If ``thread`` is ``None``, later alerts are sent outside any thread.
         """
@@ -570,7 +566,7 @@ class DeliveryStatus(StrEnum):
     REJECTED = "rejected"
     """The service refused the message permanently."""
     LEFT = "left"
-    """The message was not sent, because the installation from which this folder was copied sends it."""
+    """The message was not sent. This data folder is a copy, and the original installation sends the message."""
 
 
 class Receipt(Record):

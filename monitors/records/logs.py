@@ -72,7 +72,7 @@ class QuarantineReason(StrEnum):
 
 
 class QuarantinedLine(Record):
-    """A line of a log that is not a valid entry. The other lines are still read."""
+    """A line of a log that is not a valid entry. All other lines of the log are still read."""
 
     id: Identifier
     log: Identifier

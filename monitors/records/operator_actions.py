@@ -229,7 +229,7 @@ class CaseDraft(Record):
 
 
 class StoredConversation(Record):
-    """A conversation with the texts that were stored for it. They are not redacted."""
+    """A conversation with its stored texts. The texts are not redacted."""
 
     run_id: Identifier
     case_id: Identifier

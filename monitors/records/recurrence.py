@@ -162,7 +162,7 @@ class Recurrence(Record):
     def _find_next_possible_boundary(self, time: datetime) -> datetime:
         """Return the next minute after ``time`` at which the window may start or end.
 
-        It is at most `MAX_STEP_MIN` minutes later.
+        The result is at most `MAX_STEP_MIN` minutes after ``time``.
         """
         minutes, now = _parse_window(self.every).minutes, self._compute_minute_of_week(time)
         bound = minutes.find(1 - minutes[now], now, now + MAX_STEP_MIN)

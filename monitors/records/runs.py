@@ -59,8 +59,8 @@ class Judging(Record):
 
     Counts of answers:
 
-    - ``left_open``: answers that rules could not decide. ``to_confirm``, ``by_rule`` and ``unaskable`` are parts of
-      this count.
+    - ``left_open``: answers for which the grades of the rules are missing or not final. ``to_confirm``, ``by_rule``
+      and ``unaskable`` are parts of this count.
     - ``to_confirm``: answers that rules graded, and whose grade a judge must confirm. ``disputed`` counts the
       answers among them that rules passed and the judge failed.
     - ``by_rule``: answers that failed without a judge.
@@ -114,7 +114,7 @@ class Judging(Record):
     def needed_judge_count(self) -> int:
         """Return the number of answers in ``left_open`` that needed a judge.
 
-        These are the answers that neither failed by a rule nor are unaskable.
+        The counts ``by_rule`` and ``unaskable`` are subtracted.
         """
         return self.left_open - self.by_rule - self.unaskable
 
@@ -238,7 +238,7 @@ MAX_UNCOVERED_IDS: Final = 6
 
 
 def format_uncovered_cases(reasons: Iterable[VerdictReason]) -> str:
-    """Return a text about the cases that the verdict does not cover. Empty if the verdict covers all cases.
+    """List the cases that the verdict does not cover. The result is empty if the verdict covers all cases.
 
     For example: ``2 severity-3 cases not graded: a, b``
     """

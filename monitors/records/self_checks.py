@@ -116,7 +116,7 @@ class DrillReport(Record):
         return self.model_copy(update={"finished": True, "finished_at": at})
 
     def prepend_stations(self, stations: tuple[StationResult, ...]) -> Self:
-        """Return the report with these stations before its own stations."""
+        """Return the report with ``stations`` inserted before its own stations."""
         return self.model_copy(update={"stations": (*stations, *self.stations)})
 
     @property
@@ -259,7 +259,7 @@ class MissedFault(Record):
 
 
 class RepeatAdvice(Record):
-    """What changes if each severity-3 case is asked ``false_fail.repeats`` times."""
+    """The error rates to expect if each severity-3 case is asked ``false_fail.repeats`` times."""
 
     false_fail: FalseFailRate
     missed: tuple[MissedFault, ...]
@@ -295,11 +295,11 @@ class Repeatability(Record):
         return self.model_copy(update={"noise": noise, "noise_low": low, "noise_high": high})
 
     def with_advice(self, advice: tuple[RepeatAdvice, ...]) -> Self:
-        """Return the figures with ``advice``, the effects of each number of repeats."""
+        """Return the figures with ``advice``, which has an entry for each number of repeats."""
         return self.model_copy(update={"advice": advice})
 
     def with_session_counts(self, *, sessions: int, void_sessions: int, free_pairs: int) -> Self:
-        """Return the figures with the number of sessions, and with the number of pairs that come from runs."""
+        """Return the figures with the counts of sessions, and of pairs from ordinary runs (``free_pairs``)."""
         return self.model_copy(
             update={"sessions": sessions, "void_sessions": void_sessions, "free_pairs": free_pairs}
         )
@@ -337,7 +337,7 @@ class RepeatabilityRun(Record):
 
 
 def build_recorded_ask(assessment: Assessment) -> RecordedAsk:
-    """Build the record of one answer, to be stored, from its assessment."""
+    """Build the record to store for one answer from the assessment of the answer."""
     return RecordedAsk(
         run_id=assessment.run_id,
         outcome=assessment.outcome,

@@ -60,7 +60,7 @@ MIN_COMMIT_CHARACTERS: Final = 7
 
 
 def is_same_commit(first: str, second: str) -> bool:
-    """Return whether two commits are the same. Both may be abbreviated to at least seven characters."""
+    """Return whether two commits are the same. Each may be abbreviated to seven or more characters."""
     shorter, longer = sorted((first.lower(), second.lower()), key=len)
     return len(shorter) >= MIN_COMMIT_CHARACTERS and longer.startswith(shorter)
 
@@ -78,7 +78,7 @@ RepositoryName = Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Z
 """A repository name as used by its host: ``owner/name``, or a name without a slash. It is never an address."""
 
 EnvironmentName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
-"""The name of an environment, given by the sender. GitHub allows at most 255 characters."""
+"""The environment of a deploy, as its sender names it. GitHub allows at most 255 characters."""
 
 
 class GitChange(Record):

@@ -1,4 +1,4 @@
-"""Draws a badge for a README or a wiki: a small SVG picture that shows a target's verdict in words."""
+"""Draws a badge for a README or a wiki: a small SVG image that shows the verdict of a target."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def map_open_incidents_by_case(incidents: Iterable[Incident]) -> dict[str, Incid
 
 
 def format_failing_since(incident: Incident | None, commit: str | None) -> str:
-    """Return when, and with which deploy, a case began to fail. Empty if the case has no incident.
+    """Return when, and with which deploy, a case began to fail. Without an incident, the result is empty.
 
     ``commit`` is the commit of this run.
     """
@@ -103,7 +103,7 @@ _MAX_SIGNATURE_BYTES: Final = max(len(magic) for magic in _MEDIA_SIGNATURES)
 
 
 class PictureMode(StrEnum):
-    """The way in which the page shows a screenshot."""
+    """How the page shows a screenshot."""
 
     NONE = "none"
     EMBEDDED = "embedded"
@@ -131,9 +131,9 @@ class PictureAlbum:
         self._remaining_bytes = max_total_bytes
 
     def embed_or_link_picture(self, relative: str | None, *, withheld: PictureMode | None = None) -> Picture:
-        """Build the picture for the screenshot at ``relative``.
+        """Build the picture for the screenshot at the path ``relative``.
 
-        If it is ``withheld``, the screenshot is only linked.
+        If ``withheld`` is set, the screenshot is linked in this mode and not embedded.
 
         A screenshot counts as missing if its path is outside the run's folder, or if it is not a PNG or JPEG file.
         """
@@ -260,7 +260,7 @@ def build_case_anchor(result: CaseResult) -> str:
 class CaseViewer:
     """Builds the views of a run's cases.
 
-    It holds what all views need: the run's pictures, its redaction function, its incidents and its limits.
+    All views use the same screenshots, redaction function, incidents and length limit.
     """
 
     album: PictureAlbum
@@ -269,7 +269,7 @@ class CaseViewer:
     commit: str | None
     limit: int
     ratings: Mapping[str, float]
-    """The ratings of reports. The keys are case ids."""
+    """Maps case ids to the ratings of the agent's reports."""
 
     def build_case_view(self, result: CaseResult) -> CaseView:
         """Build the view of one case."""
@@ -321,9 +321,9 @@ class CaseViewer:
         )
 
     def _choose_withheld_mode(self, response: Exchange | NoAnswer, assessment: Assessment) -> PictureMode | None:
-        """Return how to link a picture that shows text which the report masks.
+        """Return the link mode for a screenshot that shows text which the report masks.
 
-        Return ``None`` for other pictures.
+        Return ``None`` if the screenshot can be embedded.
         """
         if HIDDEN in response.model_dump_json():
             return PictureMode.LINKED_MASKED

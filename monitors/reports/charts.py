@@ -143,7 +143,7 @@ class _Frame(NamedTuple):
 
 
 def _split_at_gaps(points: Sequence[TrendPoint]) -> list[list[tuple[int, TrendPoint]]]:
-    """Split the points at the gaps into groups of points with their positions."""
+    """Split the points at the gaps. Return groups of pairs: the index of a point, and the point."""
     placed = groupby(enumerate(points), key=lambda place_and_point: place_and_point[1].value is not None)
     return [list(run) for is_known, run in placed if is_known]
 

@@ -65,7 +65,7 @@ class Block:
     """Lines of the comment that belong together. If space is short, rows at the end are omitted.
 
     The lines before and after the ``rows`` are always shown. ``total`` is the number of all rows, including
-    rows that were omitted before.
+    rows that are not in ``rows``.
     """
 
     head: Sequence[str] = ()
@@ -218,7 +218,7 @@ def _format_unanswered_case(result: CaseResult, redact: Redact) -> str:
 
 
 def build_folded_calculation(report: RunReport) -> Block:
-    """Return a folded block with the calculation of both scores."""
+    """Return a folded block with the calculation of the weighted and the flat score."""
     scores = report.scores
     rows = [
         f"| {row.severity} (weight {row.weight}) | {row.cases} | {row.failed} | {row.no_answer} |"

@@ -119,7 +119,7 @@ def compute_axis_start(metrics: Sequence[Metric]) -> float:
 class StepLines(NamedTuple):
     """The numbers of steps at which the chart has a vertical line: the shortest path, and the limit.
 
-    If a value is ``None``, the chart does not have its line.
+    If a value is ``None``, this line is not drawn.
     """
 
     shortest: int | None
@@ -238,7 +238,7 @@ def build_score_calculation_rows(report: RunReport) -> tuple[TallyRow, ...]:
 
 
 def format_severity_rises(report: RunReport) -> str:
-    """Return how many failures count as more severe than their cases. Empty if there are no such failures."""
+    """Return how many failures are more severe than their cases. If there are none, the result is empty."""
     raised = [tally for tally in sorted(report.scores.tallies, key=lambda tally: -tally.severity) if tally.raised]
     return " ".join(
         f"{plural(tally.raised, 'failure')} of "
@@ -308,7 +308,7 @@ _MAX_EVIDENCE_CHARACTERS: Final = 300
 
 
 def format_changes_since_last_pass(what_changed: WhatChanged | None) -> tuple[str, ...]:
-    """Return one line for each change since the last PASS. Empty if nothing was compared."""
+    """Return one line for each change since the last PASS. If nothing was compared, the result is empty."""
     if what_changed is None:
         return ()
     if what_changed.missing:
@@ -352,7 +352,7 @@ def format_changes_since_pass_briefly(what_changed: WhatChanged | None, *, limit
 def _select_first_change_per_side(what_changed: WhatChanged) -> tuple[RunChange, ...]:
     """Return the first change of Lookout and the first change of the application.
 
-    Empty unless both have changed.
+    If only one or neither of them changed, the result is empty.
     """
     if not what_changed.has_changes_on_both_sides:
         return ()
@@ -362,7 +362,7 @@ def _select_first_change_per_side(what_changed: WhatChanged) -> tuple[RunChange,
 
 
 def format_last_pass_run(what_changed: WhatChanged) -> str:
-    """Return a text about the last PASS and about what could not be compared. Empty if there is no last PASS."""
+    """Format the build and time of the last PASS, and list what could not be compared. Empty without a PASS."""
     if what_changed.since_run_id is None or what_changed.since is None:
         return ""
     build = (

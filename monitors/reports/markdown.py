@@ -68,7 +68,7 @@ _MAX_CHANGES_NAMED: Final = 12
 
 
 def format_comparison(report: RunReport) -> Iterator[str]:
-    """Format both scores of the run beside those of the baseline, and list new failures and fixed cases."""
+    """Format the scores of the run and of its baseline, and list new failures and fixed cases."""
     compared = report.comparison
     if compared is None:
         return

@@ -98,7 +98,7 @@ def redact_case_text(text: str, secrets: Sequence[Secret], redact: Redact) -> st
 def build_case_redactor(result: CaseResult, redact: Redact) -> Redact:
     """Return the function that redacts any text of one case.
 
-    It also masks the personal data that graders found in this case.
+    The function also masks the personal data that graders found in this case.
     """
     return partial(redact_case_text, secrets=collect_disclosed_personal_data(result), redact=redact)
 
@@ -222,7 +222,7 @@ _MAX_LABEL_CHARACTERS: Final = 60
 
 
 class PieceKind(StrEnum):
-    """The way in which a piece is shown."""
+    """How a piece is shown."""
 
     PLAIN = "plain"
     AGAINST = "against"
@@ -260,9 +260,9 @@ class EvidenceMark:
 
 
 def collect_evidence_marks(grades: Iterable[Grade], channel: Channel | str) -> tuple[EvidenceMark, ...]:
-    """Collect the evidence that ``grades`` give in one text of a case. ``channel`` names this text.
+    """Collect the evidence of ``grades`` that is in one text of a case. ``channel`` is the name of this text.
 
-    If evidence overlaps, the evidence of failures is used.
+    If several pieces of evidence overlap, the evidence of a failure is used.
     """
     marks = [
         EvidenceMark(
@@ -451,7 +451,7 @@ class TextMarker:
 def _copy_overlapping_replacement(own: Sequence[Mask], mask: Mask) -> Mask:
     """Return ``mask`` with the replacement of the first mask in ``own`` that overlaps ``mask``.
 
-    The replacement of ``mask`` itself may contain text from outside this part.
+    ``mask`` was found in the whole text, so its own replacement may contain text from outside the shown part.
     """
     replacement = next(
         (

@@ -34,7 +34,7 @@ class RateText:
 
 @dataclass(frozen=True, slots=True)
 class CensusText:
-    """The result for one kind of finding that rules looked for in all conversations, with a redacted example."""
+    """The texts about one kind of finding that rules counted in all conversations, with a redacted example."""
 
     name: str
     count: str

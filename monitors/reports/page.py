@@ -101,7 +101,7 @@ class NamedCases:
 
 @dataclass(frozen=True, slots=True)
 class ChangeView:
-    """How the results of the cases of one severity differ between both runs, with links to the changed cases.
+    """How the results of one severity changed since the baseline, with links to the changed cases.
 
     Only cases that both runs asked are included.
     """
@@ -239,7 +239,7 @@ class IssuesSection:
     """The page's sections on issues and on an agent's reports.
 
     ``labels`` contains the words for questions and replies. ``criteria`` maps each criterion to its label and to
-    the share of issues that meet the criterion. ``criteria_text`` is one line with the same shares.
+    the share of reports that meet the criterion. ``criteria_text`` is one line with the same shares.
     """
 
     dimensions: tuple[Dimension, ...]

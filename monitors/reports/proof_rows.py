@@ -23,7 +23,7 @@ _GROUP_WORDS: Final = {
     "language": "language",
 }
 MIN_SHARED_CASES: Final = 6
-"""Minimum number of cases that both runs have in common.
+"""Minimum number of cases that a run and its baseline must share, so that the run can fail for a regression.
 
 With fewer cases, chance can explain every change: if five cases all break, McNemar's exact p-value is 0.0625.
 """
@@ -46,7 +46,7 @@ DIRECTION_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """One score, with its values in both runs."""
+    """One score, with its values in the baseline and in this run."""
 
     name: str
     before: str
@@ -161,7 +161,7 @@ def _count_always_failing_or_zero(comparison: Comparison, recheck: Recheck | Non
 def format_changes_since_unaccepted_run(comparison: Comparison, *, max_ids: int) -> tuple[str, ...]:
     """Return two lines about the changes since a run that was not accepted as the baseline.
 
-    Empty if a baseline was accepted, or if the runs share no cases.
+    The result is empty if a baseline was accepted, or if the runs share no cases.
     """
     if not comparison.refused or not comparison.shared:
         return ()
@@ -199,7 +199,7 @@ def format_p_value(p_value: float) -> str:
 
 
 def build_score_rows(comparison: Comparison) -> tuple[ScoreRow, ...]:
-    """Build one row for each score. If both runs have an average rating, add a row for it."""
+    """Build one row for each score, and a row for the average rating if both runs have one."""
     rows = [
         _build_score_row("weighted", comparison.weighted_before, comparison.weighted_now),
         _build_score_row("flat", comparison.flat_before, comparison.flat_now),
@@ -349,7 +349,7 @@ class MutationScoreRow:
 class MutationScoreView:
     """The section of the report about mutants, which are correct replies with a planted fault.
 
-    ``hurts`` is true if the graders passed a mutant as right.
+    ``hurts`` is true if the graders passed a mutant as correct.
     """
 
     sentence: str

@@ -22,7 +22,7 @@ _COMMIT_CHARACTERS: Final = 12
 
 
 class _Tendency(StrEnum):
-    """How a case behaved when it was asked several more times at one build."""
+    """How a case behaved when it was asked again several times on one build."""
 
     ALWAYS_FAILS = "always_fails"
     SOMETIMES_FAILS = "sometimes_fails"
@@ -40,7 +40,7 @@ _TENDENCY_WORDS: Final[dict[_Tendency, tuple[str, str]]] = {
 
 
 def format_recheck(recheck: Recheck | None) -> tuple[str, ...]:
-    """Return a line for each case, then the cases that were not asked and the reason.
+    """Return one line per rechecked case, and lines that explain which cases were not rechecked.
 
     The result is empty if there was no recheck.
     """
@@ -99,7 +99,7 @@ def _format_case_recheck(case: CaseRecheck, previous: PreviousBuild | None) -> s
 
 
 def _explain_recheck_gaps(recheck: Recheck) -> list[str]:
-    """List which cases were not asked again, and why."""
+    """Return texts that explain why cases were not asked again."""
     remarks: list[str] = []
     if recheck.problem:
         remarks.append(
@@ -114,7 +114,7 @@ def _explain_recheck_gaps(recheck: Recheck) -> list[str]:
 
 
 def _format_previous_build(previous: PreviousBuild) -> str:
-    """Return the beginning of a sentence that states which build answered, as far as the build is known."""
+    """Return the beginning of a sentence: the build that answered, or that this build is unknown."""
     commit = previous.commit[:_COMMIT_CHARACTERS] if previous.commit else ""
     match previous.proof:
         case BuildProof.PROVED:

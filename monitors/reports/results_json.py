@@ -35,7 +35,7 @@ _CLAIM_KINDS = frozenset({FailureKind.WRONG_FACT, FailureKind.UNSUPPORTED_CLAIM,
 class HallucinationLine(Record):
     """A line of ``hallucinations.jsonl``. Its texts are redacted.
 
-    The first six fields are the fields of applications' logs. ``unsupported_claims`` contains the parts of the
+    The first six fields are the same as in an application's log. ``unsupported_claims`` contains the parts of the
     answer that graders marked as wrong. ``policy_ids`` contains the case's cluster.
     """
 
@@ -117,7 +117,7 @@ class Results(Record):
 
 
 class _Header(Record):
-    """The part of a JSON file that shows whether it is a results file: the version of its format."""
+    """The format version of a results file. It shows whether this version of Lookout can read the file."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

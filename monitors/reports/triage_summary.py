@@ -24,7 +24,7 @@ STEPS: Final = "steps per issue"
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """The values of one figure on an agent's reports in both runs, as text.
+    """One figure on an agent's reports, with its formatted values in the baseline and in this run.
 
     ``hurts`` is true if the figure became worse.
     """
@@ -55,8 +55,8 @@ class Movement:
 class Dimension:
     """One of the four figures on an agent's reports.
 
-    If ``known`` is false, ``detail`` is the reason why the figure is unknown. ``moved`` is ``None`` if there is no
-    baseline.
+    If ``known`` is false, ``detail`` is the reason why the figure is unknown. ``moved`` is ``None`` if the figure
+    cannot be compared with a baseline.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Dimension:
 
     @property
     def against(self) -> str:
-        """Return the change on shared issues, such as ``4.3 → 3.8 on 12 shared issues``. Empty if it is unknown."""
+        """Return the change on shared issues, such as ``4.3 → 3.8 on 12 shared issues``. Empty if unknown."""
         if self.moved is None:
             return ""
         figures = self.moved.figures if self.moved.what == self.name else self.moved.text
@@ -100,7 +100,7 @@ def format_triage_changes_or_figures(report: RunReport) -> str:
 
 
 def format_triage_dimension_table(report: RunReport) -> Iterator[str]:
-    """Format the four figures as a Markdown table. Empty for a run without issues."""
+    """Format the four figures as a Markdown table. The result is empty for a run without issues."""
     rows = build_triage_dimensions(report)
     compared = any(row.moved for row in rows)
     if rows:
@@ -122,7 +122,7 @@ def list_criteria_shares(report: RunReport) -> Mapping[Criterion, tuple[str, str
 def format_criteria(report: RunReport) -> str:
     """Format the criteria: ``helpful 18/20, complete 15/20, accurate 19/20``.
 
-    Empty if no judge graded the criteria.
+    The result is empty if no judge graded the criteria.
     """
     return report.rubric.criteria.text if report.rubric and report.rubric.criteria else ""
 

@@ -113,7 +113,7 @@ class RatingView:
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """A step. ``repeats`` is the number of the earlier step that this step repeats, or 0."""
+    """A step of the agent. ``repeats`` is the number of the earlier step that this step repeats, or 0."""
 
     number: int
     name: Pieces
@@ -160,7 +160,7 @@ class TriageView:
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """A report as one line. A field is empty if its value is unknown."""
+    """An agent's report as one row of a table. A field is empty if its value is unknown."""
 
     id: str
     anchor: str
@@ -515,7 +515,7 @@ def build_agent_steps_view(result: CaseResult, reference: TriageReference, marke
 
 
 def _compute_step_place(evidence: Evidence, after: int | None) -> int | None:
-    """Return the position in the graphic after ``after`` steps, as a number of boxes, or ``None`` if unknown.
+    """Return the number of boxes in the graphic that ``after`` steps fill, or ``None`` if unknown.
 
     If the application counts hops instead of steps, ``after`` is a number of hops. A hop is a handoff to
     another agent.
@@ -550,7 +550,7 @@ def _describe_agent_path(
 ) -> Iterator[str]:
     """Yield texts about the agent's steps: the grader's verdict or, if there is none, the number of steps.
 
-    The length of the shortest path follows. ``repeats`` is the number of steps that repeat an earlier step.
+    Then yield the length of the shortest path. ``repeats`` is the number of steps that repeat an earlier step.
     """
     hops, step_count = evidence.hops, len(evidence.steps)
     if not hops and not step_count:

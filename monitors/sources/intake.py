@@ -66,7 +66,7 @@ class IntakeDecision(StrEnum):
 class KnownIds:
     """The ids that earlier nightly runs have taken, stored as hashes of 8 bytes.
 
-    With a million new and a million known ids, two ids have the same hash once in ten million nightly runs.
+    With a million new and a million known ids, two ids have the same hash in about one of ten million runs.
     ``hashes`` contains the `hash_id` of each id, in ascending order.
     """
 

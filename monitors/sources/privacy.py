@@ -1,7 +1,7 @@
 """Remove personal data and secrets from a conversation before it is stored.
 
-A pseudonym may replace a person or a number. The same value always gets the same pseudonym, and the person cannot
-be identified without the key.
+A value can be replaced with a pseudonym. The same value always gets the same pseudonym, and the person cannot be
+identified without the key.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BODY_LETTERS: Final = 16
 Among ten million pseudonyms, two are equal with a probability of 3 in a million.
 """
 _CHECK_LETTERS: Final = 4
-"""Number of check letters. They show that a pseudonym was made with this key, so it is not replaced again."""
+"""Number of check letters. They show that a pseudonym was made with this key and must not be replaced again."""
 _KIND_NAMES: Final = {kind: label.strip("[]") for kind, label in LABELS.items()}
 _PSEUDONYM: Final = re.compile(
     rf"\[(?P<name>{'|'.join(map(re.escape, _KIND_NAMES.values()))}) "
@@ -73,7 +73,7 @@ class Pseudonyms:
         return f"user-{self._compute_pseudonym_code('user', user_key)}"
 
     def find_pseudonym_spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield the positions in a text of the pseudonyms that were made with this key."""
+        """Yield the start and end offsets of each pseudonym in the text that was made with this key."""
         for match in _PSEUDONYM.finditer(text):
             if self._has_valid_check_letters(match["name"], match["code"]):
                 yield match.span()
@@ -212,7 +212,7 @@ def _compile_value_pattern(value: str) -> re.Pattern[str]:
 def _find_known_values(
     patterns: Sequence[tuple[re.Pattern[str], DisclosureKind]], text: str, start: int, end: int
 ) -> Iterator[Disclosure]:
-    """Yield the positions in ``text[start:end]`` of values that were found in other texts, without overlap."""
+    """Yield each occurrence in ``text[start:end]`` of a value that was found in another text, without overlap."""
     gaps = [(start, end)]
     for pattern, kind in patterns:
         uncovered: list[tuple[int, int]] = []

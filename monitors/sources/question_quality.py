@@ -26,7 +26,7 @@ class QuestionTally(NamedTuple):
 def summarise_question_thumbs(tally: QuestionTally) -> QuestionsAsked:
     """Return the share of thumbs up among all thumbs on the app's questions, with Wilson's confidence interval.
 
-    Only questions with a thumb count. Users who give a thumb are not a random sample of all users. Therefore,
+    Questions that got no thumb are ignored. Users who give a thumb are not a random sample of all users. Therefore,
     the share does not describe all questions, but it can be compared between nightly runs.
     """
     asked = QuestionsAsked(questions=tally.questions, recognised=tally.recognised, up=tally.up, down=tally.down)

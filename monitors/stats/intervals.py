@@ -1,6 +1,7 @@
 """Compute confidence intervals for shares (plain, exact, clustered) and percentiles.
 
-A sample shows a share only roughly. The interval contains the true share with the stated confidence.
+The share in a sample is only an estimate of the true share. The interval contains the true share with the stated
+confidence.
 
 Exact limits are valid even for very small shares and very small samples: C. J. Clopper, E. S. Pearson, "The use of
 confidence or fiducial limits illustrated in the case of the binomial", Biometrika 26 (1934). A share is inside the
@@ -81,7 +82,7 @@ def compute_median_interval(values: Sequence[float], *, confidence: float = 0.95
 
 _MAX_ITERATIONS = 200
 _RELATIVE_TOLERANCE = 1e-13
-"""The relative error up to which the distribution function is computed."""
+"""Relative change of the quantile at which Newton's method ends."""
 _FRACTION_TOLERANCE = 1e-14
 _TINY = 1e-300
 _MAX_STEPS = 10_000

@@ -26,7 +26,8 @@ from monitors.stats.intervals import compute_beta_cdf, compute_beta_quantile, co
 ALPHA = 0.05
 """A change is reported if its p-value is at most this value.
 
-An unchanged application is then reported as worse at most once in 40 comparisons, and as better equally rarely.
+For an unchanged application, on average at most 1 of 40 comparisons reports a worse result, and at most 1 of 40
+reports a better result.
 """
 
 POWER = 0.8

@@ -62,7 +62,7 @@ def build_share(
     at_most: bool = False,
     baseline: float | None = None,
 ) -> Figure:
-    """Build the figure for the share ``hits`` / ``total``. If ``total`` is 0, it is 0 with the interval (0, 1).
+    """Build the figure for the share ``hits`` / ``total``. With a ``total`` of 0, the value is 0 in (0, 1).
 
     ``of`` is the name of the set, and ``what`` describes what was measured.
     """

@@ -45,7 +45,7 @@ def grade(question: str, gold: Sequence[str], answer: str, *, language: str = "e
 
 
 def verdict_name(verdict: Judged | Abstained, correct: bool) -> str:
-    """Return the name of the field of `Verdicts` in which a verdict counts.
+    """Return the name of the field of `Verdicts` that counts a verdict.
 
     ``correct`` is the label: whether the answer is right.
     """

@@ -13,7 +13,7 @@ CALENDAR = Decimal("0.016")
 """Relative tolerance for a duration in years or months: 365 days a year against 30 days a month."""
 
 ROUNDING = Decimal("1e-6")
-"""Relative tolerance for rounding: labels have a limited number of digits, as for thirds and hours."""
+"""Relative tolerance for rounding, because labels state values such as a third with a limited number of digits."""
 
 
 def is_same_value(fact: Fact, expected: dict[str, Any]) -> bool:
@@ -34,7 +34,7 @@ def is_same_value(fact: Fact, expected: dict[str, Any]) -> bool:
 
 
 def match_facts(facts: list[Fact], expected: list[dict[str, Any]]) -> tuple[int, list[Fact], list[dict[str, Any]]]:
-    """Match facts with labels one to one. Return the number of matches, the unmatched facts and the missed labels."""
+    """Match facts with labels one to one. Return the number of matches, unmatched facts and missed labels."""
     left, missed, matched = list(facts), [], 0
     for label in expected:
         hit = next((fact for fact in left if is_same_value(fact, label)), None)
@@ -47,7 +47,7 @@ def match_facts(facts: list[Fact], expected: list[dict[str, Any]]) -> tuple[int,
 
 
 def count_inside_other_kinds(facts: list[Fact], missed: list[dict[str, Any]]) -> int:
-    """Count missed numbers that were returned inside another kind, such as the 5 of "5 %".
+    """Count missed numbers that Lookout returned as part of another kind of fact, such as the 5 of "5 %".
 
     These numbers count neither as missed nor as invented.
     """

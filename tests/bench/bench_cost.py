@@ -146,7 +146,7 @@ def suite() -> tuple[GoldCase, ...]:
 def pad_text(text: str, others: Sequence[str], characters: int) -> str:
     """Return a text of ``characters`` characters: ``text``, followed by ``others`` in turn.
 
-    The result is cut to this length. The texts in ``others`` repeat if they are too short.
+    If the texts in ``others`` are too short, they are repeated. The result is cut to the length.
     """
     pieces = itertools.cycle(others)
     while len(text) < characters:
@@ -235,7 +235,7 @@ def _numbered(count: int) -> Iterable[tuple[int, GoldCase]]:
 async def measure_deploy(provider: Provider, scope: JudgeScope) -> Cost:
     """Measure the cost of a deploy whose answers are judged as in a run.
 
-    Open answers of severity 3 are judged at once and alone, the others in groups.
+    Open answers of severity 3 are judged immediately, each in its own call. All other answers are judged in groups.
     """
     waiting = build_conversation_answers(scope)
     voids: list[JudgedGroup] = []
@@ -291,7 +291,7 @@ def build_cases(some: Sequence[Conversation]) -> list[JudgeCase]:
 
 
 def sum_costs(costs: Sequence[Cost], count: int) -> Cost:
-    """Sum the costs of ``count`` replies. If ``costs`` has fewer entries, they repeat."""
+    """Return the total cost of ``count`` replies. If ``costs`` has fewer entries, they are repeated."""
     return sum((costs[number % len(costs)] for number in range(count)), Cost())
 
 

@@ -61,7 +61,7 @@ def build_figures(way: Way, delay_s: float) -> list[Figure]:
 
 
 def print_legs(way: Way) -> None:
-    """Print the time of every leg since the previous leg and since the delivery."""
+    """Print for every leg the seconds since the end of the previous leg and since the delivery."""
     legs = sorted(way.legs, key=lambda leg: leg.at)
     print(f"{len(way.questions)} questions, {len(way.runs)} run, on {os.cpu_count()} cores, load {format_load()}")
     print(f"{'':<30}{'since the one before':>22}{'since the delivery':>22}")

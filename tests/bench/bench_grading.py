@@ -65,10 +65,10 @@ HOSTILE = (
     "\u200b1", "½", "point ", "july 5 ", "waiting period ", "[Source: ", "sk-", "A1", "-", "\n", "१२३४ ", "😀",
     "e\u0301", "Aa0 ", "1.", "error: 500 ", '{"error":', "fe80:", "contact ", "नहीं ", "५ करोड़ [x] 😀 a@b.c (1 ",
 )  # fmt: skip
-"""Patterns that make inefficient text-reading functions backtrack."""
+"""Patterns on which inefficient parsers and regular expressions backtrack."""
 
 PADDED = ("5 days ", "crore ", "₹5 ", "twenty two ", "not covered. ", "july 5 2020 ")
-"""Patterns that are repeated with long gaps, so that a reply stays below the word limit and is not cut off."""
+"""Patterns that are repeated with long gaps, so that a reply of 100 kB stays below the word limit."""
 
 
 def build_case() -> GoldCase:
@@ -212,7 +212,7 @@ def measure_hostile() -> bool:
 
 
 def pad_reply(pattern: str) -> str:
-    """Repeat a pattern as often as the word limit of a reply allows, with gaps that spread it over 100 kB."""
+    """Return a reply of 100 kB that repeats a pattern, with gaps, as often as the word limit of a reply allows."""
     words = max(1, len(re.findall(r"\w+|[^\w\s]", pattern)))
     times = (golds.REPLY_LIMITS.tokens or 0) // words - 1
     gap = " " * (HOSTILE_LENGTH // times - len(pattern))

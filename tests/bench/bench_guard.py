@@ -60,7 +60,7 @@ class DirectPages(Pages):
 
 
 def build_driver(address: str, folder: str, *, guarded: bool = True, silent: bool = True) -> BrowserDriver:
-    """Build a driver as a run builds it, but optionally without the network guard or without the silent page."""
+    """Build a run's driver, optionally without the network guard or without the silent page."""
     settings = ProbeSettings(screenshots=CapturePolicy.NEVER, browser_path=os.environ.get("CHROMIUM_PATH"))
     driver = BrowserDriver(address, settings, run_folder=Path(folder))
     if not guarded:
@@ -120,7 +120,7 @@ def compute_ratio(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, f
 
 
 async def compare(address: str, pairs: int, bot_s: float, count: int) -> None:
-    """Run the comparison with and without the guard, then the one with and without the silent page."""
+    """Compare questions with and without the guard, then runs with and without the silent page."""
     pairs_s = await measure_pairs(address, pairs, bot_s)
     ratio, low, high = compute_ratio(pairs_s)
     report(

@@ -43,7 +43,7 @@ MIN_MB_S = 50.0
 MAX_GROWTH = 1.15
 PAIRS = 5
 BLOCK_BYTES = 25 * MB
-"""Entries differ up to this size in bytes. Beyond it, the same entries repeat at other positions."""
+"""Size in bytes of the block of different entries at the start of a log. A larger log repeats this block."""
 SENTENCES = (
     "Pre-existing diseases are covered after a waiting period of {months} months of continuous cover.",
     "Room rent is paid up to ₹{amount:,} per day under the plan that you chose.",

@@ -49,7 +49,10 @@ def main() -> int:
 
 
 def build_figure(small: Ended, large: Ended, few: int, many: int, imported_mb: float) -> Figure:
-    """Build the figure from one pair, because a pair takes minutes. The kernel's peak varies by some MB."""
+    """Build the figure from a single pair of runs.
+
+    One pair is enough, because it takes minutes and the peak varies by only some MB.
+    """
     return Figure(
         id="P8",
         what=f"peak memory, {many:,} cases",

@@ -96,7 +96,7 @@ def build_sample(run_id: str, night: int) -> list[JournalRow]:
 
 
 def measure_bare(paths: list[str], folder: Path) -> tuple[Span, Span]:
-    """Measure DuckDB alone: load the same lines into a table without a key, and copy that table to Parquet."""
+    """Measure DuckDB alone: load the lines of ``paths`` into a table without a key, and copy it to Parquet."""
     file = folder / "bare.duckdb"
     connection = duckdb.connect(str(file))
     read = (

@@ -84,9 +84,9 @@ def main() -> int:
 
 
 def measure(folder: Path, variables: dict[str, str], runs: int) -> list[tuple[float, float]]:
-    """Return the waiting times of ``runs`` runs, in seconds.
+    """Return two waiting times for each of ``runs`` runs, in seconds.
 
-    Each run has two times: until a worker claimed it, and from then until it was running.
+    The first is the time until a worker claimed the run. The second is the time from the claim to the start.
     """
     command = (*PREFECT, "worker", "start", "--pool", POOL, "--name", "bench")
     parts: list[tuple[float, float]] = []

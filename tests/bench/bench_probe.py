@@ -264,7 +264,7 @@ async def ask_lean(browser: Browser, address: str, question: str) -> str:
 
 
 async def ask_by_polling(browser: Browser, address: str, question: str) -> str:
-    """Send a question, wait for the network, then read the text every 100 ms until it is stable for a second."""
+    """Send a question, wait for an answer, then read its text every 100 ms until it is stable for a second."""
     context = await browser.new_context()
     try:
         page = await context.new_page()

@@ -138,7 +138,7 @@ def report_beside(
 def serve_empty_flow(folder: Path) -> Iterator[Callable[[], set[int]]]:
     """Start Prefect's server and a process that serves a flow, with Prefect's own commands.
 
-    Yield a function that returns their process ids.
+    Yield a function that returns the ids of these processes and of their descendants.
     """
     port = find_free_port("127.0.0.1", 0)
     api = f"http://127.0.0.1:{port}/api"
@@ -226,9 +226,9 @@ def measure(
     *,
     every_s: float = SAMPLE_EVERY_S,
 ) -> Usage:
-    """Measure the processes of ``list_pids`` for ``window_s`` seconds, after a waiting time of ``SETTLE_S``.
+    """Wait `SETTLE_S` seconds, then measure the processes that ``list_pids`` returns for ``window_s`` seconds.
 
-    During the measurement, call ``act`` every ``every_s`` seconds.
+    During both times, call ``act`` every ``every_s`` seconds.
     """
     samples: list[dict[str, float]] = []
     cpu_s: dict[int, float] = {}

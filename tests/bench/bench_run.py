@@ -63,7 +63,10 @@ FIRST_QUESTION_MOST_S = 5.0
 WITH_SERVER_START_MOST_S = 8.0
 PATIENCE_S = 300.0
 WRONG_RANK = 3
-"""The maximum number of severity-3 cases before the failing case, in dozens. All pages are busy by then."""
+"""Rank of the failing case among the severity-3 cases, in dozens. By then, all pages are busy.
+
+A small suite fails earlier.
+"""
 
 
 def main() -> int:
@@ -186,7 +189,7 @@ class Spent(NamedTuple):
 
 
 def format_spent(work: Callable[[], float]) -> Spent:
-    """Call ``work``. Return the wall seconds that it returns, and the CPU seconds that it used."""
+    """Call ``work``, which returns its wall seconds. Return them with the CPU seconds that ``work`` used."""
     before = _cpu_s()
     wall_s = work()
     return Spent(wall_s, _cpu_s() - before)

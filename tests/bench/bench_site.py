@@ -101,7 +101,7 @@ def warehouse_in(folder: Path, grades: int) -> Store:
 def write_recent_run(run_id: str, *, days_ago: int) -> list[JournalRow]:
     """Return the rows of a run that ended ``days_ago`` days ago.
 
-    People are still asked to review its answers.
+    The run is recent enough that people are still asked to review its answers.
     """
     at = datetime.now(UTC) - timedelta(days=days_ago, hours=1)
     rows: list[JournalRow] = []
@@ -177,10 +177,9 @@ def answers(address: str) -> bool:
 
 
 class PageTimes:
-    """The response times of one page.
+    """The response times of one page: of the first response, and of all responses in each round.
 
-    They are the time of the first response and the times of the responses in each round. The server's CPU time
-    for all of them is recorded too.
+    ``cpu_ms`` is the server's CPU time for the responses in all rounds.
     """
 
     def __init__(self, path: str) -> None:
@@ -281,7 +280,10 @@ def main() -> int:
 
 
 def measure_pages(folder: Path) -> tuple[list[PageTimes], list[tuple[str, float]]]:
-    """Measure the times of every page, the baseline first, and the first paint of each page in a browser, in ms."""
+    """Measure the response times of every page, the baseline first, and the first paint of each page.
+
+    The first paint is measured in a browser, in milliseconds, and without filters.
+    """
     paths = [route.path for route in PAGES if route.path != "/now"]
     pages = [PageTimes(path) for path in [IDLE, *paths, *(path + query for path, query in FILTERED.items())]]
     with serve_site(folder) as (address, pid), httpx.Client(trust_env=False, timeout=60) as client:
@@ -321,7 +323,7 @@ def build_speed_figures(pages: Sequence[PageTimes], size: str) -> list[Figure]:
 
 
 def build_weight_figure(painted: Sequence[tuple[str, float]]) -> list[Figure]:
-    """Build the figure about the first visit: the size that a browser must load, and the time of first paint."""
+    """Build two figures about a first visit: the size of the script, and the time until the first paint."""
     script = len(load_asset("site.js").encode())
     return [
         Figure(
@@ -344,10 +346,7 @@ def build_weight_figure(painted: Sequence[tuple[str, float]]) -> list[Figure]:
 
 
 def copy_page(took_s: float, label: str) -> Figure:
-    """Build the figure about a new copy of the warehouse.
-
-    Visitors read this copy. It is renewed after each write.
-    """
+    """Build the figure about the time to renew the copy of the warehouse that the site's pages read."""
     return Figure(
         id="P11",
         what="a new copy of the warehouse, opened",
@@ -358,7 +357,7 @@ def copy_page(took_s: float, label: str) -> Figure:
 
 
 def describe_baseline(store: Store) -> tuple[float, list[tuple[str, str]]]:
-    """Measure the seconds that a new copy of the warehouse takes, and describe what the site was measured on."""
+    """Return the seconds that a new copy of the warehouse takes, and rows that describe the measured site."""
     script = len(load_asset("site.js").encode())
     with store.database.open_for_writing(60) as connection:
         grades = connection.execute("select count(*) from grades").fetchone()

@@ -43,15 +43,15 @@ APPENDS = 50
 WRITERS = 4
 WARM_TIMES = 7
 LISTINGS = dict.fromkeys(("graded_answers", "judged_answers"), "where run_id = 'run-7'")
-"""Views that list single answers with their texts.
+"""Views that list single answers with their texts, and the filter for one run with which they are measured.
 
-Nobody reads them as a whole, so they are measured for one run.
+In practice, these views are read for one run, not as a whole.
 """
 
 MAX_APPEND_MS = 1000.0
 MAX_VIEW_MS = 250.0
 SLOWEST_REBUILD = 300_000
-"""The goals of P4. The last goal is in rows per second."""
+"""The goal of P4 for a rebuild: minimum number of rows per second."""
 
 
 @dataclass
@@ -210,7 +210,7 @@ def bench_baselines(folder: Path, figures: Figures) -> None:
 
 
 def bench_load(folder: Path, figures: Figures) -> None:
-    """Measure loading segments as runs write them: one segment for each case."""
+    """Measure how long it takes to append and to load segments like those of a run: one segment for each case."""
     store = open_store(Plan(folder, 2))
     store.load_pending(60)
     count = 1000
@@ -271,9 +271,9 @@ def bare_lines(store: Store) -> Span:
 
 
 def bench_view(store: Store, view: str, figures: Figures) -> None:
-    """Measure reading the first thousand rows of a view.
+    """Measure how long it takes to read the first thousand rows of a view.
 
-    Cold is the first query of a newly opened file. Warm is a query of a file that is already open.
+    "Cold" means the first query of a newly opened file, "warm" a query of a file that is already open.
     """
     ask = f"select * from {view} {LISTINGS.get(view, '')} limit 1000"
     cold = milliseconds(lambda: store.query(ask, wait_s=60))

@@ -35,9 +35,9 @@ from tests.process_tree import all_processes, descendants
 MAX_P99_MS = 200.0
 START_S = 120
 REUSED_S = 1
-"""A connection that was idle for more seconds than this is not used again.
+"""Maximum idle time of a reused connection, in seconds.
 
-uvicorn closes idle connections after 5 s, which could happen during a request.
+uvicorn closes a connection that is idle for 5 s, which could happen just when a request is sent.
 """
 FILES = 4_096
 """The limit of open files that the sender sets for itself.
@@ -135,7 +135,7 @@ class Timed(NamedTuple):
 
 
 def measure_ms(server: Served, chosen: Chosen) -> Timed:
-    """Measure one of the two servers, in milliseconds."""
+    """Measure the response times of one server, and its CPU time for each response, in milliseconds."""
     before = measure_cpu_s(server.pid)
     took_ms = asyncio.run(measure_deliveries(server, chosen.rate, chosen.seconds))
     return Timed(took_ms, (measure_cpu_s(server.pid) - before) * 1_000 / len(took_ms))
@@ -144,8 +144,8 @@ def measure_ms(server: Served, chosen: Chosen) -> Timed:
 async def send_burst(server: Served, count: int) -> list[float | str]:
     """Send ``count`` deliveries at once.
 
-    Return the milliseconds until each was acknowledged, or how its request ended. All deliveries are sent before
-    the first response is read.
+    Return for each delivery the milliseconds until its acknowledgement, or the name of the error. All deliveries
+    are sent before the first response is read.
     """
     host, port = server.url.removeprefix("http://").split(":")
     requests = [build_request(f"{next(server.numbers):040x}") for _ in range(count)]
@@ -167,7 +167,7 @@ async def send_burst(server: Served, count: int) -> list[float | str]:
 
 
 async def measure_deliveries(server: Served, rate: int, seconds: int) -> list[float]:
-    """Return the milliseconds from sending to the complete response, for each request."""
+    """Send ``rate`` deliveries per second. Return for each the milliseconds until its complete response."""
     host, port = server.url.removeprefix("http://").split(":")
     requests = [build_request(f"{next(server.numbers):040x}") for _ in range(rate * seconds)]
     free: list[tuple[Line, float]] = []

@@ -14,10 +14,10 @@ LOOKS_EVERY_S = 0.25
 
 
 class CpuMeter:
-    """Measures CPU seconds from its creation on.
+    """Measures the CPU seconds that are used after the meter was created.
 
-    It samples often, because processes start and end during a measurement. Processes named in ``apart`` are not
-    counted.
+    The meter samples often, because processes start and end during a measurement. Processes named in ``apart`` are
+    not counted.
     """
 
     def __init__(self, *apart: str) -> None:

@@ -177,7 +177,7 @@ def _format_spread(figure: Figure) -> str:
 
 
 def _build_absent_rows(run: BenchRun) -> list[_Row]:
-    """Build a row for each missing figure, and one for a bench that broke after its last figure."""
+    """Build the rows for missing figures: one for each missing id, or a single row if the bench broke."""
     ended = f"was stopped after {run.took_s / 60:.0f} min: the time for all benches was used up"
     how = f"`{run.name}` {ended if run.stopped else f'ended with code {run.code}'}"
     if run.missing and run.broke:

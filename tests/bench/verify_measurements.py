@@ -29,7 +29,7 @@ class Noted(Record):
 
 @dataclass(frozen=True)
 class Ended:
-    """A finished run of the command. ``max_rss_mb`` is the peak of the process itself, without browser or server."""
+    """A finished run of the command. ``max_rss_mb`` is the peak memory of its process, without child processes."""
 
     began_at: float
     ended_at: float
@@ -39,7 +39,7 @@ class Ended:
 
 @contextmanager
 def serve_app(module: str, *options: str) -> Iterator[str]:
-    """Serve a module of the tests in a separate process, and yield its address."""
+    """Run a test module that serves an application in a separate process. Yield the server's address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", module, "--port", str(port), *options]

@@ -161,9 +161,9 @@ SEGMENT_ROWS = 2_000
 
 
 def write_others(store: Store, runs: int) -> None:
-    """Write rows for all other views.
+    """Write rows for the views that `write_archives` does not fill.
 
-    Their number is that of an installation that has worked for years and has ``runs`` runs.
+    There are as many rows as in an installation that has ``runs`` runs after some years.
     """
     rows: list[JournalRow] = [row for run in range(runs) for row in (*_build_labels(run), *_build_rechecks(run))]
     rows += [NightlyRunRow(row=night_report(f"night-{night}", nights=night)) for night in range(NIGHTS)]

@@ -47,7 +47,7 @@ PARTS = {
 
 
 class Leg(NamedTuple):
-    """A step that a deploy reached, and the time of the step in seconds since 1970."""
+    """A step that a deploy reached, and the time of the step as a Unix timestamp in seconds."""
 
     name: str
     at: float
@@ -57,13 +57,13 @@ class Leg(NamedTuple):
 class Way:
     """Everything that was observed about one deploy.
 
-    ``legs`` are in the order of the steps; the last question may come before the alert. ``messages`` are the
-    messages and edits that the Slack server logged, oldest first.
+    ``legs`` are in the expected order of the steps, but the last question may come before the alert. ``messages``
+    are the messages and edits that the Slack server logged, oldest first.
     """
 
     legs: tuple[Leg, ...]
     answers: tuple[int, int]
-    """The HTTP statuses of the responses to the delivery and to its repetition."""
+    """The HTTP statuses of the responses to the first and to the repeated delivery."""
     runs: list[dict[str, Any]]
     questions: list[str]
     messages: list[dict[str, Any]]

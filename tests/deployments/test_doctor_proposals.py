@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
 QUESTIONS = 6
 FEWER = 3
-"""The number of questions for a page that differs from another only in the requests that it receives."""
+"""Number of questions for a page whose only difference from another page is the format of its requests."""
 
 
 @pytest.fixture
@@ -53,9 +53,9 @@ def configured(folder: Path, page: str, questions: int) -> Installation:
 
 
 def conclusion(output: str) -> str:
-    """Return the end of the doctor's output, below the picture.
+    """Return the doctor's output after the line with the path of the screenshot.
 
-    It says what the answers prove, and what to add to lookout.toml.
+    This part says what the answers prove, and what to add to lookout.toml.
     """
     return output.partition(".png\n")[2]
 

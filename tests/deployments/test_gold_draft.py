@@ -31,9 +31,9 @@ ASK = ("draft", "--document", "gold.md", "--name", "Suraksha Gold", "--count", "
 
 @pytest.mark.whole_only
 def test_drafts_are_stored_with_the_place_of_their_clause_and_the_cost_is_printed(tmp_path, snapshot):
-    """A draft is stored with the place of its clause in the document, and the cost is printed.
+    """A draft is stored with the character offsets of its clause in the document, and the cost is printed.
 
-    Spaces, hyphens and line breaks of the quote differ between the document and the model's output.
+    The spaces, hyphens and line breaks of a quote may differ between the document and the model's output.
     """
     with AnthropicServer(judge=RuleDrafter()) as server:
         configured(tmp_path, server.url)
@@ -70,9 +70,9 @@ def test_an_unproven_item_is_refused_with_its_reason(tmp_path, snapshot):
 
 @pytest.mark.whole_only
 def test_asking_again_adds_nothing_that_is_there_and_says_what_to_leave_out(tmp_path):
-    """A second call adds no question that already exists: the prompt contains the first questions.
+    """A second call adds no question that already exists.
 
-    If the model repeats them, nothing is added.
+    Its prompt contains the existing questions. If the model repeats them, they are refused.
     """
     drafter = RuleDrafter()
     with AnthropicServer(judge=drafter) as server:

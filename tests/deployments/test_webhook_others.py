@@ -47,7 +47,7 @@ URLS = [
 
 @pytest.mark.parametrize("url", URLS)
 async def test_f37_an_address_in_a_payload_is_ignored(door, tmp_path, url):
-    """Any address in the payload is ignored. The stored deploy has target and commit, and all else is configured."""
+    """No address in a payload is stored or used. The target comes from the configuration."""
     for sent in (
         await door.by_github(deployed(url=url, payload={"web_url": url, "target": url})),
         await door.by_hub(space_pushed(url=url)),

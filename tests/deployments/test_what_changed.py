@@ -55,9 +55,9 @@ def test_the_second_run_names_the_model_that_changed_between_them(tmp_path, look
 
 @pytest.mark.whole_only
 def test_answers_in_another_language_are_named_by_it_and_by_nothing_else(tmp_path, lookout):
-    """If the answers about one document are in Hindi with the same figures, the report names only this cause.
+    """If the answers about one document are in Hindi with the same figures, the report names the language.
 
-    One answer about another document is wrong.
+    The wrong answer about another document is reported as a separate change with an unknown cause.
     """
     with Chat(RIGHT) as chat:
         watched(tmp_path, chat, cases=2 * CASES)

@@ -112,7 +112,7 @@ def test_every_file_of_the_product_is_there(installed: Environment):
 
 
 def test_the_wheel_brings_its_packages_and_nothing_else(installed: Environment):
-    """The wheel has the project's version and extras, and no tests, documents or other top-level names."""
+    """The wheel has the project's version, and no tests, documents or other top-level names."""
     (info,) = installed.site.glob("lookout_monitor-*.dist-info")
     paths = [Path(one) for one in PathDistribution(info).files or ()]
     assert {path.parts[0] for path in paths} == {*PACKAGES, info.name, ".."}
@@ -128,7 +128,7 @@ def test_every_module_can_be_imported(installed: Environment, tmp_path: Path):
 
 @pytest.mark.whole_only
 def test_the_first_commands_find_their_files(installed: Environment, elsewhere: Path):
-    """The commands also work in a folder in which another project has packages of the same names."""
+    """The commands work in a folder in which another project has packages with the same names as Lookout's."""
     for command, said in (
         (("--version",), f"lookout {VERSION}"),
         (("--help",), "Monitor a deployed LLM application"),
@@ -216,7 +216,7 @@ def test_without_pip_the_printed_command_uses_uv(installed: Environment, tmp_pat
 
 
 def test_another_package_with_one_of_our_names_is_named(installed: Environment, tmp_path: Path, snapshot):
-    """If another package with a name of Lookout's is first on the path, `lookout` prints its place and advice."""
+    """If another package with a name of Lookout's is first on the path, `lookout` prints its path and advice."""
     (tmp_path / "monitors").mkdir()
     (tmp_path / "monitors" / "__init__.py").touch()
     done = installed.run("lookout", "--help", cwd=tmp_path, PYTHONPATH=str(tmp_path))

@@ -165,10 +165,7 @@ SOURCES = {"log": {"kind": "file", "path": "conversations.jsonl"}}
     ids=["required key", "optional key", "key of a kind of table", "key in a list", "table"],
 )  # fmt: skip
 def test_a_renamed_key_is_an_error_that_names_the_new_one(values, old, new, tmp_path):
-    """A key that was renamed is an error that names the new key.
-
-    No other error is reported. In particular, the missing new key is part of the same mistake.
-    """
+    """A renamed key is a single error that names the new key. The missing new key is not reported in addition."""
     table = tmp_path / "renamed.toml"
     table.write_text(RENAMED, encoding="utf-8")
     with pytest.raises(ConfigError) as error:

@@ -30,7 +30,7 @@ def ask(answer: str = RIGHT, prompt_id: str = "case-1", **changes: Any) -> Rende
 async def judge_at(
     server: AnthropicServer, retry_policy: RetryPolicy = QUICK, **changes: Any
 ) -> AsyncGenerator[AnthropicJudge]:
-    """Build a judge whose provider is the local server."""
+    """Yield a judge whose provider is the local server."""
     options: dict[str, Any] = {"api_key": KEY, "base_url": server.url, "retry_policy": retry_policy}
     async with AnthropicJudge(MODEL, **(options | changes)) as judge:
         yield judge

@@ -25,7 +25,7 @@ def log_evidence(failures: Streams, graded: Streams, window: int = 60) -> Stream
 
 
 def alarms(failures: Streams, graded: Streams, alpha: float, window: int = 60) -> NDArray[np.int64]:
-    """Return the night on which each stream first reaches 1/alpha, or -1 if it never does."""
+    """Return the night on which the e-value of each stream first reaches 1/alpha, or -1 if it never does."""
     reached = log_evidence(failures, graded, window) >= -np.log(alpha)
     return np.where(reached.any(axis=1), reached.argmax(axis=1) + 1, -1)
 

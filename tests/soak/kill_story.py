@@ -28,9 +28,9 @@ MAX_OUTAGE_S = 6.0
 """The maximum time in seconds until a killed app is restarted. An orchestrator also needs a few seconds."""
 
 MAX_FAILURES = 5
-"""The maximum number of times that Lookout may end by itself before the run is complete.
+"""The maximum number of times that Lookout may end without a kill before the run is complete.
 
-Each time it is started again, as a scheduler would do.
+After each end, Lookout is started again, as a scheduler would do.
 """
 
 WATCHING_S = 0.02
@@ -49,8 +49,8 @@ class Victim(StrEnum):
 class Kill:
     """A planned kill of ``victim``.
 
-    It takes place when ``after_answers`` answers were acknowledged, and at least ``delay_s`` seconds after the
-    start of Lookout and after the previous kill.
+    The victim is killed when ``after_answers`` answers are acknowledged, and at least ``delay_s`` seconds have
+    passed since Lookout's start and since the previous kill.
     """
 
     victim: Victim
@@ -91,7 +91,7 @@ class Story:
 
 
 def planned(cases: int, kills: int, chance: random.Random) -> list[Kill]:
-    """Return ``kills`` kills that are distributed over the run. Each kind of victim occurs about equally often."""
+    """Plan ``kills`` kills at random moments of the run. Each kind of victim occurs about equally often."""
     kinds = [list(Victim)[number % len(Victim)] for number in range(kills)]
     chance.shuffle(kinds)
     at = sorted(chance.randrange(cases - 4) for _ in range(kills))
@@ -101,7 +101,7 @@ def planned(cases: int, kills: int, chance: random.Random) -> list[Kill]:
 def _delay(kind: Victim, chance: random.Random) -> float:
     """Return a random delay in seconds before a kill.
 
-    A third of Lookout's delays are long enough that it is also killed while it starts or resumes a run.
+    A third of the delays before a kill of Lookout may be longer, so that kills occur at all moments of its start.
     """
     long = kind is Victim.LOOKOUT and chance.random() < 1 / 3
     return chance.uniform(0, 8 if long else 1.5)
@@ -144,7 +144,7 @@ class App:
 
 
 def live_through(story: Story) -> None:
-    """Start Lookout again and again until the run ends or ``PATIENCE_S`` seconds have passed."""
+    """Restart Lookout until the run is complete, Lookout has failed too often, or the time limit is reached."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         story.port = free.getsockname()[1]
     write_configuration(story)
@@ -238,7 +238,7 @@ def _kill_browser(story: Story, lookout: int) -> bool:
 
 
 def _outliving(pids: Sequence[int], patience_s: float = 20.0) -> int:
-    """Return how many processes of a killed Lookout still exist after ``patience_s`` seconds, and end them."""
+    """Return how many of the processes ``pids`` are still alive after ``patience_s`` seconds, and kill them."""
     until = time.monotonic() + patience_s
     left = list(pids)
     while left and time.monotonic() < until:

@@ -76,8 +76,8 @@ def _expected(story: Story) -> set[str]:
 def _of_journal(story: Story, run: str) -> Iterator[str]:
     """Return the faults in the journal.
 
-    Every case must have exactly one answer, and it must be the answer to this case. After that answer was durable,
-    the case must not be asked again.
+    Every case must have exactly one answer, which must belong to this case. A case must not be asked again after
+    its answer was stored.
     """
     journal = open_store_in(story.folder / "data").journal
     answers: Counter[str] = Counter()

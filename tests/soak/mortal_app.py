@@ -2,8 +2,8 @@
 
 python -m tests.soak.mortal_app --port 8123 --asked asked.jsonl
 
-Like many pages, it ignores errors: when its stream breaks, it shows the partial answer and enables the box without
-a notice, so that a cut answer looks complete.
+Like many pages, the page ignores errors: if the stream of an answer breaks, the page shows the partial answer and
+enables the text box without an error message, so that the partial answer looks complete.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ form.addEventListener("submit", async (event) => {
 
 
 def answer_to(question: str, *, wrong: bool = False) -> str:
-    """Return the answer to ``question``: its plan, and a number that only this plan has."""
+    """Return the answer to ``question``: the plan in the question, and a number of months unique to this plan."""
     plan = question.rsplit(maxsplit=1)[-1].rstrip("?")
     months = months_of(plan) + wrong
     return f"The waiting period under {plan} is {months} months of continuous cover. [Source: {plan}, clause 4]"
 
 
 def months_of(plan: str) -> int:
-    """Return the number of months of a plan.
+    """Return the waiting period of a plan such as Plan-7, in months.
 
-    Each plan, such as Plan-7, has its own number, so that mixed-up answers are wrong.
+    Each plan has a different waiting period, so that the answer to another question is wrong.
     """
     return 100 + int(plan.rsplit("-", 1)[1])
 

@@ -68,8 +68,8 @@ class Visit(NamedTuple):
 class Outcome(NamedTuple):
     """The result of one schedule.
 
-    ``posted`` is the number of alert messages, and ``ids`` the number of their different ids. ``kills`` counts the
-    kills that ended a running process. ``waiting`` is the number of messages that still wait.
+    ``posted`` is the number of alert messages in Slack, and ``ids`` the number of different ids in them. ``kills``
+    counts the kills that ended a running process. ``waiting`` is the number of messages that are not sent yet.
     """
 
     posted: int
@@ -179,7 +179,7 @@ def _nowhere() -> Console:
 
 
 def soak(schedules: int, first_seed: int) -> Counter[str]:
-    """Run ``schedules`` schedules from the seed ``first_seed`` on, and return how often each result occurred."""
+    """Run ``schedules`` schedules, with seeds from ``first_seed`` on. Return how often each result occurred."""
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as place, SlackServer() as slack:
         for seed in range(first_seed, first_seed + schedules):

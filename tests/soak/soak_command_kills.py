@@ -58,7 +58,7 @@ def find_faults(name: str, folder: Path, wanted: object) -> Iterator[str]:
 
 
 def main() -> int:
-    """Kill commands until the time is over, and print the counts."""
+    """Kill commands for ``--minutes`` minutes, and print the counts."""
     options = parse_options(__doc__)
     chance, end = random.Random(options.seed), time.monotonic() + options.minutes * 60
     names = [options.command] if options.command else list(COMMANDS)

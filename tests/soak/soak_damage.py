@@ -42,7 +42,7 @@ BLOCK_BYTES = 4096
 
 
 def _leave(store: Store, _: random.Random) -> None:
-    """Damage nothing: the loader was killed, but its log is complete."""
+    """Damage nothing. This is the case in which the loader was killed, but its log is complete."""
 
 
 def _tear(store: Store, rng: random.Random) -> None:
@@ -122,7 +122,7 @@ def append(store: Store, rng: random.Random, word: str) -> set[str]:
 
 
 def killed_while_loading(store: Store, kind: str) -> object:
-    """Load in a process that is killed before it closes the file. Return the content of the tables at that time."""
+    """Load data in a process that is killed before it closes the file. Return the tables' content before that."""
     step = kind.removeprefix("checkpoint aborted ") if kind.startswith("checkpoint") else None
 
     def job(say: Callable[[str], None]) -> None:
@@ -145,7 +145,7 @@ def killed_while_loading(store: Store, kind: str) -> object:
 
 
 def as_duckdb_finds_it(store: Store, copy: Path) -> object:
-    """Return what a plain DuckDB reads from a copy of file and log; an unreadable copy counts as damaged."""
+    """Return what a plain DuckDB reads from a copy of the warehouse's file and log, or the error if it fails."""
     copy.mkdir()
     for path in (store.database.file, log_of(store)):
         if path.exists():

@@ -23,7 +23,7 @@ from tests.monitors.sources.night_traffic import simple, stratified
 MIN_COVERED = 0.93
 MAX_OFF = 0.20
 WARM = 5
-"""The number of first nights, whose plan has little information about the rates.
+"""The number of nights at the start, when little is known about the rates.
 
 These nights count for the coverage of the interval, but not for its width.
 """

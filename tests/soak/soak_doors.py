@@ -127,9 +127,9 @@ def is_answering(address: str, name: str, process: subprocess.Popen[bytes], log:
 
 
 async def crowd_once(address: str, name: str, kind: str, count: int) -> tuple[float, int]:
-    """Hold ``count`` connections open.
+    """Hold ``count`` connections open, and send requests from another client in this time.
 
-    Return the slowest answer to other clients in seconds, and their failures.
+    Return the longest time for one of these requests in seconds, and the number of requests that failed.
     """
     port, opening = int(address.rpartition(":")[2]), CROWDS[kind](DOORS[name].form)
     writers: list[asyncio.StreamWriter] = []

@@ -35,7 +35,7 @@ AT_ONCE = 250
 
 
 def quiet(chance: np.random.Generator, streams: int) -> Iterator[tuple[str, Streams, Streams]]:
-    """Yield streams without a change, as name, failures of each night, and graded answers of each night."""
+    """Yield groups of streams without a change: their name, and each night's failures and graded answers."""
     shape = (streams, NIGHTS)
     for rate, graded in ((0.003, 200), (0.01, 50), (0.1, 10), (0.5, 25)):
         yield (
@@ -52,14 +52,14 @@ def quiet(chance: np.random.Generator, streams: int) -> Iterator[tuple[str, Stre
 
 
 def in_parts(failures: Streams, graded: Streams) -> np.ndarray:
-    """Return the night in which each stream raises its alarm. The streams are computed in parts to save memory."""
+    """Return the night of each stream's alarm. `AT_ONCE` streams are computed together, to save memory."""
     parts = range(0, len(failures), AT_ONCE)
     found = [drift_streams.alarms(failures[at : at + AT_ONCE], graded[at : at + AT_ONCE], ALPHA) for at in parts]
     return np.concatenate(found)
 
 
 def changed(chance: np.random.Generator, streams: int, before: float, after: float, graded: int) -> str:
-    """Return the table row of one planted change."""
+    """Simulate ``streams`` streams with one planted change, and return the table row about this change."""
     rates = np.where(np.arange(BEFORE + AFTER) < BEFORE, before, after)
     failures = chance.binomial(graded, rates, (streams, BEFORE + AFTER)).astype(float)
     raised = in_parts(failures, np.full(failures.shape, float(graded)))

@@ -35,7 +35,7 @@ async def no_pause(_seconds: float) -> None:
 def rows_by(chance: random.Random, shape: Sequence[tuple[int, int]]) -> list[ExperimentRow]:
     """Return experiment rows for ``shape``, which lists pairs of a case and a repeat.
 
-    Each call gives new answers and scores.
+    The answers and scores are random.
     """
     return [
         ExperimentRow(

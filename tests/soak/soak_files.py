@@ -118,7 +118,7 @@ def fill(folder: Path) -> None:
 
 
 def ask(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run the read commands on the data folder, and return their answers."""
+    """Run the command ``words`` on the data folder, and return the ended process with its output."""
     return fork_server.run(
         *words, "--data-folder", folder.name, cwd=folder.parent, env=os.environ | fork_server.WARM
     )
@@ -171,7 +171,7 @@ def damage_once(
 ) -> list[str]:
     """Damage one file of a copy of ``source``, and return the faults.
 
-    ``is_away``: the warehouse file is removed.
+    If ``is_away`` is true, also remove the warehouse file.
     """
     shutil.copytree(source, folder)
     file = chance.choice(sorted(folder.glob(KINDS[kind])))
@@ -190,7 +190,7 @@ def damage_once(
 
 
 def main() -> int:
-    """Test all kinds and damages until the time is over, and print the counts."""
+    """Test each kind of file with each damage, for at most ``--minutes`` minutes, and print the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))

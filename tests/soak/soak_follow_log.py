@@ -28,23 +28,20 @@ from tests.flows.followed_logs import Followed, entry
 from tests.servers.slack import SlackServer
 
 LOOKS_LIVED = 1.5
-"""The maximum time until a kill, as a multiple of the duration of one poll.
-
-The duration is measured just before.
-"""
+"""The maximum time until a kill, as a multiple of the duration of one poll, which is measured at the start."""
 
 
 class RealNight(AlertingTestbed):
-    """An alerting testbed with the real clock, because the killed processes use it as well."""
+    """An alerting testbed with the real clock, which the killed processes also use."""
 
     def __call__(self) -> datetime:
         return datetime.now(UTC)
 
 
 class Outcome(NamedTuple):
-    """The numbers of lines that were written, stored and alerted, and of messages in the channel.
+    """The numbers of kills, of lines that were written, stored and alerted, and of messages in the channel.
 
-    Duplicates are counted as well.
+    ``alerted_twice`` and ``messages_twice`` are the numbers of duplicates.
     """
 
     kills: int

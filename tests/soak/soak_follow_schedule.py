@@ -52,8 +52,8 @@ WEIGHTS: Final = (18, 1, 1)
 class Delivery(NamedTuple):
     """The delivery of one line.
 
-    It states which process was killed after the line was appended, and how many seconds passed until its alert in
-    Slack.
+    ``killed`` is the kind of process that was killed after the line was appended, and ``took_s`` is the time in
+    seconds until the alert about the line was in Slack.
     """
 
     killed: str
@@ -136,7 +136,7 @@ def started(folder: Path) -> Iterator[tuple[Installation, int]]:
 def play(folder: Path, kills: int, seed: int, say: Callable[[Delivery], None]) -> tuple[list[Delivery], bool]:
     """Append ``kills`` lines, and kill a process after each.
 
-    Return whether each was stored once and alerted once.
+    Return the deliveries, and whether each line was stored once and alerted once.
     """
     chance = random.Random(seed)
     deliveries: list[Delivery] = []
@@ -156,9 +156,9 @@ def play(folder: Path, kills: int, seed: int, say: Callable[[Delivery], None]) -
 
 
 def _killed(up: int, victim: str) -> bool:
-    """Kill all processes of the kind ``victim``.
+    """Kill all processes of the kind ``victim``. Return whether there was one.
 
-    Between two runs there is no process of a run for some seconds, so the function waits for one.
+    A process that executes a run does not exist between two runs, so the function waits until there is one.
     """
     end = time.monotonic() + LOST_S
     while time.monotonic() < end:
@@ -184,9 +184,9 @@ def _wait(holds: Callable[[], bool], what: str) -> None:
 
 
 def figures(deliveries: Sequence[Delivery]) -> Iterator[str]:
-    """Yield a row for each kind of victim: the number of kills, the median and the longest time until the alert.
+    """Yield a row for each kind of victim, with the number of kills and the number of late alerts.
 
-    The row also has the number of alerts that took too long.
+    Each row also contains the median and the longest time until the alert.
     """
     for victim in (*VICTIMS, "nothing"):
         times = sorted(one.took_s for one in deliveries if one.killed == victim)

@@ -68,9 +68,9 @@ loopback interface.
 
 @dataclass
 class Step:
-    """One run of the gate: its runner, what it checks, and after how many answers it is stopped.
+    """One run of the gate: its runner, the commit and target to check, and when the run is stopped.
 
-    If ``stop_after`` is ``None``, the run is never stopped.
+    ``stop_after`` is the number of answers after which the run is stopped, or ``None`` if it is not stopped.
     """
 
     runner: str

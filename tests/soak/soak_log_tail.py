@@ -19,7 +19,7 @@ COUNTED: Counter[str] = Counter()
 
 
 class CountedStory(LogStory):
-    """The state machine of the test. It also counts its steps and the lines that were lost."""
+    """The state machine of the test. It also counts steps, written lines, read entries and reported gaps."""
 
     def teardown(self) -> None:
         COUNTED["stories"] += 1

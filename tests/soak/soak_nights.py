@@ -23,16 +23,16 @@ MAX_OFF = 0.20
 PLANS = 12
 """The number of plans over which the planned width of a design is averaged.
 
-The planned width differs from night to night, because the size of a sample by rate and the calibration of a judge
-differ.
+The planned width varies from night to night, because the sample size of a design with a rate and the calibration of
+a judge vary.
 """
 
 
 def designs() -> Iterator[tuple[str, str, Design]]:
     """Yield each combination of a design and planted failures: the names of both, and the design.
 
-    Each combination is graded once without errors, and once by a judge with errors. In two further ones, 10 % of
-    the sample is not graded.
+    Each combination is simulated without grading errors, and with a judge that makes errors. In two further
+    combinations, 10 % of the sample is not graded.
     """
     for planted, failures in PLANTED.items():
         for name, facts in DESIGNS.items():

@@ -103,10 +103,7 @@ enabled = false
 
 
 class SoakReport(NamedTuple):
-    """The result of one installation.
-
-    Each list of faults is written for people, and is empty if there is no fault.
-    """
+    """The result of one installation. ``faults`` contains a sentence about each fault."""
 
     zone: str
     begin: str
@@ -234,7 +231,7 @@ class Installation:
         )
 
     async def _find_next_due_time(self) -> datetime:
-        """Return when the next run is due. Runs that were due while no worker was running are ignored."""
+        """Return the time at which the next run is due. Runs that were due without a worker are ignored."""
         now = datetime.now(UTC)
         times = [run.expected_start_time for run in await self._list_waiting()]
         return min((at for at in times if at is not None and at > now), default=self.end)
@@ -359,10 +356,10 @@ class Installation:
             )
 
     async def copy_folder(self) -> None:
-        """Copy the data folder.
+        """Copy the data folder, and run the command in the copy.
 
-        The copy must refuse to run. After it is separated from the original, it must not send the original's
-        messages.
+        Without ``--copy``, the command must refuse to run. With ``--copy``, it must run, but not send messages of
+        the original installation.
         """
         copy = self.folder.with_name("copy")
         await asyncio.to_thread(shutil.copytree, self.folder, copy)

@@ -12,7 +12,7 @@ from tests.servers.slack import SlackServer
 
 
 def main() -> int:
-    """Print how long both runs of the command took."""
+    """Run the command twice, and print how long both runs took together."""
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, SlackServer() as slack:
         server = Victim(Path(folder) / "victim")

@@ -13,7 +13,7 @@ SEEDS = range(5)
 
 
 def main() -> int:
-    """Print the result of the clicks for each seed."""
+    """Print for each seed how many decisions are missing or stored twice. Return 1 if there is a fault."""
     bad = 0
     for seed in SEEDS:
         with tempfile.TemporaryDirectory() as folder:

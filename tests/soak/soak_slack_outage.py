@@ -33,10 +33,10 @@ LEAK = re.compile(r"leak-(\d+)")
 
 
 class OutageResult(NamedTuple):
-    """The result of one outage of an hour.
+    """The result of one outage.
 
-    ``numbers`` are the alerts in the order in which they arrived. ``grown_mb`` is the growth of memory since the
-    tenth minute.
+    ``numbers`` are the numbers of the alerts in the order of their arrival. ``grown_mb`` is the growth of memory
+    after the first sixth of the outage, in MB. ``waiting`` is the number of alerts that were not sent.
     """
 
     numbers: tuple[int, ...]
@@ -47,10 +47,7 @@ class OutageResult(NamedTuple):
 
 
 def live_through(outage: str, minutes: int, folder: Path) -> OutageResult:
-    """Simulate ``outage`` for ``minutes`` minutes with one alert a minute.
-
-    Then let a follower send all waiting alerts.
-    """
+    """Simulate ``outage`` for ``minutes`` minutes with one alert a minute. Then send all waiting alerts."""
     with SlackServer() as slack:
         testbed = AlertingTestbed(folder, slack, send_timeout_s=SEND_TIMEOUT_S, send_retries=2)
         slack.always, slowest_s, before_mb = outage, 0.0, 0.0

@@ -79,7 +79,7 @@ def find_faults(answers: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Fill disks until the time is over, and print the counts."""
+    """Fill disks for ``--minutes`` minutes, and print the counts."""
     options = parse_options(__doc__)
     chance, end = random.Random(options.seed), time.monotonic() + options.minutes * 60
     names = [options.command] if options.command else [name for name in COMMANDS if name != "freeze"]

@@ -56,7 +56,7 @@ class StreamResult(NamedTuple):
 
 
 async def ask_plan(driver: BrowserDriver, plan: Plan, key: str) -> StreamResult:
-    """Ask the questions of one plan and compare the answers."""
+    """Ask the questions of one plan, and compare the answers with the expected answers."""
     turns = plan.build_questions(key)
     taken_at = 0.0
 

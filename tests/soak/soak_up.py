@@ -123,7 +123,7 @@ class Course:
         ]
 
     def live_through(self) -> None:
-        """Let all events happen until the time is over, and then wait until all alerts are sent."""
+        """Cause each event at its scheduled time, until the end of the soak."""
         while self._passed_s < self._whole_s:
             assert self._running.process.poll() is None, self._running.said()
             while self._left and self._passed_s >= self._left[0][0] * self._whole_s:

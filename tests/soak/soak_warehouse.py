@@ -54,7 +54,7 @@ BETWEEN_STEPS = "between steps"
 
 @dataclass
 class Tally:
-    """The counts so far, and the longest duration of each kind of step. Kills are spread over this duration."""
+    """The counts so far, and the longest duration of each kind of step, which limits the random time of a kill."""
 
     kills: Counter[str] = field(default_factory=Counter[str])
     acknowledged: int = 0
@@ -64,8 +64,8 @@ class Tally:
     def took(self, step: str, seconds: float) -> None:
         """Update the longest duration of ``step``.
 
-        The longest duration decays slowly, so that one slow moment does not move all later kills past the end of
-        the step.
+        The stored value decreases after shorter steps. Otherwise, one slow step would move most later kills past
+        the end of the step.
         """
         self.slowest_s[step] = max(seconds, 0.8 * self.slowest_s.get(step, 0.0) + 0.2 * seconds)
 

@@ -30,9 +30,9 @@ _DAYS: Final = (
 
 
 class WritingCommand(NamedTuple):
-    """A command, and a query that proves what it wrote.
+    """A command, and the query ``proof`` that shows what the command wrote.
 
-    The rows of the query must be the same if the command was interrupted and repeated.
+    The query must return the same rows if the command is interrupted and then repeated.
     """
 
     words: tuple[str, ...]

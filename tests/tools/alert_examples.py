@@ -58,7 +58,7 @@ LINKS: Final = (Link(label="report", href="https://lookout.example/runs/2026-03-
 
 
 class Example(NamedTuple):
-    """An example message, with its name in documents and a sentence that states when Lookout sends it."""
+    """An example message, with its name and a sentence that says when Lookout sends the message."""
 
     name: str
     when: str
@@ -162,7 +162,7 @@ def examples() -> tuple[Example, ...]:
 
 
 def digest_example() -> Digest:
-    """Return the digest message of a quiet morning: open incidents and the figures of the nightly run."""
+    """Return an example of the daily digest, with open incidents and the figures of the nightly run."""
     incidents, _ = _items((), (LEAK, GATE, DRIFT), NIGHT)
     return Digest(
         id="LK-NIGHT302",
@@ -484,7 +484,7 @@ def _items(
 def _composed(
     items: Sequence[AlertItem], at: datetime, *, run_id: str, commit: str | None, scored: bool = True
 ) -> Alert:
-    """Return an alert with the links of its run and the trace of its case."""
+    """Return the alert about ``items``, with links to its run and, for the case ``leak-07``, to the trace."""
     scores: dict[str, Any] = {"flat": "0.924", "weighted": "0.871"} if scored else {}
     place = f"https://lookout.example/runs/{at:%Y-%m-%dT%H%M}"
     links = [Link(label="report", href=f"{place}/report.html"), Link(label="run", href=place)]
@@ -501,7 +501,7 @@ def _build_alert(*observations: Observation, scored: bool = False) -> Alert:
 
 
 def _early(alert: Alert) -> Alert:
-    """Return the alert in the form in which it is sent during its run, when no report exists yet."""
+    """Return the alert as it is sent during a run, before the report exists."""
     evidence = (
         Link(label="Evidence", href=f"lookout alerts show {alert.id}"),
         Link(label="in", href="monitor-1:/srv/lookout/data"),
@@ -510,7 +510,7 @@ def _early(alert: Alert) -> Alert:
 
 
 def _gate_fail() -> Alert:
-    """Return an alert of the gate. It links the separate alerts about two of its cases."""
+    """Return an alert about a failed gate, with references to the separate alerts about two of its cases."""
     own = (("leak-07", _build_alert(LEAK).id), ("sub-limit-03", "LK-SQ4Y7N2A"))
     ids = tuple(CaseAlert(case_id=case, alert_id=alert_id) for case, alert_id in own)
     changed = (
@@ -528,10 +528,7 @@ def _drilled(observation: Observation) -> Alert:
 
 
 def _on_issues(*observations: Observation, dimensions: str | None = None) -> Alert:
-    """Return an alert about a triage agent.
-
-    If ``dimensions`` is given, the run is finished, and the alert has its figures.
-    """
+    """Return an alert about a triage agent, with the scores of the finished run if ``dimensions`` is given."""
     _, items = _items((), observations, NIGHT)
     scores: dict[str, Any] = {"flat": "0.833", "weighted": "0.833", "dimensions": dimensions} if dimensions else {}
     summary = RunSummary(commit=AT.commit, links=LINKS, **scores)
@@ -540,7 +537,7 @@ def _on_issues(*observations: Observation, dimensions: str | None = None) -> Ale
 
 
 def _acted_on() -> Alert:
-    """Return the alert about grouped failures an hour later: all are acknowledged, and one is a false alarm."""
+    """Return the alert about grouped failures an hour later: all are acknowledged, one is a false alarm."""
     alert = _build_alert(*_many(), scored=True)
     everything = tuple(item.incident.fingerprint for item in alert.items)
     fingerprints = tuple(
@@ -582,10 +579,7 @@ def _fixed() -> tuple[tuple[Incident, ...], tuple[AlertItem, ...]]:
 
 
 def _open_before() -> Alert:
-    """Return the alert about two failures that a gate found in CI.
-
-    The first nightly run with a Slack connection sends it.
-    """
+    """Return an alert about two failures that was first only printed, and is sent by the first run with Slack."""
     incidents, first = _items((), (LEAK, GATE), NIGHT)
     previous = {incident.fingerprint: incident for incident in incidents}
     printed = group_items_into_alerts(first, target=TARGET, run_id="run-0301", now=NIGHT)
@@ -596,9 +590,9 @@ def _open_before() -> Alert:
 
 
 def _build_missed() -> Alert:
-    """Return the alert that is sent when Slack works again, after it rejected messages for a day.
+    """Return the alert that is sent when Slack accepts messages again, 20 hours after it refused an alert.
 
-    A rate still drifts. A leak had ended before Slack worked again.
+    It reports a rate that still drifts, and a leak that was resolved in the meantime.
     """
     opened, first = _items((), (LEAK, DRIFT), NIGHT)
     refused = {
@@ -617,9 +611,9 @@ def _build_missed() -> Alert:
 
 
 def _build_silenced() -> Alert:
-    """Return the alert that is sent after a release window on a Sunday, in which alerts were silenced.
+    """Return the summary that is sent after a recurring silence, here a release window on Sundays.
 
-    In the window, a leak occurred and ended, and a rate began to drift.
+    During the silence, a leak occurred and was resolved, and a rate began to drift.
     """
     opened, _ = _items((), (LEAK, DRIFT), NIGHT)
     over = [

@@ -1,8 +1,7 @@
 """List the product functions that run between a failed assessment and the request to Slack, for ``make shape``.
 
-A severe failure in a run is followed from the assessed answer to the request of `slack_sdk`, with a real warehouse
-and a local Slack server. The first pass fills the store, the imports and the caches. In the second pass every
-function that is entered is recorded, on every thread.
+It sends two alerts about severe failures, with a real warehouse and a local Slack server. The first alert loads all
+imports and fills the caches. For the second alert, every function that any thread enters is recorded.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from tests.servers.slack import TOKEN, SlackServer
 from tests.tools.entered_functions import Function, name_function
 
 EXCLUDED: Final = ("monitors/alerts/redact.py", "monitors/facts/", "warehouse/", "monitors/storage.py")
-"""Modules whose functions are not counted: redaction, facts, warehouse, storage. They are not part of the path."""
+"""Path prefixes of modules that are not counted: redaction, facts, warehouse and storage."""
 RENDERING: Final = (
     "monitors/alerts/message.py",
     "monitors/alerts/wording.py",
@@ -40,21 +39,21 @@ RENDERING: Final = (
 )
 
 MAX_FUNCTIONS, MAX_RENDERING = 95, 27
-"""The goals: the maximum number of functions outside the excluded modules, and how many of these may render."""
+"""The maximum number of counted functions, and the maximum number of them in the modules that render messages."""
 
 REQUEST: Final = "chat_postMessage"
 """The method of `slack_sdk` at which the path ends."""
 
 
 class Recorder:
-    """A recorder of each distinct product function that is entered before the request to Slack."""
+    """A profile function that records each product function that is entered before the request to Slack."""
 
     def __init__(self) -> None:
         self.functions: set[Function] = set()
         self.is_over = False
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
-        """Record the function that was called. `sys.setprofile` makes Python call this method."""
+        """Record the called function until the request to Slack. Python calls this method (`sys.setprofile`)."""
         if event != "call" or self.is_over:
             return
         if frame.f_code.co_name == REQUEST:
@@ -65,10 +64,9 @@ class Recorder:
 
 
 def record_alert_path() -> frozenset[Function]:
-    """Return the product functions that are entered for one alert.
+    """Return the product functions that run from a failed assessment to the request to Slack.
 
-    The path runs from the failed assessment to the request to Slack. The store is warm, because one alert was sent
-    before.
+    An earlier alert has loaded the imports and filled the caches.
     """
     credentials = patch.dict(os.environ, {"SLACK_BOT_TOKEN": TOKEN})
     with tempfile.TemporaryDirectory() as folder, SlackServer() as slack, credentials:
@@ -99,10 +97,7 @@ async def _send_two_alerts(folder: Path, slack: SlackServer) -> set[Function]:
 async def _send_alert(
     case_id: str, request: VerifyRequest, slack: SlackServer, recorder: Recorder | None = None
 ) -> None:
-    """Send the alert about one failed assessment as a run does.
-
-    ``recorder`` records the functions that are entered.
-    """
+    """Send the alert about one failed assessment as a run does, and record the functions with ``recorder``."""
     run = LiveRun(build_run_context(request))
     failure = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)
     result = case_result(gold_case(case_id, severity=Severity.CRITICAL), failure)
@@ -121,11 +116,7 @@ async def _send_alert(
 
 
 def count_functions(functions: Iterable[Function]) -> tuple[int, int, int]:
-    """Return three counts.
-
-    They are the number of all functions, the number of functions outside the excluded modules, and the number of
-    the latter that render the message.
-    """
+    """Return the numbers of all functions, of those outside `EXCLUDED`, and of the latter in `RENDERING`."""
     entered = list(functions)
     counted = [path for path, _ in entered if not path.startswith(EXCLUDED)]
     return len(entered), len(counted), sum(path in RENDERING for path in counted)

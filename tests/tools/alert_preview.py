@@ -1,7 +1,4 @@
-"""Render a Slack message as HTML that looks like Slack's light theme.
-
-The preview is for documents, and to check a message before it is sent at 3 a.m.
-"""
+"""Render a Slack message as HTML in the style of Slack's light theme, as a preview or for documents."""
 
 from __future__ import annotations
 
@@ -65,7 +62,7 @@ MARKS: Final = {
 
 
 def preview_page(messages: Sequence[SlackText], *, title: str = "Alerts") -> str:
-    """Return one HTML page with ``messages`` as posts of one channel, without scripts or external resources."""
+    """Return an HTML page that shows ``messages`` as posts in a channel, without scripts or external resources."""
     posts = "\n".join(preview(message) for message in messages)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8">'
@@ -116,7 +113,7 @@ def _button(element: Block) -> str:
 
 
 def _plain(text: str) -> str:
-    """Escape a text for HTML. The three entities that Slack uses in its texts are not escaped a second time."""
+    """Convert plain text from Slack to HTML. Slack's three entities, such as ``&amp;``, are not escaped again."""
     return _emoji(_ENTITY.sub(r"&\1;", html.escape(text, quote=False)))
 
 
@@ -138,9 +135,9 @@ def _mrkdwn(text: str) -> str:
 
 
 def _inline(text: str) -> str:
-    """Convert Slack's markup within one line to HTML.
+    """Convert Slack's markup in one line to HTML.
 
-    Links are found before entities are resolved, so that only links that Lookout wrote become active.
+    Links are converted before entities, so that only links that Lookout wrote become active.
     """
     shown = html.escape(text, quote=True)
     shown = _LINK.sub(r'<a href="\1">\2</a>', shown)

@@ -42,9 +42,9 @@ disable_warnings = no-data-collected, module-not-measured, module-not-imported, 
 
 
 def measure(arguments: Sequence[str], root: Path = ROOT, folder: Path = FOLDER) -> int:
-    """Run pytest and its child processes with coverage measurement, and return pytest's exit code.
+    """Run pytest and measure the coverage, including child processes. Return pytest's exit code.
 
-    The coverage data and the durations of the tests are stored in ``folder``.
+    The coverage data and the durations of the tests are stored in ``folder``, whose earlier content is deleted.
     """
     shutil.rmtree(folder, ignore_errors=True)
     parts = folder / "parts"
@@ -63,9 +63,9 @@ def measure(arguments: Sequence[str], root: Path = ROOT, folder: Path = FOLDER) 
 
 
 def branches_by_folder(data: Path, root: Path = ROOT) -> dict[str, tuple[int, int]]:
-    """Return branches and covered branches of each folder, two levels deep, and of all folders (``total``).
+    """Return the numbers of branches and covered branches, by folder (two levels deep) and for ``total``.
 
-    Files that no test imported count too.
+    Files that no test imported are included.
     """
     with tempfile.TemporaryDirectory() as folder:
         copy, report = Path(folder) / "data", Path(folder) / "report.json"
@@ -91,13 +91,13 @@ def branches_by_folder(data: Path, root: Path = ROOT) -> dict[str, tuple[int, in
 
 
 def percent(counts: Sequence[int]) -> float:
-    """Return the percentage of branches that are covered. It is 100 if there are no branches."""
+    """Return the percentage of covered branches, or 100 if there are no branches."""
     branches, covered = counts
     return 100 * covered / branches if branches else 100.0
 
 
 def format_table(now: Mapping[str, Sequence[int]], before: Mapping[str, Sequence[int]]) -> str:
-    """Return a line for each folder: branches, coverage in percent, and the change since ``before`` if it is known."""
+    """Return a table with one line per folder: branches, coverage in percent, and the change since ``before``."""
     lines = [f"{'folder':<34} {'branches':>8} {'covered':>8} {'percent':>8} {'before':>8} {'change':>7}"]
     for folder in dict.fromkeys([*now, *before]):
         counts, old = now.get(folder), before.get(folder)
@@ -119,9 +119,9 @@ def losses(now: Mapping[str, Sequence[int]], before: Mapping[str, Sequence[int]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the tests and print the table. If ``--data`` names measured data, no tests run.
+    """Run the tests and print the table. With ``--data``, read existing data instead of running the tests.
 
-    Returns 1 if tests failed or the coverage of a folder fell too much.
+    Returns 1 if tests failed, or if the coverage of a folder fell by more than `NOTABLE_LOSS`.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tree", type=Path, default=ROOT, help="the checkout that the data is about")

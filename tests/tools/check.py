@@ -1,8 +1,9 @@
-"""Run the checks and tests that concern a change, in a minute or two: ``make check``.
+"""Run the checks and tests for the changed files, in a minute or two: ``make check``.
 
-A change is everything since the branch left ``main``, committed or not; on ``main``, it is everything since the
-last push, or else the last commit. The changed Python files are linted, formatted and type-checked, and the tests
-of their folders run. Tests that start a browser or Prefect are only counted, and left to ``make test-all``.
+Changed files differ from the commit at which the branch left ``main``, and may be uncommitted. On ``main``, they
+differ from the last push or, if nothing is unpushed, from the last commit. Changed Python files are linted and
+type-checked, their format is checked, and the tests of their folders run. Tests that start a browser or Prefect are
+skipped; run them with ``make test-all``.
 """
 
 from __future__ import annotations
@@ -19,16 +20,13 @@ NO_TESTS = 5
 
 
 def git(*arguments: str, root: Path = ROOT) -> list[str]:
-    """Run git and return its output lines.
-
-    Return an empty list if git fails, for example if a branch is missing.
-    """
+    """Run git and return its output lines, or an empty list if git fails, for example if a branch is missing."""
     done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
     return done.stdout.splitlines() if done.returncode == 0 else []
 
 
 def base(root: Path = ROOT) -> str:
-    """Return the commit from which the change starts."""
+    """Return the commit with which the files are compared to find the changed ones."""
     (head, *_) = git("rev-parse", "HEAD", root=root)
     for branch in ("main", "origin/main", "HEAD~1"):
         for commit in git("merge-base", "HEAD", branch, root=root):
@@ -38,14 +36,14 @@ def base(root: Path = ROOT) -> str:
 
 
 def touched(root: Path = ROOT) -> list[str]:
-    """Return the files that the change adds or alters, relative to ``root``, without deleted files."""
+    """Return the added and modified files, relative to ``root``, without deleted files."""
     changed = git("diff", "--name-only", "--diff-filter=d", base(root), root=root)
     new = git("ls-files", "--others", "--exclude-standard", root=root)
     return sorted({*changed, *new})
 
 
 def folders_to_test(files: list[str], root: Path = ROOT) -> list[str]:
-    """Return the changed test files and the test folders of the changed product folders, without duplicates."""
+    """Return the test folders of the changed product files, and the changed test files outside these folders."""
     folders = set[str]()
     for file in files:
         path = Path(file)
@@ -57,14 +55,14 @@ def folders_to_test(files: list[str], root: Path = ROOT) -> list[str]:
 
 
 def _mirrored(folder: Path, root: Path) -> str:
-    """Return the test folder that mirrors a product folder, or the nearest one above it."""
+    """Return the test folder that mirrors a product folder, or the nearest existing parent of that test folder."""
     while not (root / "tests" / folder).is_dir():
         folder = folder.parent
     return str(Path("tests") / folder)
 
 
 def main() -> int:
-    """Run all four checks, even if one fails; return 1 if one failed."""
+    """Run ruff, the format check, pyright and the tests, even if one fails. Return 1 if one failed, else 0."""
     files = touched()
     python = [file for file in files if file.endswith(".py")]
     tests = folders_to_test(files)

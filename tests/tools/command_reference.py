@@ -1,4 +1,4 @@
-"""Generate the page of commands from the code of the commands: ``python -m tests.tools.command_reference``."""
+"""Generate docs/commands.md from the code of the commands: ``python -m tests.tools.command_reference``."""
 
 from __future__ import annotations
 
@@ -38,10 +38,7 @@ def reference() -> str:
 
 
 def paths_of(name: str) -> tuple[str, ...]:
-    """Return the commands below ``name``, the first word after ``lookout``.
-
-    This is the command itself or, if it is a group, its commands.
-    """
+    """Return the full names of all commands that begin with the word ``name``: one command, or those of a group."""
     return tuple(path for path in EXAMPLES if path.split()[0] == name)
 
 
@@ -77,7 +74,7 @@ def _command(path: str, command: Any) -> Iterator[str]:
 
 
 def _usage(path: str, command: Any) -> str:
-    """Return the command with its arguments. Optional arguments are in brackets."""
+    """Return the usage line of a command. Optional arguments are in brackets."""
     words = [
         parameter.name.upper() if parameter.required else f"[{parameter.name.upper()}]"
         for parameter in command.params
@@ -92,7 +89,7 @@ def _usage(path: str, command: Any) -> str:
 
 
 def _paragraphs(command: Any) -> list[str]:
-    """Return the paragraphs of the command's help, without its first line."""
+    """Return the paragraphs of the command's help after the first paragraph."""
     text: str = command.help or ""
     return text.replace("\\[", "[").split("\n\n")[1:]
 
@@ -122,7 +119,7 @@ def option_names(parameter: Any) -> str:
 
 
 def accepted_values(parameter: Any, command: Any) -> str:
-    """Return the values that a parameter accepts, as the help names them. Return an empty text for a switch."""
+    """Return the accepted values of a parameter, for example "number from 1", or an empty text for a flag."""
     if getattr(parameter, "is_flag", False):
         return ""
     described = parameter.display_type(command.context_class(command)).strip("<>")
@@ -165,7 +162,7 @@ def default_text(parameter: Any) -> str:
 
 
 def _variables(parameter: Any) -> str:
-    """Return the environment variables that give the value of a parameter if it is omitted on the command line."""
+    """Return the environment variables that supply the value of a parameter if the option is omitted."""
     names: str | Sequence[str] = parameter.envvar or ()
     return ", ".join(f"`${name}`" for name in ([names] if isinstance(names, str) else names))
 

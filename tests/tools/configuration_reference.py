@@ -1,6 +1,6 @@
-"""Write docs/configuration.md and docs/suite.md from the settings models.
+"""Generate docs/configuration.md and docs/suite.md from the settings models.
 
-Renew them with: `python -m tests.tools.configuration_reference`.
+To update the pages, run `python -m tests.tools.configuration_reference`.
 """
 
 from __future__ import annotations
@@ -319,11 +319,11 @@ If a pattern is not valid, the error names the file, the line and the key.
 """
 
 QUESTION = FieldInfo(annotation=str, description="The user's message, if there is only one: short for `turns`.")
-"""The key `question`, which exists only in a line of the file. A loaded case has `turns` in its place."""
+"""The key `question` of a line in a suite. A loaded case has no such field, because it has `turns` instead."""
 
 
 def suite_reference() -> str:
-    """Return the page about the keys of a suite."""
+    """Return the content of docs/suite.md."""
     case = {"id": GoldCase.model_fields["id"], "question": QUESTION, **GoldCase.model_fields}
     issue = {
         **{f"issue_{name}": field for name, field in Issue.model_fields.items() if name != "repository_files"},
@@ -346,7 +346,7 @@ _LEFT_OUT: Final = {
     "language": "that of the question",
     **{key: f"`{json.dumps(value)}`" for key, value in DEFAULT_FIELDS.items()},
 }
-"""The default that the page shows for a key that may be missing in a line, and has no default in its record."""
+"""The text in the column "default" for keys whose default is not in the field of the record."""
 
 
 def _keys(heading: str, place: str, fields: Mapping[str, FieldInfo]) -> Iterator[str]:
@@ -364,16 +364,16 @@ def _pipelines() -> Iterator[str]:
 
 
 def reference() -> str:
-    """Return the page about the keys of the configuration."""
+    """Return the content of docs/configuration.md."""
     return INTRODUCTION + "".join(_table("", Config, set()))
 
 
 def _table(
     place: str, model: type[BaseModel], shown: set[tuple[str, type[BaseModel]]], note: str = ""
 ) -> Iterator[str]:
-    """Yield the tables of a settings class and of the classes inside it.
+    """Yield the Markdown tables of a settings class and of the settings classes inside it.
 
-    If several kinds share a class, its table is shown once.
+    ``place`` is the name of the TOML table. Each pair of a TOML table and a class is shown only once.
     """
     if (place, model) in shown:
         return
@@ -399,17 +399,17 @@ def _table(
 
 
 def branch_of(model: type[BaseModel]) -> str:
-    """Return the key and its value that distinguish this class from the other classes at the same place."""
+    """Return the key and value that select this class if a TOML table accepts several, or an empty text."""
     tags = ((name, field) for name, field in model.model_fields.items() if get_origin(field.annotation) is Literal)
     return next((f' with `{name} = "{get_args(field.annotation)[0]}"`' for name, field in tags), "")
 
 
 ONE, BY_NAME, IN_A_ROW = "{}", "{}.NAME", "[{}]"
-"""The formats of table headings in TOML: a key, a name that the user chooses, and an array of tables."""
+"""The formats of TOML table headings: one table, a table for each user-defined name, and an array of tables."""
 
 
 def inner_models(annotation: Any) -> tuple[tuple[type[BaseModel], ...], str]:
-    """Return the settings classes that a key contains, and the heading of their tables."""
+    """Return the settings classes that a key can contain, and the format of their table heading."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return (annotation,), ONE
     if get_origin(annotation) is Annotated:
@@ -446,7 +446,7 @@ BOUNDS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "excl
 
 
 def _schema_of(field: FieldInfo) -> dict[str, Any]:
-    """Return the JSON schema of the field with its references resolved."""
+    """Return the JSON schema of the field, with references on its first level resolved."""
     from pydantic import TypeAdapter
 
     annotated: Any = field.annotation

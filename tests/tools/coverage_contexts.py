@@ -1,8 +1,8 @@
-"""A pytest plugin that stores which tests ran each line, so that the tests of a line can be found.
+"""A pytest plugin that stores in the coverage data which tests ran each line.
 
-Load it with ``-p tests.tools.coverage_contexts``. If a test starts a process, the process finds the name of the
-test in COVERAGE_TEST. The coverage configuration uses this variable as the static context (see `branch_coverage`).
-A process of the fork server calls `name_context`.
+Load it with ``-p tests.tools.coverage_contexts``. A process that a test starts gets the test's id in COVERAGE_TEST,
+which the coverage configuration uses as the static context (see `branch_coverage`). A forked command calls
+`name_context` instead.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import coverage
 import pytest
 
 _PHASE = re.compile(r"(\|(run|setup|teardown)| \((call|setup|teardown)\))$")
-"""The suffix that pytest-cov and pytest's variable PYTEST_CURRENT_TEST append to a test id."""
+"""The suffix for the phase of a test, such as "setup", after a test id from pytest-cov or PYTEST_CURRENT_TEST."""
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -31,14 +31,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def name_context(test: str) -> None:
-    """If coverage is measured, set ``test`` as the context of all lines that this process runs from now on."""
+    """Set the coverage context of this process to ``test``. Do nothing if coverage is not measured."""
     measured = coverage.Coverage.current()
     if measured is not None:
         measured.switch_context(test)
 
 
 def named_test(context: str) -> str:
-    """Return the test id in a coverage context. Return an empty text if the line ran outside of all tests."""
+    """Return the test id in a coverage context, or an empty text if the context belongs to no test."""
     test = _PHASE.sub("", context)
     _, inner, rest = test.rpartition("|tests/")
     return f"tests/{rest}" if inner else test.rstrip("|")

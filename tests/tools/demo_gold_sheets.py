@@ -1,6 +1,6 @@
 """Build the template cases of the demo's suite from the demo's policies.
 
-``python -m tests.tools.demo_gold_sheets`` renews them in ``suraksha.jsonl``. A test compares the file with them.
+To update ``suraksha.jsonl``, run ``python -m tests.tools.demo_gold_sheets``. A test checks that it is up to date.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def template_cases(book: PolicyBook) -> tuple[GoldCase, ...]:
 
 
 def sheets_of(book: PolicyBook, schema: FactSchema) -> tuple[FactSheet, ...]:
-    """Return one sheet for each policy, with the facts for which the schema has a field."""
+    """Return one fact sheet for each policy, with the facts for which the schema has a field."""
     return tuple(_sheet(policy, book.insurer, schema) for policy in book.policies)
 
 
@@ -52,9 +52,9 @@ def _sheet(policy: Policy, insurer: str, schema: FactSchema) -> FactSheet:
 
 
 def _fact(fact: PolicyFact, field: FactField) -> GivenFact | None:
-    """Convert a fact from the demo's policies to the fact of a sheet.
+    """Convert a fact of a demo policy to a fact of a sheet.
 
-    Return ``None`` if its amount has another unit than the field, such as a percent limit in a field for rupees.
+    Return ``None`` if the units of fact and field differ, for example percent and rupees.
     """
     wanted = _UNITS.get(field.kind)
     if fact.amount is not None and wanted is not None and fact.unit != wanted:
@@ -70,9 +70,9 @@ def _fact(fact: PolicyFact, field: FactField) -> GivenFact | None:
 
 
 def _amount(fact: PolicyFact) -> str | None:
-    """Return the amount of a fact as text. If it has none, return "0" for an excluded item, else ``None``.
+    """Return the amount of a fact as text.
 
-    For example, a fact that excludes a co-payment has the amount "0".
+    Without an amount, return "0" if the item is excluded (such as a co-payment), and ``None`` otherwise.
     """
     if fact.amount is not None:
         return str(fact.amount)
@@ -80,7 +80,7 @@ def _amount(fact: PolicyFact) -> str | None:
 
 
 def main() -> None:
-    """Renew those cases of the demo's suite that come from templates."""
+    """Replace the cases of the demo's suite that come from templates by newly built ones."""
     renewed = replace_template_cases(SUITE, template_cases(load_policies()))
     write_text(f"{SUITE.name}: {renewed}\n")
 

@@ -1,8 +1,8 @@
 """Write the list of packages that a user installs, with their licences: ``python -m tests.tools.dependencies``.
 
-`make lock` generates both files from ``requirements/runtime.lock``: ``requirements/sbom.cdx.json`` in CycloneDX
-1.6, and ``docs/dependencies.md`` for people. Licences are read from the package metadata in this environment; a
-package that this machine does not install (for Windows or an older Python) is listed as such.
+It reads ``requirements/runtime.lock``, and writes ``requirements/sbom.cdx.json`` (CycloneDX 1.6) and
+``docs/dependencies.md``. `make lock` calls it. Licences come from the metadata of the installed packages. For a
+package that is not installed here, such as one for Windows, the page says that the licence is unknown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAGE = ROOT / "docs" / "dependencies.md"
 
 NOT_HERE = "unknown: not installed on the machine that made this list"
 FOR_PREFECT = frozenset({"fastapi", "sqlalchemy"})
-"""Dependencies in pyproject.toml that only pin versions with which Prefect's server works."""
+"""Dependencies in pyproject.toml that only limit packages of Prefect to versions that Prefect's server supports."""
 
 SPDX = {
     "MIT License": "MIT",
@@ -43,9 +43,9 @@ _PARENT = re.compile(r"^    #\s+(?:via )?([a-z0-9][a-z0-9._-]*)(?:\s|$)")
 
 @dataclass
 class Package:
-    """One package in the lock file.
+    """A package in the lock file.
 
-    ``parents`` are the packages that need it. ``direct`` means that Lookout depends on it directly.
+    ``parents`` are the packages that depend on it. ``direct`` is true if Lookout depends on it directly.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Package:
 
 
 def locked(text: str) -> dict[str, Package]:
-    """Return the packages in the text of a lock file, by name."""
+    """Parse the text of a lock file, and return its packages by name."""
     packages: dict[str, Package] = {}
     current: Package | None = None
     for line in text.splitlines():
@@ -92,7 +92,7 @@ def locked(text: str) -> dict[str, Package]:
 
 
 def reached(packages: dict[str, Package], roots: Iterable[str]) -> set[str]:
-    """Return the packages that the packages ``roots`` need, directly or indirectly."""
+    """Return the names of the packages ``roots`` and of all their direct and indirect dependencies."""
     names: set[str] = set()
     waiting = list(roots)
     while waiting:
@@ -104,7 +104,7 @@ def reached(packages: dict[str, Package], roots: Iterable[str]) -> set[str]:
 
 
 def shares(packages: dict[str, Package]) -> tuple[set[str], set[str]]:
-    """Return the packages that Lookout needs without Prefect, and those that Prefect needs."""
+    """Return two sets of package names, which may overlap: needed by Lookout itself, and needed by Prefect."""
     roots = {package.name for package in packages.values() if package.direct}
     prefects = {"prefect", *FOR_PREFECT} & packages.keys()
     return reached(packages, roots - prefects), reached(packages, prefects)
@@ -113,7 +113,7 @@ def shares(packages: dict[str, Package]) -> tuple[set[str], set[str]]:
 def sbom(packages: dict[str, Package], lock: bytes) -> dict[str, Any]:
     """Return the bill of materials in CycloneDX 1.6.
 
-    The same lock gives the same document: its serial number is derived from the lock, and it contains no time.
+    The same inputs give the same document: the serial number is a hash of the lock file, and there is no timestamp.
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     root = f"pkg:pypi/{project['name']}@{project['version']}"
@@ -160,7 +160,7 @@ def _component(package: Package) -> dict[str, Any]:
 
 
 def page(packages: dict[str, Package]) -> str:
-    """Return the text of `docs/dependencies.md`: the number of packages, and each with its licence and purpose."""
+    """Return the text of `docs/dependencies.md`: each package with its version, licence and user."""
     ours, prefects = shares(packages)
     direct = ", ".join(
         f"`{package.name}`" for package in packages.values() if package.direct and package.name not in FOR_PREFECT

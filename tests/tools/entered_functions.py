@@ -1,6 +1,6 @@
-"""Names the product functions in a profile, and records the functions that a worker of the census calls.
+"""Record the product functions that a census worker calls, and name the functions of a profile.
 
-A census is the nightly check of all conversations by rule. Like the worker, this module imports almost nothing.
+The census is the nightly check of all conversations by rule. This module imports almost nothing, like the worker.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ COMPREHENSIONS: Final = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<ge
 
 WORKER: Final = "tests.tools.entered_functions"
 RECORD_VARIABLE: Final = "LOOKOUT_TEST_ENTERED_FUNCTIONS"
-"""The environment variable with the file to which a worker appends each function when it is entered.
+"""The environment variable with the path of the file to which a worker appends each function that it enters.
 
-The worker is killed at the end, so it cannot write them later.
+The functions are written at once, because the worker is killed at the end of the run.
 """
 
 Function = tuple[str, str]
@@ -29,9 +29,9 @@ Function = tuple[str, str]
 
 
 def name_function(code: CodeType) -> Function | None:
-    """Return the module path and the qualified name of a product function. Return ``None`` for other code.
+    """Return the module path and the qualified name of a product function, or ``None`` for other code.
 
-    Comprehensions and generator expressions count as parts of the function that contains them.
+    Comprehensions and generator expressions also give ``None``: they count as part of their function.
     """
     path = code.co_filename.removeprefix(f"{ROOT}/")
     is_product = path.partition("/")[0] in PACKAGES and code.co_name not in COMPREHENSIONS

@@ -1,4 +1,4 @@
-"""Returns the part of a judge's prompt outside its fences. This part must contain no word of a graded text."""
+"""Read the part of a judge's prompt outside the fences, which must contain no word of a graded text."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _FENCE_LINE = re.compile(r"<<<(?P<edge>BEGIN|END) (?P<part>[A-Z ]+) (?P<nonce>[0
 
 
 def unfenced(prompt: str, nonce: str) -> str:
-    """Return the parts of a prompt that are outside all fences with this nonce.
+    """Return the lines of a prompt that are outside all fences with this nonce.
 
-    Raises `ValueError` if a fence is not closed or out of order.
+    Raises `ValueError` if the BEGIN and END lines of the fences do not match.
     """
     outside: list[str] = []
     open_part: str | None = None

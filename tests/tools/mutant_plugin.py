@@ -1,4 +1,4 @@
-"""A pytest plugin for `mutants`. It runs the named tests in order until the time is over, and reports each result.
+"""A pytest plugin for `mutants`: run selected tests in a given order and limited time, and report each result.
 
 The plugin is copied into the tree under test, so it imports nothing from the project.
 """
@@ -19,14 +19,14 @@ BEGUN: list[float] = []
 
 
 def record(event: str, test: str) -> None:
-    """Append an event to the report file. The file can be read even if this process is killed."""
+    """Append an event to the report file, which remains readable if this process is killed."""
     with REPORT.open("a", encoding="utf-8") as report:
         report.write(json.dumps({"event": event, "test": test}) + "\n")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select the named tests and put them into order, after all other plugins did their work."""
+    """Select and sort the tests as MUTANT_TESTS lists them. Runs after all other plugins."""
     wanted = [item for item in items if item.nodeid in ORDER]
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in ORDER])
     items[:] = sorted(wanted, key=lambda item: ORDER[item.nodeid])
@@ -39,7 +39,7 @@ def pytest_runtest_logstart(nodeid: str) -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Record a failed phase of a test."""
+    """Record the test as failed if its setup, call or teardown failed."""
     if report.failed:
         record("failed", report.nodeid)
 
@@ -51,6 +51,6 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
 
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Stop the run when the time is over."""
+    """Stop the run after this test if MUTANT_SECONDS have passed."""
     if nextitem is not None and time.monotonic() - BEGUN[0] > SECONDS:
         item.session.shouldstop = "the time is over"

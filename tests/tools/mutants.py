@@ -39,9 +39,9 @@ DEFAULT_SEED = 39
 DEFAULT_SECONDS = 60.0
 AT_ONCE = 2
 MAX_FILES = 20
-"""The maximum number of test files for one mutant. Importing more files takes longer than a minute."""
+"""The maximum number of test files for one mutant. To import more files takes longer than a minute."""
 START_S = 120.0
-"""The time in seconds that pytest needs in addition to the tests, to start, collect and end."""
+"""Additional time limit in seconds for the start, the collection and the end of pytest."""
 UNKNOWN_S = 1.0
 """The assumed duration in seconds of a test that is not in the JUnit file."""
 PLUGIN = Path(__file__).with_name("mutant_plugin.py")
@@ -58,7 +58,7 @@ COMPARISONS: Mapping[type[ast.cmpop], tuple[tuple[str, str], ...]] = {
     ast.In: (("membership", "not in"),),
     ast.NotIn: (("membership", "in"),),
 }
-"""The replacement of each comparison operator."""
+"""The replacements of each comparison operator, each with the name of the mutation operator."""
 ARITHMETIC: Mapping[type[ast.operator], tuple[str, str]] = {ast.Add: ("+", "-"), ast.Sub: ("-", "+")}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -66,11 +66,11 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of one place in a function.
+    """A small fault to insert into a function.
 
-    ``lines`` are the source lines of the place, without their indentation. If these lines occur several times in
-    the function, ``nth`` states which occurrence is meant. ``start`` and ``end`` are each an index into ``lines``
-    and a column.
+    ``lines`` are the source lines that it changes, without indentation. If these lines occur several times in the
+    function, ``nth`` is the index of the occurrence. ``new`` replaces the code from ``start`` to ``end``. Each of
+    these two is an index into ``lines`` and a column.
     """
 
     file: str
@@ -84,7 +84,7 @@ class Mutant:
 
     @property
     def description(self) -> str:
-        """Return the line of the mutant, with the old and the new code."""
+        """Return the old code, the new code and the changed line, in shortened form."""
         first, last = self.lines[self.start[0]], self.lines[self.end[0]]
         old = (
             first[self.start[1] : self.end[1]]
@@ -96,7 +96,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a mutant in a tree: the file, and the first changed line in it, counted from 0."""
+    """The position of a mutant in a tree: the file, and its first changed line, counted from 0."""
 
     file: str
     line: int
@@ -104,10 +104,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a mutant. ``caught_by`` is the id of the test that caught it.
+    """The result of a mutant. ``caught_by`` is the id of the test that caught it, or empty.
 
     ``status`` is ``caught``, ``timeout`` (a test did not end, which counts as caught), ``survived``, or ``not
-    found`` if the tree no longer contains the source of the mutant.
+    found`` if the tree no longer contains the code that the mutant changes.
     """
 
     mutant: Mutant
@@ -119,12 +119,12 @@ class Outcome:
 
     @property
     def is_caught(self) -> bool:
-        """Return whether a test failed or did not end because of the mutant."""
+        """Return whether the tests detected the mutant: a test failed or did not end."""
         return self.status in {"caught", "timeout"}
 
 
 def mutants_of(file: str, source: str) -> Iterator[Mutant]:
-    """Yield every possible mutant of the functions in a file."""
+    """Yield every possible mutant of the functions in a file with the content ``source``."""
     lines = source.splitlines()
     for name, function in _functions(ast.parse(source)):
         body = function.body[1:] if ast.get_docstring(function) is not None else function.body
@@ -135,7 +135,7 @@ def mutants_of(file: str, source: str) -> Iterator[Mutant]:
 
 
 def _functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
-    """Yield the functions of a module with their qualified names. An inner function is yielded separately."""
+    """Yield all functions of a module, including methods and inner functions, with their qualified names."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield f"{prefix}{node.name}", node
@@ -146,9 +146,9 @@ def _functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]
 
 
 def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a statement, without inner functions, annotations and f-strings.
+    """Yield the nodes of a statement, except inner functions, classes, annotations and f-strings.
 
-    Python 3.11 reports wrong positions for f-strings.
+    f-strings are skipped because Python 3.11 reports wrong positions for their parts.
     """
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.JoinedStr):
         return
@@ -195,10 +195,7 @@ def _span(node: ast.AST, lines: Sequence[str]) -> tuple[Position, Position]:
 
 
 def _between(left: ast.expr, right: ast.expr, lines: Sequence[str]) -> tuple[Position, Position]:
-    """Return the range of the operator between two operands.
-
-    Brackets that close the left operand or open the right operand are not part of it.
-    """
+    """Return the start and end of the operator between two operands, without the parentheses of the operands."""
     start, end = _span(left, lines)[1], _span(right, lines)[0]
     if start[0] == end[0]:
         text = lines[start[0]][start[1] : end[1]]
@@ -210,7 +207,7 @@ def _between(left: ast.expr, right: ast.expr, lines: Sequence[str]) -> tuple[Pos
 
 
 def _position(line: int, offset: int, lines: Sequence[str]) -> Position:
-    """Convert a position of ``ast``, whose columns count UTF-8 bytes, to a position in characters."""
+    """Convert a line number and a UTF-8 byte offset of ``ast`` to a `Position`."""
     return line - 1, len(lines[line - 1].encode()[:offset].decode())
 
 
@@ -236,7 +233,7 @@ def _indent(line: str) -> int:
 
 
 def _occurrences(text: Sequence[str], lines: Sequence[str], function: Function) -> list[int]:
-    """Return where these lines occur in the function, as line numbers counted from 0."""
+    """Return the line numbers, counted from 0, at which the lines ``text`` occur in the function."""
     last = (function.end_lineno or function.lineno) - len(text)
     return [
         at
@@ -246,10 +243,10 @@ def _occurrences(text: Sequence[str], lines: Sequence[str], function: Function) 
 
 
 def draw(tree: Path, count: int, seed: int, only: str = "*", exclude: Sequence[str] = ()) -> list[Mutant]:
-    """Return ``count`` mutants of the product's code. The same seed gives the same mutants.
+    """Select up to ``count`` mutants of the product's code at random. The same seed selects the same mutants.
 
-    A function has at most one mutant, and an operator has at most a fifth of the mutants. The files match the
-    pattern ``only`` and none of the patterns in ``exclude``.
+    There is at most one mutant in a function, and at most a fifth of the mutants have the same mutation operator.
+    Only files that match the pattern ``only`` and no pattern in ``exclude`` are mutated.
     """
     every = [
         mutant
@@ -274,10 +271,10 @@ def draw(tree: Path, count: int, seed: int, only: str = "*", exclude: Sequence[s
 
 
 def find(mutant: Mutant, tree: Path) -> Place | None:
-    """Return the place of a mutant's source in a tree, or ``None`` if the source no longer exists.
+    """Return the position of a mutant's lines in a tree, or ``None`` if they are not found.
 
-    The search order is: the mutant's own file and function, a function of that name in any file, the mutant's own
-    file. Last, the whole product is searched; there the lines count only if they occur once.
+    The mutant's own file and function are searched first. Then functions with the same name in any file, the
+    mutant's own file, and the whole product are searched. There, the lines are accepted only if they occur once.
     """
     path = tree / mutant.file
     product = [each for name in PRODUCT for each in sorted((tree / name).rglob("*.py"))]
@@ -302,7 +299,7 @@ def find(mutant: Mutant, tree: Path) -> Place | None:
 
 
 def _places(mutant: Mutant, path: Path) -> list[tuple[str, int]]:
-    """Yield the functions of a file that contain the mutant's lines, with the line number of each occurrence."""
+    """Return each occurrence of the mutant's lines in a file: the function, and the line number from 0."""
     source = path.read_text(encoding="utf-8")
     if any(line not in source for line in mutant.lines):
         return []
@@ -315,7 +312,7 @@ def _places(mutant: Mutant, path: Path) -> list[tuple[str, int]]:
 
 
 def apply(mutant: Mutant, place: Place, source: str) -> str:
-    """Return the source with the mutant applied."""
+    """Return the source code of a file after the mutant has been inserted at ``place``."""
     lines = source.splitlines(keepends=True)
     first, last = place.line + mutant.start[0], place.line + mutant.end[0]
     before = lines[first][: _indent(lines[first]) + mutant.start[1]]
@@ -325,7 +322,7 @@ def apply(mutant: Mutant, place: Place, source: str) -> str:
 
 @dataclass
 class CoveringTests:
-    """The tests that run each line of the product, and the durations of these tests."""
+    """Finds the tests that run a line of the product, and the durations of these tests."""
 
     tree: Path
     data: coverage.CoverageData
@@ -334,16 +331,16 @@ class CoveringTests:
 
     @classmethod
     def read(cls, tree: Path, data: Path, junit: Path) -> CoveringTests:
-        """Read the coverage data, which has a context for each test, and the JUnit file of pytest."""
+        """Read the coverage data, which has a context for each test, and the durations in pytest's JUnit file."""
         measured = coverage.CoverageData(str(data))
         measured.read()
         durations = {_key(case): float(case.get("time", 0)) for case in ET.parse(junit).iter("testcase")}
         return cls(tree, measured, durations)
 
     def covering(self, place: Place, lines: int) -> list[str]:
-        """Return the tests that ran one of the ``lines`` lines from ``place`` on.
+        """Return the tests that ran at least one of the ``lines`` lines that begin at ``place``, fastest first.
 
-        If there are none, return the tests that ran the enclosing statement.
+        If no test is found, return the tests that ran the enclosing statement.
         """
         paths = [path for path in self.data.measured_files() if Path(path).as_posix().endswith(f"/{place.file}")]
         tests = set[str]()
@@ -358,9 +355,9 @@ class CoveringTests:
         return self.fastest([test for test in tests if (self.tree / test.partition("::")[0]).is_file()])
 
     def beside(self, file: str) -> list[str]:
-        """Return the tests in the folder under ``tests`` that mirrors the file's folder.
+        """Return the tests in the folder under ``tests`` that mirrors the file's folder, fastest first.
 
-        If it does not exist, use the nearest folder above it.
+        If that folder does not exist, use its nearest existing parent folder.
         """
         folder = Path(file).parent
         while not (self.tree / "tests" / folder).is_dir():
@@ -373,9 +370,9 @@ class CoveringTests:
         return sorted(tests, key=lambda test: (self.duration(test), test))
 
     def duration(self, test: str) -> float:
-        """Return how long a test took in seconds.
+        """Return the duration of a test in seconds.
 
-        If a row of a parametrised test is unknown, return the duration of other rows of the same test function.
+        For an unknown row of a parametrised test, return the median of the other rows, else `UNKNOWN_S`.
         """
         duration = self.durations.get(_key_of_id(test))
         if duration is not None:
@@ -388,7 +385,7 @@ class CoveringTests:
         return self._families.get(_key_of_id(test).partition("[")[0], UNKNOWN_S)
 
     def _ids(self) -> dict[str, str]:
-        """Return the ids of the tests in the JUnit file."""
+        """Return the pytest node ids of the tests in the JUnit file, keyed by their names there."""
         return {key: identifier for key in self.durations if (identifier := self._id_of(key)) is not None}
 
     def _id_of(self, key: str) -> str | None:
@@ -449,7 +446,7 @@ class Copies:
         return self._free.get()
 
     def give(self, copy: Path) -> None:
-        """Restore a copy and return it to the free copies."""
+        """Mark a copy as free again. The caller has restored its files."""
         self._free.put(copy)
 
 
@@ -466,7 +463,10 @@ class Runner:
     """Tests that fail in a copy on this machine even without a mutant. They cannot catch a mutant."""
 
     def outcome(self, mutant: Mutant) -> Outcome:
-        """Run the tests of a mutant with the mutant applied, and return the outcome."""
+        """Run the tests that cover a mutant, with the mutant inserted in a copy, and return the outcome.
+
+        If no test covers it, run the tests in the mirrored folder.
+        """
         place = find(mutant, self.tree)
         if place is None:
             return Outcome(mutant, "not found", is_covered=False)
@@ -500,7 +500,7 @@ class Runner:
             return Outcome(mutant, status, caught_by, count, is_covered=is_covered, seconds=took)
 
     def _chosen(self, tests: Sequence[str]) -> list[str]:
-        """Return the fastest tests that fit into the time and into `MAX_FILES` files.
+        """Return the first tests that fit into the time limit and into `MAX_FILES` files.
 
         The first test is always included.
         """
@@ -521,10 +521,10 @@ class Runner:
         return self._run(copy, [test])[0] in {"caught", "timeout"}
 
     def _run(self, copy: Path, tests: Sequence[str]) -> tuple[str, str, int]:
-        """Run the tests in a copy of the tree, and return a status, a test and a count.
+        """Run the tests in a copy of the tree. Return the status, the deciding test and the number of finished tests.
 
-        The status is ``caught``, ``timeout`` or ``survived``. The test is the one that failed or did not end. The
-        count is the number of tests that ran.
+        The status is ``caught``, ``timeout`` or ``survived``. The deciding test failed or did not end. It is empty
+        if the tests survived, or if pytest ended before a test failed.
         """
         with tempfile.TemporaryDirectory() as folder:
             wanted, report = Path(folder) / "tests.json", Path(folder) / "report.jsonl"
@@ -569,17 +569,14 @@ class Runner:
 
 
 def _end_session(process: subprocess.Popen[bytes]) -> None:
-    """End the processes that the tests of this pytest process left running."""
+    """Kill all processes in the session of a pytest process."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """Return the lines of the table.
-
-    They are each mutant that was not caught, then counts by folder and by operator, then the score.
-    """
+    """Format the result: each mutant that was not caught, the counts by folder and by operator, and the score."""
     lines = ["Not caught:"]
     lines += [
         f"  {each.mutant.file} {each.mutant.function}: {each.mutant.description}"
@@ -607,14 +604,14 @@ def table(outcomes: Sequence[Outcome]) -> str:
 
 
 def write(outcomes: Sequence[Outcome | Mutant], path: Path) -> None:
-    """Write the mutants to ``path``, one JSON object a line. If they were run, the object has the result."""
+    """Write mutants, or their outcomes, to ``path`` as one JSON object per line."""
     text = "".join(json.dumps(asdict(each), ensure_ascii=False) + "\n" for each in outcomes)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
 
 def read(path: Path) -> list[Mutant]:
-    """Return the mutants in a file that `write` has written."""
+    """Return the mutants from a file that `write` created."""
     mutants = []
     for line in path.read_text(encoding="utf-8").splitlines():
         fields = json.loads(line)

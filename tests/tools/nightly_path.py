@@ -1,10 +1,9 @@
 """List the product functions that run between an item of live traffic and its stored grade, for ``make shape``.
 
-A nightly run reads conversations from a file and checks all of them by rule, in this process and in workers. Then
-it samples them, grades the sample by rule, has a local provider judge the sample by the retrieved passages, and
-stores the grades. The first nightly run warms the store, the imports and the caches. In the second, every function
-that is entered is recorded, on every thread and in every worker. The record starts with the first line that is read
-and ends when the judge's grades are in the journal.
+A nightly run reads conversations from a file, checks all of them by rule, samples them, and grades the sample by
+rule and with a judge at a local provider. The first nightly run loads the imports and fills the caches. In the
+second, every function that a thread or a worker enters is recorded, from the first line that is read until the
+judge's grades are in the journal.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ from tests.tools.entered_functions import RECORD_VARIABLE, ROOT, WORKER, Functio
 from warehouse.journal.rows import AssessmentRow
 
 EXCLUDED: Final = ("monitors/graders/", "monitors/facts/", "monitors/judge/")
-"""Modules that grade a reply: graders, facts, judge. They are not part of the path."""
+"""Path prefixes of modules that are not counted, because they grade a reply."""
 
 MAX_FUNCTIONS: Final = 249
 """The maximum number of functions outside the excluded modules.
 
-It was 302 before the path was shortened, and 200 after. Reading the formats of many loggers added 48 functions, and
-detecting languages added one.
+History: 302, then 200 after the path was shortened, then 48 more for the formats of many loggers and 1 more for the
+detection of languages.
 """
 
 START: Final = ("monitors/sources/traffic/files.py", "FileTrafficSource.read_conversations")
@@ -54,7 +53,7 @@ REPLY: Final = "You have thirty days to renew the policy."
 
 
 class Recorder:
-    """A recorder of each distinct product function that is entered from the first item to the last stored grade."""
+    """A profile function that records each product function from the first read item to the last stored grade."""
 
     def __init__(self) -> None:
         self.stored: frozenset[Function] = frozenset()
@@ -62,7 +61,7 @@ class Recorder:
         self._is_on = False
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
-        """Record the function that was called. `sys.setprofile` makes Python call this method."""
+        """Record the called function. Python calls this method, see `sys.setprofile`."""
         if event not in ("call", "return"):
             return
         function = name_function(frame.f_code)
@@ -77,9 +76,9 @@ class Recorder:
 
 
 def record_nightly_path() -> frozenset[Function]:
-    """Return the functions of Lookout that a nightly run calls, from reading the first item to storing the grades.
+    """Return the product functions that a nightly run enters, from the first item it reads to the stored grades.
 
-    One nightly run is completed before, so that the caches are filled.
+    An earlier nightly run has filled the caches.
     """
     with tempfile.TemporaryDirectory() as folder, AnthropicServer() as provider:
         worker_functions = Path(folder) / "worker_functions"
@@ -130,10 +129,7 @@ async def _grade_two_nights(folder: Path, provider: AnthropicServer) -> frozense
 
 
 async def _grade_night(config: Config, ended: datetime, log: Path, recorder: Recorder | None = None) -> None:
-    """Add the conversations of one night to ``log`` and grade them.
-
-    ``recorder`` records the functions that are entered.
-    """
+    """Add the conversations of one night to ``log``, grade them, and record the functions with ``recorder``."""
     with log.open("a", encoding="utf-8") as lines:
         lines.writelines(_build_line(ended, number) for number in range(CONVERSATIONS))
     run = NightlyRun(build_nightly_context(config, "demo", ended + timedelta(minutes=5), due_at=ended))

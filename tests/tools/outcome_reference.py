@@ -1,7 +1,6 @@
 """Generate the page of exit codes, failure kinds and reasons: ``python -m tests.tools.outcome_reference``.
 
-The names, texts, severities and the blame come from the code. This module adds the meaning of each and what to do.
-A kind without such a description is an error.
+Names, texts, severities and blames come from the code. This module adds descriptions and advice.
 """
 
 from __future__ import annotations
@@ -161,7 +160,7 @@ BLAMED: Final = {
 def reference() -> str:
     """Return the whole page as Markdown.
 
-    Raises `KeyError` if a kind has no description.
+    Raises `KeyError` if a description is missing.
     """
     return "".join([INTRODUCTION, *_of_a_run(), *_of_a_case(), *_of_an_alert()])
 
@@ -235,13 +234,13 @@ def _code(value: str) -> str:
 
 
 def _least(kind: FailureKind) -> str:
-    """Return the minimum severity of a failure kind with its reason, or "the case's" if it has none."""
+    """Return the minimum severity of a failure kind with its reason, or "the case's" if there is no minimum."""
     row = next((row for row in FLOORS if row.kind is kind), None)
     return f"{get_severity_floor(kind).value}: {format_policy_row(row.id)}" if row else "the case's"
 
 
 def _blamed(reason: NoAnswerReason) -> str:
-    """Return whom Lookout blames for errors with this reason."""
+    """Return who is at fault if a question has no answer for this reason."""
     blames = {error.blame for error in _errors(ProbeError) if error.reason is reason}
     return " or ".join(sorted(BLAME_WORDS[blame] for blame in blames)) or "that of the answers before it"
 

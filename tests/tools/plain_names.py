@@ -1,8 +1,8 @@
 """Count unclear names, and texts with unusual words, in the product and in the tests.
 
-The name of a function is a verb phrase, the name of a variable is a noun, and the name of a constant has the
-field's standard prefix. A text says what something is ("is not a valid name", not "is no name") in common words.
-CONTRIBUTING.md has the rules. The limits in `tests/test_shape.py` may only be lowered.
+Functions are named with a verb phrase, variables with a noun, and constants with a standard prefix such as MAX.
+Texts use common words, and say "is not a valid name", not "is no name". CONTRIBUTING.md has the rules.
+`tests/test_shape.py` has the limits, which may only be lowered.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _ADVERBS = frozenset({"alone", "apart", "around", "over", "within"})
 VAGUE = frozenset({"one", "said", "what", "which", "whose", "around", "these", "those"})
 LOOSE = frozenset({"found", "known", "seen"})
 REPLACEMENTS = frozenset({"item", "result", "part", "each", "given", "other", "entry"})
-"""Vague names that could replace unclear ones. They must not become common either."""
+"""Vague names that could replace the names in `VAGUE` and `LOOSE`. They are counted so that they stay rare."""
 _SUPERLATIVE = re.compile(
     r"_*(?:MOST|FEWEST|FEW|MANY|LEAST|(?:LONG|SHORT|LARG|SMALL|OLD|NEW)(?:EST|E?ST)?|ENOUGH|KEPT)_"
 )
@@ -71,14 +71,11 @@ _QUAINT = re.compile(
     r"(?<![a-z])(?:told|untold|kept|drawn|sightings?|desk|twins?|anew|whoever|somebody|troubles?|mend(?:s|ed|ing)?)(?![a-z])"
 )
 _IS_NO = re.compile(r"(?<![Tt]here )\bis no [a-z]+[.\"']")
-"""The pattern of a negated noun such as "is no name".
-
-It does not match "there is no name", which is plain English.
-"""
+"""The pattern of phrases such as "is no name". It does not match "there is no name", which is idiomatic."""
 
 
 def count_names(root: Path = ROOT, folders: tuple[str, ...] = PRODUCT) -> Counter[str]:
-    """Count the functions, variables and constants of ``folders`` whose names break a rule, by rule."""
+    """Return how many functions, variables and constants in ``folders`` have names that break a rule, by rule."""
     counts: Counter[str] = Counter()
     for path in _modules(root, folders):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -87,7 +84,7 @@ def count_names(root: Path = ROOT, folders: tuple[str, ...] = PRODUCT) -> Counte
 
 
 def count_texts(root: Path = ROOT, folders: tuple[str, ...] = PRODUCT) -> Counter[str]:
-    """Count the lines that contain a quaint word or "is no N", in modules and in pages beside the product."""
+    """Count the lines with an unusual word or "is no N" in modules and, for the product, in its document pages."""
     pages = [path for pattern in PAGES for path in root.glob(pattern)] if folders == PRODUCT else []
     counts: Counter[str] = Counter()
     for path in (*_modules(root, folders), *pages):

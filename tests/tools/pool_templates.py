@@ -2,9 +2,9 @@
 
     python -m tests.tools.pool_templates   rewrites deployments/prefect/pools/docker.json and kubernetes.json
 
-A run needs the configuration, the data folder, space in ``/dev/shm`` for Chromium's pages, and the secrets. The
-templates name the secrets but do not contain them. Docker reads them from Prefect's Secret blocks, Kubernetes from
-a Secret of the cluster.
+A run needs the configuration, the data folder, space in ``/dev/shm`` for Chromium's pages, and secrets. The
+templates do not contain the secrets. Docker gets the secrets from Prefect's Secret blocks, Kubernetes from a Secret
+of the cluster.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ IMAGE: Final = "lookout"
 CONFIG_FOLDER: Final = "/etc/lookout"
 DATA_FOLDER: Final = "/var/lib/lookout"
 SECRETS: Final = ("SLACK_BOT_TOKEN", "ANTHROPIC_API_KEY", "HF_TOKEN", "LOOKOUT_HEARTBEAT_URL")
-"""The variables with secrets that a run reads.
+"""The environment variables with secrets that a run reads.
 
-If a variable has no Secret block, remove it from the template. If you use other variables, add them.
+In your copy of the template, remove variables that have no Secret block, and add other variables that you use.
 """
 PACKAGES: Final = {"docker": "prefect-docker", "kubernetes": "prefect-kubernetes"}
 
@@ -33,7 +33,7 @@ Template = dict[str, Any]
 
 
 def shipped(kind: str) -> Template:
-    """Return the job template of the installed Prefect for ``kind``: docker or kubernetes."""
+    """Return the default job template of the installed Prefect for ``kind``: docker or kubernetes."""
     views = resources.files("prefect.server.api") / "collections_data" / "views"
     metadata = json.loads((views / "aggregate-worker-metadata.json").read_text(encoding="utf-8"))
     template: Template = metadata[PACKAGES[kind]][kind]["default_base_job_configuration"]
@@ -41,10 +41,7 @@ def shipped(kind: str) -> Template:
 
 
 def docker_template(default: Template) -> Template:
-    """Return the job template for containers on one Docker host.
-
-    The containers share the host's data volume, its ``/dev/shm`` and its configuration.
-    """
+    """Return the job template for Docker. The containers share the host's configuration, data and ``/dev/shm``."""
     made = copy.deepcopy(default)
     variables = made["variables"]["properties"]
     variables["image"]["default"] = IMAGE
@@ -59,10 +56,7 @@ def docker_template(default: Template) -> Template:
 
 
 def kubernetes_template(default: Template) -> Template:
-    """Return the job template for a Kubernetes cluster.
-
-    It has a data claim, a config map, and a secret with the variables.
-    """
+    """Return the job template for Kubernetes, with a volume claim for data, a config map, and a Secret."""
     made = copy.deepcopy(default)
     variables = made["variables"]["properties"]
     variables["image"]["default"] = IMAGE

@@ -1,7 +1,7 @@
-"""Find exceptions to a code rule that have no reason in a comment.
+"""Find exceptions to the code rules that have no comment with a reason.
 
-Such an exception is a broad ``except``, a ``suppress``, a ``sleep``, a ``noqa`` or a type-ignore. Its reason is a
-comment on its line, or directly above the statement.
+An exception is a broad ``except``, a ``suppress``, a ``sleep``, a ``noqa`` or a type-ignore. The comment must be on
+the same line or directly above the statement.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ MARK = re.compile(
 """The pattern of a comment that suppresses a check, such as ``noqa`` or a type-ignore."""
 
 NO_REASON = re.compile(r"#\s*(?:fmt:|ruff:|pragma:).*")
-"""The pattern of a comment that only a tool reads, so that it is not a reason."""
+"""The pattern of other comments for tools, which are not a reason."""
 
 
 @dataclass(frozen=True)
 class Unexplained:
-    """An exception to a code rule without a reason, with its location."""
+    """The location of an exception to a code rule that has no reason."""
 
     path: str
     line: int
@@ -71,9 +71,9 @@ def _read_reason(comment: str) -> str:
 
 
 def _statement_starts(tree: ast.Module) -> dict[int, int]:
-    """Map each line to the first line of the innermost statement on it.
+    """Return the first line of the innermost statement, for each line that is part of a statement.
 
-    A compound statement ends with its header.
+    Of a compound statement, such as ``if``, only the header counts.
     """
     starts: dict[int, int] = {}
     for node in ast.walk(tree):

@@ -1,7 +1,7 @@
-"""Run the tests that failed in the last run once more, one by one, as `.ci/run` does before it fails.
+"""Repeat the tests that failed in the last run, without parallel workers. `.ci/run` calls this before it fails.
 
-If a change has a fault, its test also fails alone. A test that fails only beside others is printed as flaky and
-must be fixed. `docs/decisions/two-test-tiers.md` says why it does not block an unrelated change.
+A test that fails because of the change fails again. A test that now passes is printed as flaky, and must be fixed.
+`docs/decisions/two-test-tiers.md` explains why a flaky test does not block an unrelated change.
 
     python -m tests.tools.repeat_failures
 """
@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Final
 
 MAX_REPEATED: Final = 10
-"""The maximum number of tests that are repeated. A busy machine alone does not make more tests fail."""
+"""The maximum number of tests to repeat. If more tests fail, the reason is not only a busy machine."""
 
 
 def read_failed(cache: Path) -> list[str]:
-    """Return the node ids of the tests that failed in the last run, from pytest's cache.
+    """Return the node ids of the tests that failed in the last run, or an empty list if no run has failed yet.
 
-    Return an empty list before the first run.
+    ``cache`` is pytest's cache folder.
     """
     try:
         failed = json.loads((cache / "v" / "cache" / "lastfailed").read_text(encoding="utf-8"))
@@ -31,7 +31,10 @@ def read_failed(cache: Path) -> list[str]:
 
 
 def repeat_failures(root: Path) -> int:
-    """Run each failed test alone, and print the flaky ones. Returns 0 if all passed, else 1."""
+    """Repeat the failed tests in one process, and print them as flaky if all pass. Return 0 then, else 1.
+
+    More than `MAX_REPEATED` failed tests are not repeated.
+    """
     failed = read_failed(root / ".pytest_cache")
     if not 0 < len(failed) <= MAX_REPEATED:
         print(f"{len(failed)} tests failed; one to {MAX_REPEATED} of them would be run once more, alone.")

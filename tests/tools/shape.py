@@ -1,7 +1,7 @@
 """Print figures about the size and structure of the product: ``make shape``.
 
-It counts in the four product packages: files of every kind, physical lines of Python, folders with many files,
-class names that are defined more than once, small modules, and lengths of functions.
+It counts files, physical lines of Python, folders with many files, class names that are defined more than once,
+small modules, the lengths of functions, unclear names, and the functions on two important code paths.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from tests.tools.plain_names import PRODUCT, TESTS, count_names, count_texts
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("flows", "monitors", "warehouse", "deployments")
 FILES, LINES, FOLDER, SMALL_MODULES, MEDIAN = 420, 57_000, 20, 60, 8
-"""The goals, as maximum numbers.
+"""Maximum numbers of files, lines of Python, files in one folder, small modules and lines of the median function.
 
-They are files, lines, files in one folder, small modules, and lines of the median function. The longest function
-has no goal, because some functions must describe a long process in one place.
+The length of the longest function has no goal, because some functions describe a long process.
 """
 SMALL = 60
 """The number of physical lines below which a module counts as small."""
@@ -33,7 +32,7 @@ SMALL = 60
 class Shape:
     """The counts of the product. Lines are physical lines.
 
-    ``functions`` maps ``path::name`` to the number of lines of a function.
+    ``functions`` maps ``path::name:line`` to the number of lines of a function, which begins at ``line``.
     """
 
     files: int
@@ -45,17 +44,17 @@ class Shape:
 
     @property
     def crowded(self) -> dict[str, int]:
-        """Return the folders with more files than the goal allows, the fullest first."""
+        """Return the number of files of each folder that has more than the goal allows, in descending order."""
         return dict(Counter({name: count for name, count in self.folders.items() if count > FOLDER}).most_common())
 
     @property
     def repeated(self) -> dict[str, int]:
-        """Return the class names that are defined more than once."""
+        """Return the class names that are defined more than once, with the number of definitions."""
         return {name: count for name, count in sorted(self.classes.items()) if count > 1}
 
 
 def product_files(root: Path = ROOT) -> list[str]:
-    """Return the product files that git tracks or does not ignore, relative to ``root``."""
+    """Return the paths of the product files, relative to ``root``, without files that git ignores."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PACKAGES],
         cwd=root, check=True, capture_output=True, text=True,
@@ -108,9 +107,10 @@ def rows(shape: Shape) -> Iterator[tuple[str, str, str, bool]]:
 
 
 def path_rows() -> Iterator[tuple[str, str, str, bool]]:
-    """Yield the rows for two code paths.
+    """Yield the rows for two code paths, in the form of `rows`.
 
-    One runs from a failed assessment to the request to Slack, the other from an item of live traffic to its grade.
+    The first is from a failed assessment to the request to Slack. The second is from an item of live traffic to its
+    stored grade.
     """
     total, counted, rendering = alert_path.count_functions(alert_path.record_alert_path())
     path = "functions from a failed assessment to Slack"
@@ -128,7 +128,7 @@ def _goal(count: int, goal: int) -> tuple[str, bool]:
 
 
 def main() -> None:
-    """Print the figures, and details of the figures that miss their goal."""
+    """Print the figures with their goals, the unclear names, the full folders and the repeated class names."""
     shape = measure()
     for name, value, goal, met in [*rows(shape), *path_rows()]:
         print(f"{value:>8}  at most {goal:>6}  {'met   ' if met else 'missed'}  {name}")

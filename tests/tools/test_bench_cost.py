@@ -1,4 +1,4 @@
-"""Test that the cost benchmark equals sums of tokens and prices that were computed by hand."""
+"""Test that the costs in the cost benchmark equal the sum of tokens times prices."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def spent(model: str, work: str, cost_usd: str, uncached_usd: str) -> Spent:
 
 
 def test_a_row_has_a_cell_for_each_piece_of_work_with_money_baseline_and_share(snapshot):
-    """Each row of the table has the kind of work, its cost, the baseline and the share of the cost in the baseline.
+    """Each cell shows the cost, the cost without caching and batches, and the first as a percentage of the second.
 
-    0.0432 of 0.0666 is 64.9 %, 7.35 of 13.40 is 54.9 %, and 3.94 of 2.49 is 158.2 %.
+    For example, 0.0432 is 65 % of 0.0666.
     """
     table = build_money_table(
         [
@@ -69,10 +69,10 @@ def test_replies_that_come_again_cost_what_they_cost_before():
 
 @pytest.mark.whole_only
 def test_a_night_of_ten_by_batches_costs_half_of_its_tokens_price():
-    """A night of ten answers that is judged in batches costs half of the price of its tokens.
+    """If ten answers of a night are judged in batches, the cost is half of the normal price of the tokens.
 
-    Haiku costs 0.10 for input and 0.50 for output, and half of this in a batch. Nothing is cached, because the
-    prefix is too short. Two known answers are added.
+    Haiku costs 0.10 dollars for a million input tokens and 0.50 for output. The prefix is too short for the cache.
+    Two canaries are judged in addition.
     """
     said = asyncio.run(measure_night(HAIKU, 10))
     assert (said.judged, said.calls, said.cached_tokens) == (10, 12, 0)
@@ -81,9 +81,9 @@ def test_a_night_of_ten_by_batches_costs_half_of_its_tokens_price():
 
 
 def test_a_night_of_ten_at_another_makers_endpoint_costs_the_full_price_less_what_was_cached():
-    """At another provider's endpoint, judging ten answers costs the full price, except for cached tokens.
+    """At a provider without batches, ten answers cost the full price, except for cached tokens.
 
-    The prices are 2 for input, 0.20 for input from the cache, and 10 for output. There are no batches.
+    The prices in dollars for a million tokens are 2 for input, 0.20 for cached input, and 10 for output.
     """
     said = asyncio.run(measure_night(OTHER, 10))
     assert (said.judged, said.calls) == (10, 12)
@@ -92,9 +92,9 @@ def test_a_night_of_ten_at_another_makers_endpoint_costs_the_full_price_less_wha
 
 
 def test_the_baseline_pays_the_full_price_for_every_token():
-    """The baseline pays the full price for every token, even if the prefix is long enough to be cached.
+    """The baseline has the full price for every token, even if the prefix is long enough to be cached.
 
-    Sonnet costs 2 for input and 10 for output.
+    Sonnet costs 2 dollars for a million input tokens and 10 for output.
     """
     cases = bench_cost.build_cases(bench_cost.build_conversations(3))
     for one in asyncio.run(bench_cost.compute_uncached_cost(SONNET, cases)):

@@ -1,4 +1,4 @@
-"""Test that the figure of a benchmark is compared correctly with its goal."""
+"""Test the comparison of a benchmark's figure with its goal."""
 
 from __future__ import annotations
 

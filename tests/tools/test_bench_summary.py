@@ -1,7 +1,4 @@
-"""Test that each figure has a row in the table of `make bench`, even if the figure is missing.
-
-The rows are in the order of the requirements.
-"""
+"""Test that the table of `make bench` has a row for each figure, even a missing one, in the requirements' order."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ def ran(name: str = "bench_grading", *figures: Figure, **changed: object) -> Ben
 
 
 def rows(*runs: BenchRun) -> list[dict[str, str]]:
-    """Build the table for ``runs`` and parse it. Return one dictionary for each row: the heading → the cell."""
+    """Build the table for ``runs``, and return each row as a dictionary from column heading to cell."""
     lines = [line for line in build_summary(runs, budget_min=40) if line.startswith("|")]
     cells = [[cell.strip() for cell in line.strip("|").replace("\\|", "/").split("|")] for line in lines]
     assert cells[0] == list(HEAD)
@@ -131,7 +128,7 @@ def test_a_bar_in_a_text_does_not_end_its_cell():
 
 @pytest.fixture
 def planted(tmp_path, monkeypatch):
-    """Return a function that runs the given source as a benchmark, in a separate module."""
+    """Return a function that runs the given source code as a benchmark with the name ``planted``."""
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setitem(BENCHES, "planted", ("P3",))
 

@@ -1,4 +1,4 @@
-"""Test that ``docs/coverage.md`` has a line for each requirement, and that the names in it exist."""
+"""Test that ``docs/coverage.md`` has a line for each requirement, and that the tests and pages in it exist."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ REQUIREMENTS = {
     "V": 16, "G": 14, "J": 11, "S": 11, "T": 14, "H": 5, "W": 9, "A": 13, "D": 8, "Q": 11,
     "E": 4, "L": 6, "Y": 6, "Z": 2, "C": 2, "R": 2, "X": 4, "P": 14,
 }  # fmt: skip
-"""The number of requirements for each letter. For example, the requirements with the letter H are H1 to H5."""
+"""The number of requirements for each letter. For example, 5 for H means H1 to H5."""
 IDS = [f"{letter}{number}" for letter, count in REQUIREMENTS.items() for number in range(1, count + 1)]
 LINE = re.compile(r"^\| ([A-Z]\d+) \| (.+?) \| (.+?) \| (.*?) ?\|$", re.MULTILINE)
 REFERENCE = re.compile(r"`([^`]+)`|\[[^\]]*\]\(([^)]+)\)")
 
 
 def lines() -> dict[str, tuple[str, list[str]]]:
-    """Return the state and the references of each requirement on the page, by its id."""
+    """Return the state and the references of each requirement on the page, keyed by its id."""
     rows = LINE.findall(PAGE.read_text(encoding="utf-8"))
     assert len({row[0] for row in rows}) == len(rows)
     return {
@@ -34,10 +34,7 @@ def lines() -> dict[str, tuple[str, list[str]]]:
 
 
 def exists(reference: str) -> bool:
-    """Return whether a reference on the page exists.
-
-    A reference is a test, a command, a target of make, or a page with a heading.
-    """
+    """Return whether a reference is valid: a test, a command, a target of make, or a heading of a page."""
     if reference.startswith("tests/"):
         path, _, function = reference.partition("::")
         return (ROOT / path).is_file() and (not function or function in functions(ROOT / path))
@@ -54,7 +51,7 @@ def exists(reference: str) -> bool:
 
 @cache
 def functions(path: Path) -> set[str]:
-    """Return the names of the test functions in a file."""
+    """Return the names of the functions in a file."""
     return {
         node.name
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
@@ -64,7 +61,7 @@ def functions(path: Path) -> set[str]:
 
 @cache
 def commands() -> dict[str, set[str]]:
-    """Return the options of each command, by the path of the command."""
+    """Return the options of each command, keyed by the words after ``lookout``."""
     return {
         path: {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
         for path, command in every_command().items()
@@ -73,7 +70,7 @@ def commands() -> dict[str, set[str]]:
 
 @cache
 def headings(page: Path) -> set[str]:
-    """Return the anchors of the headings on a page, in the form that GitHub gives them."""
+    """Return the anchors that GitHub creates for the headings of a page."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 

@@ -1,4 +1,4 @@
-"""Test that mutants are found again in a later version of the code, and that failing tests catch them."""
+"""Test that mutants are located in a later version of the code, and that failing tests catch them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_too_little():
 
 
 def tree_with(folder: Path, **sources: str) -> Path:
-    """Write a checkout to ``folder``, with the given files below ``monitors``, and return it."""
+    """Write modules with the given sources to ``folder/monitors``, and return ``folder``."""
     for name, source in sources.items():
         path = folder / "monitors" / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,10 +85,7 @@ def line_of(mutant) -> int:
 
 
 def test_code_outside_functions_is_not_mutated():
-    """Module constants, annotations, docstrings and f-strings are not mutated.
-
-    Python 3.11 reports wrong positions for f-strings.
-    """
+    """Module constants, annotations, docstrings and f-strings are not mutated."""
     source = 'N = 1 + 2\n\n\ndef f(x: "A | B" = None) -> int:\n    """1 + 2."""\n    y: "list[1]" = f"{1 + 2}"\n'
     assert list(mutants_of("monitors/f.py", source)) == []
 
@@ -162,10 +159,9 @@ def test_a_folder_that_loses_more_than_a_point_is_named():
 
 @pytest.mark.whole_only
 def test_tests_of_a_small_tree_catch_a_mutant_and_miss_another(tmp_path, monkeypatch):
-    """The tests of a small tree catch one mutant and do not catch another.
+    """In a small tree, a tested mutant is caught, and mutants of untested code and values survive.
 
-    Coverage is measured with a context for each test, also in a process that a test starts. Then the mutants are
-    run.
+    The coverage of the tree is measured first, and its files are unchanged at the end.
     """
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     passes = "def passes(score):\n    return score >= 2\n"

@@ -1,6 +1,6 @@
 """Test that the pages of commands, exit codes and failure kinds agree with the code and are complete.
 
-To renew them: ``python -m tests.tools.command_reference`` and ``python -m tests.tools.outcome_reference``.
+To update them, run ``python -m tests.tools.command_reference`` and ``python -m tests.tools.outcome_reference``.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from tests.tools import command_reference, outcome_reference
 
 COLUMNS = 80
 IN_WHOLE = ("verify_and_print_verdict", "exit_code_from_verdict")
-"""Functions that end a command with the exit code for the verdict of a run."""
+"""Functions with which a command exits with the code for a verdict: PASS, FAIL or INCONCLUSIVE."""
 
 
 @pytest.fixture(scope="module")
 def commands():
-    """Return every command, by the words after ``lookout``. Importing all commands takes a second."""
+    """Return every command, keyed by the words after ``lookout``, once for all tests: this takes a second."""
     return every_command()
 
 
@@ -60,10 +60,7 @@ def test_the_page_has_every_command_with_every_option(commands):
 
 @pytest.mark.parametrize("path", EXAMPLES)
 def test_an_example_is_taken_by_its_command(commands, path):
-    """The command of an example exists, accepts its options and values, and misses nothing that is required.
-
-    The command is not run.
-    """
+    """The command of each example exists and accepts its arguments, and none is missing. The command is not run."""
     words, _, _given = EXAMPLES[path].partition("<")
     command = commands[path]
     with command.make_context(path, shlex.split(words)) as context:
@@ -76,7 +73,7 @@ def test_every_command_has_an_example(commands):
 
 
 def codes_in(path: str) -> set[ExitCode]:
-    """Return the exit codes, except 0, that the module of a command uses."""
+    """Return the exit codes, except 0, that the module ``path`` of a command uses."""
     tree = ast.parse((ROOT / "deployments" / f"{path.replace('.', '/')}.py").read_text("utf-8"))
     parts = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     named = {ExitCode[one.attr] for one in parts if ast.unparse(one.value) == "ExitCode"}
@@ -86,10 +83,7 @@ def codes_in(path: str) -> set[ExitCode]:
 
 
 def test_every_code_that_a_command_gives_a_meaning_is_documented():
-    """The page lists exactly the exit codes of each command.
-
-    The codes are found by module, because several commands share a module.
-    """
+    """The documented exit codes of the commands in a module are exactly the codes that the module uses."""
     documented: dict[str, set[ExitCode]] = {}
     for group, rows in COMMANDS.items():
         for name, (module, _) in rows.items():

@@ -1,4 +1,4 @@
-"""Test that a few failed tests are run again one by one, and that many failed tests are not."""
+"""Test that a few failed tests are repeated, and that many failed tests are not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BROKEN = "def test_counts():\n    assert 1 + 1 == 3\n"
 
 
 def write_checkout(root: Path, source: str, *failed: str) -> Path:
-    """Write a checkout with one test file, pytest's option for the tier, and a cache of tests that failed."""
+    """Write a checkout with one test file, and with ``failed`` as the failed tests in pytest's cache."""
     (root / "conftest.py").write_text('def pytest_addoption(parser):\n    parser.addoption("--tier")\n')
     (root / "test_count.py").write_text(source)
     cache = root / ".pytest_cache" / "v" / "cache"

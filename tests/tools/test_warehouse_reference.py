@@ -1,6 +1,6 @@
 """Test that ``docs/warehouse.md`` equals the page that is generated from the database.
 
-To renew it: ``python -m tests.tools.test_warehouse_reference``.
+To update the page, run ``python -m tests.tools.test_warehouse_reference``.
 """
 
 from __future__ import annotations

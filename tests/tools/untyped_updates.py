@@ -1,7 +1,7 @@
-"""Find updates of records by a dictionary, because the type checker does not check them.
+"""Find updates of records that the type checker cannot check, because the fields come from a dictionary.
 
-These are ``model_copy(update=…)``, ``model_construct`` and ``**record.model_dump()``. The type of the copied record
-is inferred from annotations of parameters, fields, properties, functions and methods of the product.
+These are ``model_copy(update=…)``, ``model_construct`` and ``**record.model_dump()``. The type of an updated record
+is inferred from the annotations in the product.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class UntypedUpdate:
 
 @dataclass
 class TypeIndex:
-    """The type annotations of the product: those of attributes by class, and those of functions by name."""
+    """The annotated types in the product: of attributes and methods by class, and of functions by name."""
 
     attributes: dict[str, dict[str, str]] = field(default_factory=dict)
     bases: dict[str, list[str]] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class TypeIndex:
                 self.methods.setdefault(key, set()).add(name)
 
     def attribute_of(self, owner: str, name: str) -> str | None:
-        """Return the class of the attribute ``name`` that the class ``owner`` defines or inherits."""
+        """Return the type of the attribute ``name`` of the class ``owner`` or its bases, or ``None`` if unknown."""
         if name in self.attributes.get(owner, {}):
             return self.attributes[owner][name]
         types = (self.attribute_of(base, name) for base in self.bases.get(owner, ()))
@@ -70,9 +70,9 @@ class TypeIndex:
 
 
 def _attributes_set_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Mapping[str, str]:
-    """Return the attributes that a method sets on ``self``, with their types.
+    """Return the types of the attributes that a method sets on ``self``, by name.
 
-    The type comes from an annotation, or from a parameter that is assigned unchanged.
+    The type comes from an annotation, or from the annotated parameter that is assigned.
     """
     parameters = _parameters(function)
     attributes: dict[str, str] = {}
@@ -97,9 +97,9 @@ def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, s
 
 
 def class_of(annotation: ast.expr | None) -> str | None:
-    """Return the class in an annotation.
+    """Return the name of the class in an annotation, or ``None`` if there is none.
 
-    For a sequence, this is the class of its items. For ``X | None``, it is the class ``X``.
+    For a sequence, return the class of its items. For ``X | None``, return ``X``.
     """
     match annotation:
         case ast.Name(id=name):
@@ -126,14 +126,14 @@ def _is_none(annotation: ast.expr) -> bool:
 
 
 def find_untyped_updates(path: str, source: str, index: TypeIndex) -> list[UntypedUpdate]:
-    """Return every untyped update of one file, with the class of the updated record."""
+    """Return the untyped updates in one file, except those of ``self`` in a method of the record."""
     updates: list[UntypedUpdate] = []
     _Scope(index, path, updates).visit(ast.parse(source))
     return updates
 
 
 class _Scope(ast.NodeVisitor):
-    """A visitor that walks through a file and knows the types of the names in each scope."""
+    """A visitor that finds untyped updates and tracks the types of the names in each scope."""
 
     def __init__(self, index: TypeIndex, path: str, updates: list[UntypedUpdate]) -> None:
         self._index, self._path, self._found = index, path, updates
@@ -202,7 +202,7 @@ class _Scope(ast.NodeVisitor):
     ) -> str | None:
         """Return the class of an expression, or of its items if it is a sequence.
 
-        Returns ``None`` if no annotation states the class.
+        Return ``None`` if the class cannot be inferred from annotations.
         """
         match value:
             case ast.Name(id=name):
@@ -247,7 +247,7 @@ class _Scope(ast.NodeVisitor):
 
 
 def _in_order(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AST]:
-    """Yield the nodes that bind names, in line order. Comprehensions come last, because they shadow nothing."""
+    """Yield the statements and assignment expressions in line order, and then the comprehensions."""
     nodes = [node for node in ast.walk(function) if isinstance(node, ast.stmt | ast.NamedExpr)]
     yield from sorted(nodes, key=lambda node: (node.lineno, node.col_offset))
     yield from (node for node in ast.walk(function) if isinstance(node, ast.comprehension))

@@ -1,4 +1,4 @@
-"""Build the page of the warehouse's tables and views from the comments in the database."""
+"""Build docs/warehouse.md from the comments on the tables and views of the database."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ where table_name = ? and not internal order by column_index
 
 
 def describe(connection: duckdb.DuckDBPyConnection) -> str:
-    """Return the page as Markdown: first the views, which people query, then the tables.
-
-    Every column has a description.
-    """
+    """Return the page as Markdown: first the views, which users query, then the tables with all column comments."""
     table_rows = connection.execute(_TABLES).fetchall()
     views = [_view(connection, str(name), str(comment)) for name, comment, kind in table_rows if kind == "view"]
     tables = [_table(connection, str(name), str(comment)) for name, comment, kind in table_rows if kind == "table"]

@@ -84,7 +84,7 @@ def drift_reading(before: float, after: float, *, drifted: bool) -> DriftReading
 
 
 def night_report(run_id: str = "night-1", *, nights: int = 0, late_s: float = 0) -> NightlyReport:
-    """Return the report of the night that began ``nights`` days after `NOON`."""
+    """Return the report of the nightly run that was due ``nights`` days after `NOON`."""
     begun = NOON + timedelta(days=nights)
     return NightlyReport(
         run_id=run_id,

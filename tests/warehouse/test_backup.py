@@ -43,9 +43,9 @@ VERSION = "0.9.2"
 
 @pytest.fixture
 def store(tmp_path) -> Store:
-    """Return a data folder with runs, a report, a key, and files that a backup omits.
+    """Return a store whose data folder has runs, a report, a key, and files that a backup omits.
 
-    One run is archived, and one has two segments.
+    One run is archived, and another has two segments.
     """
     folder = tmp_path / "data"
     folder.mkdir()

@@ -82,7 +82,7 @@ class Tally:
     def note_time(self, turns: int, seconds: float, timings: Timings) -> None:
         """Record how long a conversation took.
 
-        Lookout's own time is the time to open the page, once, and to wait for the end of each turn.
+        Lookout's own time for a turn is its share of the time to open the page, and the wait for the answer's end.
         """
         own_s = ((timings.opening_ms or 0.0) / turns + (timings.settling_ms or 0.0)) / 1000
         self.seconds += [seconds / turns] * turns
@@ -98,7 +98,7 @@ SETTINGS = ProbeSettings(browser_path=os.environ.get("CHROMIUM_PATH"))
 
 
 def use_doctor(address: str) -> ProbeSettings:
-    """Return the settings that `lookout doctor` proposes for a page after it asked its three questions."""
+    """Return the settings that `lookout doctor` proposes for a page. The doctor asks three questions."""
     with tempfile.TemporaryDirectory() as folder:
         look = asyncio.run(inspect_page(address, SETTINGS, picture=Path(folder) / "look.png"))
     look = ask_questions_and_add_answers(look, address, SETTINGS, None, None)
@@ -180,7 +180,7 @@ def run(wanted: list[str], seed: int, count: int) -> list[Tally]:
 
 
 def write(page: Path, tallies: list[Tally]) -> None:
-    """Write the rows into the table on the page, in the order of the zoo. Rows of other applications stay."""
+    """Write the rows into the table on the page, in the order of the zoo. Keep the rows of other applications."""
     text = page.read_text(encoding="utf-8")
     table = TABLE.search(text)
     assert table is not None, page

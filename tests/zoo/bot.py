@@ -29,7 +29,7 @@ def seconds(word: str, question: str) -> float:
 def reply(question: str) -> str:
     """Return the whole answer in Markdown.
 
-    It contains the key of its question, so that mixed-up answers are visible.
+    Every answer except that of `short` contains the question, so that mixed-up answers are detected.
     """
     if "long list" in question:
         return "Here is the list:\n\n" + "".join(f"- item {n} of **{question}**\n" for n in range(40)) + "\nEND"

@@ -1,4 +1,6 @@
-"""A small Gradio chat whose replies follow words in the question. Run it with a port; it prints when it listens.
+"""A small Gradio chat. Words in a question control its reply. ``--port`` is required.
+
+The program prints ``listening`` when it accepts connections.
 
 `slow 3` waits three seconds before its first token, `pause 8` pauses for eight seconds in the middle, `boom` raises
 an error after half of the answer, `steps` shows tool calls first, and `long` streams a list (see `tests.zoo.bot`).

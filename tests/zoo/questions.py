@@ -35,7 +35,7 @@ KEY = re.compile(r"\bplan\d{4}\b", re.IGNORECASE)
 
 
 def conversations(seed: int, count: int = 20) -> list[tuple[str, ...]]:
-    """Return `count` questions as conversations. A quarter of the questions begin a conversation of two turns."""
+    """Return conversations with `count` questions. Half of the questions are in conversations of two turns."""
     chance = random.Random(seed)
     templates = [TEMPLATES[at % len(TEMPLATES)] for at in range(count)]
     chance.shuffle(templates)

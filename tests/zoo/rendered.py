@@ -76,10 +76,10 @@ async ([first, count, by, shapes]) => {
 
 
 class Reading(NamedTuple):
-    """How many answers were read, and how. ``unsure`` counts answers that are left ungraded.
+    """The answers that were read wrongly, and the number of answers that were not read.
 
-    ``nothing`` counts answers that consist only of the name of a speaker ("bot"). On a page, such an answer cannot
-    be distinguished from a message that shows the speaker's name but no answer yet.
+    ``unsure`` counts answers that Lookout leaves ungraded. ``nothing`` counts answers that consist only of the name
+    of a speaker, such as "bot". Such an answer looks like a message with the speaker's name but without an answer.
     """
 
     wrong: list[Misread]
@@ -101,7 +101,7 @@ class Misread(NamedTuple):
 async def read_many(
     page: Page, first: int, count: int, *, by: list[str] | None = None, shapes: list[str] | None = None
 ) -> Reading:
-    """Show ``count`` answers, from the seed ``first`` on, and read each. Return the counts."""
+    """Show ``count`` answers, with seeds from ``first`` on, and let Lookout read each answer."""
     found = await page.evaluate(READ_MANY, [first, count, by, shapes])
     wrong = [
         Misread(one["seed"], one["name"], one["shape"], one["markdown"], one["read"], one["seen"])

@@ -28,7 +28,7 @@ TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=u
 def reply(question: str) -> str:
     """Return the whole answer.
 
-    It contains the question, to reveal mixed-up answers, and ends with a unique word.
+    Except for `short`, the answer contains the question, so that mixed-up answers are detected.
     """
     if any(word in question for word in ("long list", "short", "repeat")):
         return bot.reply(question)

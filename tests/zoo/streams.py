@@ -1,4 +1,4 @@
-"""Random streams of answers: how the text arrives, where it pauses and how long, and what the page shows meanwhile.
+"""Random plans of streamed answers: the transport, the position and length of pauses, and the page's controls.
 
 Each question states where its answer pauses, and the server pauses there. The address of the page
 (`html/streams.html`) selects the transport of the text and the control that the page shows. A plan has a signal if
@@ -77,7 +77,7 @@ PLACES = {
     Place.TABLE: "| Room | ₹4,000 |\n",
     Place.SOURCES: "a day.\n",
 }
-"""The end of the text before the pause, for each place of a pause."""
+"""The end of the text before the pause, for each `Place`."""
 
 
 @dataclass(frozen=True)
@@ -126,9 +126,9 @@ def build_plans(seed: int, count: int, *, max_pause_s: float = MAX_PAUSE_S) -> l
 
 
 def build_conversations(seed: int, count: int) -> list[tuple[str, ...]]:
-    """Return the conversations of the zoo with a pause in each question.
+    """Return the conversations of the zoo, with a pause of random length in the answer to each question.
 
-    A question without a pause gets one. The places of these pauses alternate between all kinds of places.
+    The positions of the pauses alternate between all values of `Place`.
     """
     chance, places = random.Random(seed), itertools.cycle(Place)
     return [
@@ -201,7 +201,7 @@ def send_events(handler: Handler, query: str) -> None:
 
 
 def push(inbox: queue.Queue[str], body: str) -> None:
-    """Put the pieces of the answer into an event stream that is already open. An empty piece marks the end."""
+    """Send the pieces of the answer to an open event stream, in a thread. An empty piece marks the end."""
 
     def work() -> None:
         for token in itertools.chain(stream(body), [""]):

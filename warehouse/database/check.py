@@ -1,4 +1,4 @@
-"""Check the warehouse file: build its tables again from the journal, and compare both versions row by row."""
+"""Check the warehouse file: build its tables again from the journal, and compare the two versions row by row."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def load_journal_for_comparison(
     """Fill the empty tables of ``fresh`` with the rows of the segments that the warehouse file has loaded.
 
     ``loaded`` maps the ids of these segments to their hashes. ``archives`` contains the hashes of the loaded
-    archives. The report lists all segments of the journal, and each segment that is damaged or has another hash.
+    archives. The report lists all segments of the journal. Its problems are the segments that are damaged or have
+    another hash.
     """
     copies = CopyReport()
     for name in list_current_manifests(journal, unless=lambda sha256: sha256 not in archives):

@@ -35,7 +35,7 @@ _WRITER_TURN_S = 2.0
 """Time in seconds for which a waiting writer blocks new readers."""
 
 _READERS_TURN_S = 0.3
-"""Time in seconds for which new readers may start after the writer's turn, if a query still blocks the writer."""
+"""Time in seconds for which new readers may start after `_WRITER_TURN_S`, if a query still blocks the writer."""
 
 _OFFLINE: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
@@ -44,7 +44,7 @@ _OFFLINE: dict[str, str | bool | int | float | list[str]] = {
 """Options that prevent DuckDB from downloading extensions. All extensions that Lookout uses are built in."""
 
 _MAX_IDLE_ENGINES = 4
-"""Engines that this process keeps for later. More are needed only while more threads read at the same time."""
+"""Maximum number of idle engines in this process. More engines exist only while more threads use the warehouse."""
 
 REBUILD_HINT = "run `lookout warehouse rebuild` (it saves the old file and restores all rows from the journal)"
 
@@ -88,7 +88,7 @@ class Deadline:
 def acquire_lock(file: Path, deadline: Deadline, *, exclusive: bool) -> Generator[None]:
     """Hold the lock beside ``file`` during the ``with`` block. Raises `WarehouseInUse` if the deadline passes.
 
-    A reader in a read-only folder cannot create the lock file, and continues without it.
+    A reader in a read-only folder cannot create the lock file, and continues without a lock.
     """
     lock = file.with_name(f"{file.name}.lock")
     try:
@@ -162,15 +162,15 @@ def _try_flock(handle: int, kind: int, deadline: Deadline) -> bool:
 class _Engine:
     """DuckDB in memory, to which one warehouse file at a time is attached.
 
-    Starting DuckDB takes 16 ms of CPU time, and attaching a file takes 3 ms. A service opens its file every few
-    seconds.
+    The engine is reused, because starting DuckDB takes 16 ms of CPU time, and attaching a file takes only 3 ms. A
+    service opens the warehouse every few seconds.
     """
 
     def __init__(self) -> None:
         self._instance = duckdb.connect(":memory:", config=_OFFLINE)
 
     def attach(self, file: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
-        """Attach ``file`` and return a connection that uses it. Temporary tables and settings end with it."""
+        """Attach ``file`` and return a connection to it. Temporary tables and settings end with the connection."""
         # The folder that DuckDB chooses if it opens a file itself. In memory it would use the working directory.
         self._instance.execute(f"SET temp_directory = {_quote(f'{file}.tmp')}")
         options = "TYPE duckdb, READ_ONLY" if read_only else "TYPE duckdb"
@@ -181,7 +181,7 @@ class _Engine:
         return connection
 
     def detach_all(self) -> None:
-        """Detach the warehouse, and other files that were attached to it."""
+        """Detach the warehouse file and all other attached files."""
         names = self._instance.execute(
             "SELECT database_name FROM duckdb_databases() WHERE NOT internal AND database_name <> 'memory'"
         ).fetchall()
@@ -191,7 +191,8 @@ class _Engine:
     def can_attach(self) -> bool:
         """Return whether the engine can attach another file.
 
-        It cannot after a person's query, which turns off access to files, and after a query that spilled to disk.
+        The result is false after a person's query, which turns off access to files, and after a query that used
+        temporary files.
         """
         try:
             self._instance.execute("SET temp_directory = ''")
@@ -235,14 +236,14 @@ def open_connection(file: Path, deadline: Deadline, *, read_only: bool) -> Gener
 
 @contextmanager
 def _borrow_engine() -> Generator[_Engine]:
-    """Take an idle engine, or start one. After an error the engine is closed, because it may be unusable."""
+    """Take an idle engine, or start one. After an error the engine is closed."""
     try:
         engine = _idle_engines.pop()
     except IndexError:
         engine = _Engine()
     try:
         yield engine
-    except BaseException:
+    except BaseException:  # also after a cancellation, the engine may be unusable
         engine.close()
         raise
     if len(_idle_engines) < _MAX_IDLE_ENGINES and engine.can_attach():
@@ -299,7 +300,7 @@ def build_not_duckdb_error(file: Path) -> WarehouseDamaged:
 
 
 _STATEMENT_ERRORS = (duckdb.ProgrammingError, duckdb.NotSupportedError, duckdb.DataError)
-"""Errors in a statement rather than in the file. They are raised unchanged."""
+"""Errors in a statement rather than in the file. `translate_error` returns these errors unchanged."""
 
 
 def translate_error(error: duckdb.Error, file: Path) -> Exception:

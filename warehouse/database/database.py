@@ -54,7 +54,10 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """All migrations in order, and the SQL of all views. If this SQL changes, the views are created again."""
+    """All migrations in order, and the SQL of all views.
+
+    If the SQL of the views changes, the views are created again.
+    """
 
     migrations: Sequence[Migration]
     views: str
@@ -78,7 +81,7 @@ def load_bundled_schema() -> Schema:
 
 
 def create_database(file: Path, deadline: Deadline, schema: Schema, clock: Clock) -> None:
-    """Create a new warehouse at ``file``. An existing file is never replaced.
+    """Create a new warehouse at ``file``. An existing file is not replaced.
 
     The caller must hold the lock. Raises `WarehouseUnwritable`.
     """

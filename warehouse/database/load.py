@@ -51,7 +51,7 @@ class DamagedSegment(Record):
 
     @property
     def text(self) -> str:
-        """Return the error message, with the present location of the segment."""
+        """Return the error message. For a segment that was moved, the message contains the new path."""
         return f"{self.error}; it was moved to {self.stored_at}" if self.is_aside else self.error
 
 
@@ -75,7 +75,7 @@ class LoadReport(Record):
     damaged: tuple[DamagedSegment, ...] = ()
 
     def with_missing_count(self, count: int) -> LoadReport:
-        """Return the report with the count of missing segments."""
+        """Return a copy of the report with ``count`` as the number of missing segments."""
         return self.model_copy(update={"missing": count})
 
     def errors(self) -> Sequence[WarehouseDamaged]:
@@ -85,7 +85,10 @@ class LoadReport(Record):
 
 
 def format_segment_loss(count: int) -> str:
-    """Return a message about segments that are in neither the file nor the journal, with instructions for a fix."""
+    """Return a message about segments that are in neither the file nor the journal.
+
+    The message says how to fix this.
+    """
     return (
         f"{plural(count, 'segment')} that had been loaded can be read neither from the warehouse nor from its "
         "journal: restore the journal from a backup, then run `lookout warehouse rebuild`. Without a backup, run "
@@ -114,7 +117,7 @@ def list_segments_to_load(
 def load_journal(
     connection: duckdb.DuckDBPyConnection, journal: Journal, scratch: Path, folder: str | None = None
 ) -> LoadReport:
-    """Load all archives, and the segments that are not loaded yet.
+    """Load the archives and the segments that are not loaded yet.
 
     A damaged segment is moved away and reported, and loading continues. ``scratch`` is a path for a temporary copy.
     The caller must hold the lock. Raises `duckdb.Error` if the warehouse file itself fails.

@@ -94,7 +94,7 @@ A grade belongs to the day of its question. A case belongs to the day of its fir
 
 
 class ExportReport(Record):
-    """The number of files and rows that were written."""
+    """The numbers of exported files and rows."""
 
     files: int
     rows: int

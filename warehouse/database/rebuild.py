@@ -38,7 +38,7 @@ DEPENDENT_TABLES: Mapping[str, tuple[tuple[str, ...], Sequence[str]]] = {
     "assessments": (("run_id", "case_id", "repeat"), ("grades",)),
     "runs": (("run_id",), ("metrics", "tallies")),
 }
-"""Maps each table with dependent rows to the shared columns and to the tables with the dependent rows.
+"""Maps each table to the tables whose rows depend on it, and to the columns that identify the dependent rows.
 
 The dependent rows have no segment id. For example, a row of ``grades`` belongs to the row of ``assessments`` with
 the same run, case and repeat.
@@ -48,7 +48,7 @@ _IN_MEMORY = Path(":memory:")
 
 
 class MissingSegment(Record):
-    """A segment that was loaded once and can no longer be read from the journal.
+    """A segment that was loaded earlier and can no longer be read from the journal.
 
     ``rows`` is the number of rows in the segment, and ``restored_rows`` is the number of these rows that were
     copied from the old file.
@@ -178,8 +178,7 @@ def _restore_tables(connection: duckdb.DuckDBPyConnection, old: OldFile) -> Mapp
 def _restore_table(connection: duckdb.DuckDBPyConnection, table: str) -> None:
     """Insert the copied rows of a table.
 
-    A copied row does not replace a row from a segment that the old file had not loaded, because the latter row is
-    newer.
+    A row from a segment that the old file had not loaded is newer. A copied row does not replace such a row.
     """
     keys = ", ".join(f'"{column}"' for column in _find_primary_key(connection, table))
     connection.execute(
@@ -228,7 +227,7 @@ class RebuildReport(Record):
     - ``missing`` lists segments that are no longer in the journal.
     - ``unknown`` counts missing segments that could not be identified.
     - ``unread`` is the reason if the old file could not be read.
-    - ``set_aside`` lists the places of damaged segments.
+    - ``set_aside`` lists the paths of damaged segments.
     """
 
     loaded: LoadReport
@@ -240,7 +239,7 @@ class RebuildReport(Record):
 
     @property
     def has_all_data(self) -> bool:
-        """Return whether the new file has all data that was ever stored."""
+        """Return whether the new file contains all data that Lookout ever stored."""
         return not (self.missing or self.unknown or self.set_aside or self.loaded.damaged or self.loaded.too_new)
 
     def errors(self) -> Sequence[WarehouseDamaged]:

@@ -59,8 +59,8 @@ class CompactReport(Record):
 def compact_segments(store: Store, *, before: datetime, wait_s: float, unfinished: bool = False) -> CompactReport:
     """Move segments that were written before the time ``before`` into Parquet archives.
 
-    Segments of an unfinished run are not moved, because the run may continue from them. If ``unfinished`` is true,
-    these segments are also moved. If the process is killed, every segment is still in the journal or in an archive.
+    Segments of an unfinished run are not moved, because a resumed run reads them. If ``unfinished`` is true, these
+    segments are also moved. If the process is killed, every segment is still in the journal or in an archive.
     Raises `WarehouseBusy` after ``wait_s`` seconds, `WarehouseUnwritable`, and `WarehouseDamaged`.
     """
     scratch = store.database.scratch
@@ -132,9 +132,10 @@ def _archive_batch(
 
 
 def write_verified_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces: str = "") -> None:
-    """Write the staged lines to a Parquet file, read the file back and compare.
+    """Write the staged lines to a Parquet file, and verify the file by reading it back.
 
-    Raises `WarehouseDamaged` if they differ. ``replaces`` is the hash of the archive that the new archive replaces.
+    Raises `WarehouseDamaged` if the lines in the file differ. ``replaces`` is the hash of the archive that the new
+    archive replaces.
     """
     target = str(file).replace("'", "''")
     sql = (
@@ -249,7 +250,7 @@ class ConversationReport(AgeReport):
 def remove_conversation_data(
     store: Store, conversation: str, *, case_ids: str, key: bytes, wait_s: float
 ) -> ConversationReport:
-    """Remove the personal data of one conversation now.
+    """Remove the personal data of one conversation immediately.
 
     ``conversation`` is the stored id of the conversation. ``case_ids`` is the prefix of the case ids of its graded
     replies. Log entries that contain the id are also emptied. Raises the errors of `remove_personal_data`.
@@ -308,7 +309,7 @@ def _remove_personal_data_from_archive(
 ) -> bool:
     """Replace an archive with a version without personal data. Return ``False`` if there was nothing to remove.
 
-    ``only`` is a regular expression for ids. If it is given, only lines with a matching id are changed.
+    If ``only`` is given, only lines with an id that matches this regular expression are changed.
     """
     create_empty_stage(connection)
     parquet = fetch_verified_parquet(journal, manifest, scratch)

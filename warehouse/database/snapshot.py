@@ -58,12 +58,12 @@ class Snapshot:
     source: Database
     folder: Path
     as_of: datetime | None = None
-    """The last time at which the copy was up to date. It is ``None`` before the first `refresh`."""
+    """The last time at which the copy was up to date, or ``None`` before the first `refresh`."""
     _current: _OpenCopy | None = None
     _guard: Lock = field(default_factory=Lock)
 
     def refresh(self, wait_s: float) -> bool:
-        """Open a newer copy if the warehouse has changed. Return whether a newer copy was opened.
+        """Copy the warehouse if it has changed, and open the copy. Return whether a newer copy was opened.
 
         Pages use the old copy until the newer copy is open. Waits at most ``wait_s`` seconds for a writer. Raises
         `WarehouseBusy`, `WarehouseUnwritable`, `WarehouseDamaged`, `SchemaTooNew`.
@@ -169,7 +169,7 @@ class Snapshot:
 
 @contextmanager
 def _lock_folder(folder: Path) -> Generator[None]:
-    """Hold the lock for making a copy during the ``with`` block.
+    """Hold the exclusive lock for making a copy during the ``with`` block.
 
     Raises `WarehouseBusy` if another process holds the lock.
     """

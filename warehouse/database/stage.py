@@ -1,7 +1,7 @@
 """Insert the lines of segments into tables, in the caller's transaction.
 
 Old segments are in Parquet archives. An archive consists of a Parquet file of lines, and of a manifest that lists
-the segments. The manifest is written last: a Parquet file without a manifest is ignored.
+the segments. The manifest is written last. A Parquet file without a manifest is ignored.
 """
 
 from __future__ import annotations

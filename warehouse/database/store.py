@@ -145,10 +145,10 @@ class Store:
     def load_pending_segments_into(
         self, connection: duckdb.DuckDBPyConnection, folder: str | None = None
     ) -> LoadReport:
-        """Load the segments that are not loaded yet over an open connection. The caller must hold the lock.
+        """Load the segments that are not loaded yet, with an open connection. The caller must hold the lock.
 
         ``folder`` limits the load to the segments of one folder. Lost segments are recorded in the ledger. Errors
-        are also saved for `pop_load_errors`, because the next load does not find them again.
+        are also stored for `pop_load_errors`, because the next load does not find these errors again.
         """
         report = load_journal(connection, self.journal, self.database.scratch, folder)
         missing = self.count_segments_missing_from_file(connection)
@@ -260,7 +260,7 @@ class Store:
         return Ledger(segments=_count_segments(connection), as_of=self.clock())
 
     def count_segments_missing_from_file(self, connection: duckdb.DuckDBPyConnection) -> int:
-        """Count the segments that were committed to the file and are no longer in it."""
+        """Count the segments that were committed to the warehouse file and are no longer in the file."""
         ledger = read_ledger(self.database.file)
         return max(0, ledger.segments - _count_segments(connection)) if ledger else 0
 
@@ -271,7 +271,7 @@ class Store:
 
 
 def read_incidents(connection: duckdb.DuckDBPyConnection, target: str) -> Mapping[str, Incident]:
-    """Read the current state of a target's incidents over an open connection. The keys are fingerprints."""
+    """Read the current state of a target's incidents with an open connection. The keys are fingerprints."""
     rows = connection.execute("select record from incidents where target = ?", [target]).fetchall()
     incidents = (Incident.model_validate_json(str(row[0])) for row in rows)
     return {incident.fingerprint: incident for incident in incidents}

@@ -1,4 +1,4 @@
-"""The journal. Every run appends to it without waiting, and all tables can be rebuilt from it."""
+"""The journal, to which every run appends without waiting. All tables can be rebuilt from the journal."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ SHARED = "_shared"
 """Folder for segments that do not belong to a run."""
 
 OUTBOX = "_outbox"
-"""Folder for decisions and receipts. They are separate from results, so that this small folder loads quickly."""
+"""Folder for decisions and receipts. Results are in other folders, so that this small folder loads quickly."""
 
 SUITES = "_suites"
 """Folder for suites. Each suite is one segment, named by its hash."""
 
 WRITABLE = f"{SHARED}/writable"
-"""Path of an empty file that is written to test whether the next segment can be written."""
+"""Path of the empty file that Lookout writes to test whether the journal can be written."""
 
 _RUN_ID: TypeAdapter[str] = TypeAdapter(Identifier)
 

@@ -19,7 +19,7 @@ class ObjectSegments:
     """Segments below a URL such as ``s3://bucket/lookout/journal``.
 
     An object is either complete or absent. Credentials come from the environment. ``options`` are passed to fsspec.
-    If the Python package for the protocol is missing, the error names it.
+    If the Python package for the protocol is missing, the error names the package.
     """
 
     def __init__(self, url: str, options: Mapping[str, object] | None = None) -> None:
@@ -82,7 +82,7 @@ class ObjectSegments:
         return self.format_location(new_name)
 
     def list_set_aside(self) -> Sequence[str]:
-        """Return the addresses of the damaged segments that a person must inspect."""
+        """Return the URLs of the damaged segments that a person must inspect."""
         return [self.format_location(name) for name in sorted(self._list_names(SET_ASIDE))]
 
     def remove_stale_files(self, now: datetime) -> int:  # noqa: ARG002 - nothing half-written can be left
@@ -94,7 +94,7 @@ class ObjectSegments:
         return f"{self._safe_url}/{name}"
 
     def _list_names(self, folder: str) -> list[str]:
-        """List the names below a folder without a cache, because other machines write to it."""
+        """List the names in a folder without a cache, because other machines also write to the folder."""
         with self._translate_errors(folder):
             self._files.invalidate_cache()
             try:

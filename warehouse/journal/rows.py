@@ -44,7 +44,7 @@ class IncidentVersion(Record):
 
 
 class ResultRow(Record):
-    """The answer to a case, or the reason why it is missing. Key: run, case, repeat. The latest segment counts."""
+    """The answer to a case, or the reason for no answer. Key: run, case, repeat. The latest segment counts."""
 
     table: Literal["results"] = "results"
     row: ProbeResult
@@ -145,7 +145,7 @@ class DraftOutcomeRow(Record):
 
 
 class SilenceRow(Record):
-    """A silence. Key: the silence's id. If there are two versions, the one that ends earlier counts."""
+    """A silence. Key: the silence's id. If there are two versions, the version that ends earlier counts."""
 
     table: Literal["silences"] = "silences"
     row: Silence
@@ -229,7 +229,7 @@ PeopleRow = ActionRow | OutcomeRow | LabelRow | DraftRow | SilenceRow
 """Rows about operators' actions. Only ``warehouse.queries.operator_actions`` writes these rows."""
 
 OutboxRow = IncidentRow | AlertRow | ReceiptRow | PeopleRow
-"""Rows of decisions that must be made only once. Only ``warehouse.queries`` writes them, under its lock."""
+"""Rows of decisions that must be made only once. Only ``warehouse.queries`` writes these rows, under a lock."""
 
 TableName = Literal[
     "results",

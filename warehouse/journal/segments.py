@@ -107,7 +107,7 @@ class SegmentNames:
     def build_next_id(self) -> SegmentId:
         """Return a new id such as ``20260131T020000.123456Z-9f86d081884c7d65``.
 
-        Only one thread may call this at a time.
+        Only one thread may call this method at a time.
         """
         now = self._clock()
         if self._last is not None and now <= self._last:
@@ -150,7 +150,7 @@ def encode_segment(rows: EncodedRows, *, segment_id: SegmentId, run_id: str | No
 def decode_segment(data: bytes, *, where: str, segment_id: str, run_id: str | None) -> Segment:
     """Decode a segment and verify its format, id, run, hash and row counts.
 
-    ``where`` names the file in errors. Raises `WarehouseDamaged` if any of them does not match, and `SchemaTooNew`
+    ``where`` names the file in errors. Raises `WarehouseDamaged` if one of these does not match, and `SchemaTooNew`
     for a complete segment from a newer version of Lookout.
     """
     head, line_end, body = data.partition(b"\n")
@@ -202,7 +202,7 @@ STALE_AFTER = timedelta(hours=1)
 
 
 class SegmentStore(Protocol):
-    """A place that stores segments, such as a folder. A segment's name is ``folder/segment-id.jsonl``."""
+    """Storage for segments, such as a folder. A segment's name is ``folder/segment-id.jsonl``."""
 
     def write(self, name: str, data: bytes) -> None:
         """Store ``data`` under ``name``. When this function returns, the file is complete and survives a crash.
@@ -329,7 +329,10 @@ class LocalSegments:
         return path
 
     def set_aside(self, name: str) -> str:
-        """Move a damaged segment to the folder for damaged segments. Its new name contains its former folder."""
+        """Move a damaged segment to the folder for damaged segments.
+
+        The new name of the segment contains the name of its old folder.
+        """
         path, goal = self._root / name, self._root / SET_ASIDE / name.replace("/", "__")
         try:
             move(path, goal, within=self._root.parent)

@@ -13,9 +13,9 @@ from warehouse.database.store import DEFAULT_READ_WAIT_S, Store
 
 
 def find_last_drill(store: Store, *, wait_s: float = DEFAULT_READ_WAIT_S) -> DrillReport | None:
-    """Find the newest drill, or ``None`` before the first drill.
+    """Return the report of the newest drill, or ``None`` before the first drill.
 
-    Raises `WarehouseDamaged` if its format is unknown.
+    Raises `WarehouseDamaged` if the report has an unknown format.
     """
     table = store.query("select record from drills order by started_at desc, drill_id desc limit 1", wait_s=wait_s)
     if not table.rows:
@@ -34,7 +34,7 @@ def has_drill_row(store: Store, drill_id: str, *, wait_s: float = DEFAULT_READ_W
 
 
 def list_receipts(store: Store, alert_id: str) -> tuple[Receipt, ...]:
-    """List the attempts to send an alert, oldest first."""
+    """List the receipts of the attempts to send an alert, oldest first."""
     table = store.query(
         "select alert_id, status, tried_at, channel, thread, detail from receipts where alert_id = $alert"
         " order by tried_at",

@@ -149,7 +149,7 @@ order by a.created_at, a.id
 
 
 def _list_messages(store: Store, incident: Incident) -> tuple[IncidentMessage, ...]:
-    """List the messages without their texts, because a long incident has a message for each reminder."""
+    """List the messages about the incident without their texts, because a long incident has many reminders."""
     table = store.query(_MESSAGES, {"target": incident.target, "key": incident.fingerprint})
     names = ("alert_id", "reason", "run_id", "created_at", "status", "detail")
     return tuple(IncidentMessage.model_validate(dict(zip(names, row, strict=True))) for row in table.rows)
@@ -266,7 +266,7 @@ where e.rejected and not e.sent and not e.printed and e.at < $tried_before::time
 )
 """Selects the newest message about each incident, if a channel refused it permanently.
 
-A refused reminder does not count, because the alert itself was sent before. A message is not selected if the last
+A refused reminder does not count, because the first alert was already sent. A message is not selected if the last
 attempt to send it was after ``$tried_before``.
 """
 
@@ -414,8 +414,8 @@ def list_removed_targets_with_incidents(
 def has_waiting_alert(store: Store, not_tried_since: datetime, now: datetime) -> bool:
     """Return whether a message waits to be sent, and no attempt to send it was made after ``not_tried_since``.
 
-    A message waits if its run was killed. Attempts later than ``now`` are ignored, because they were made
-    before the clock was set back.
+    A message waits, for example, if its run was killed. Attempts later than ``now`` are ignored, because they were
+    made before the clock was set back.
     """
     table = store.query(
         "select 1 from unsent_alerts u where state = 'waiting'"

@@ -1,8 +1,8 @@
-"""Queries for operators' actions. Each action is stored at once, and carried out exactly once.
+"""Queries for operators' actions. Each action is stored immediately and carried out exactly once.
 
 An action is written to the journal without waiting for the warehouse. The next process that acquires the lock
-carries the action out. This process stores the changes to incidents, labels, drafts and silences, and the outcome
-of the action, together as one segment. An action with an outcome is never carried out again.
+carries out the action, and stores one segment with the changes to incidents, labels, drafts and silences and the
+outcome of the action. An action with an outcome is never carried out again.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def load_conversation(
 def _read_conversation_from_journal(journal: Journal, run_id: str, case_id: str) -> tuple[tuple[str, ...], str]:
     """Read the user's turns and the answer of a case whose run is not loaded yet.
 
-    Both are empty if the conversation is missing.
+    Return an empty tuple and an empty string if the conversation is missing.
     """
     for row in journal.read_run(run_id):
         if isinstance(row, ResultRow) and row.row.case_id == case_id:

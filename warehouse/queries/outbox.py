@@ -26,7 +26,7 @@ from warehouse.journal.segments import SUFFIX
 
 
 class SendLease(Record):
-    """Messages that only one worker may send until ``expires_at``. After that time, another worker may send them.
+    """Messages that only one worker may send until ``expires_at``. After this time, other workers may send them.
 
     ``tried`` contains the ids of the messages that another worker claimed before. These messages may already have
     been delivered.
@@ -50,7 +50,7 @@ class IncidentTransaction:
     def record(self, incidents: Iterable[Incident], alerts: Iterable[Alert] = ()) -> None:
         """Add changed incidents and unsent alerts to this transaction.
 
-        They are stored when the ``with`` block ends.
+        The incidents and alerts are stored when the ``with`` block ends.
         """
         self.changed += incidents
         self.alerts += alerts

@@ -27,7 +27,7 @@ from warehouse.database.store import DEFAULT_READ_WAIT_S, Parameter, Store
 from warehouse.queries.traffic import list_recent_nightly_reports
 
 StratumKey = tuple[str, str]
-"""A nightly run and a stratum. Both are needed, because each run sampled its strata separately."""
+"""A nightly run and a stratum of this run. Each run sampled its strata separately."""
 
 
 class TrafficPeriod(NamedTuple):
@@ -183,10 +183,10 @@ def match_entries_to_questions(
 ) -> Sequence[tuple[GuardEntry, int]]:
     """Match log entries to sampled questions.
 
-    Each result contains an entry, and the position of its question in ``questions``. An entry and a question
-    match if they have the same text and are at most two minutes apart. Case and the amount of white space are
-    ignored. Each entry matches at most one question, and each question at most one entry. The pairs that are
-    nearest in time are matched first. An entry without a text matches no question.
+    Each result contains an entry, and the index of its question in ``questions``. An entry and a question match if
+    they have the same text and are at most two minutes apart. Case and the amount of white space are ignored. Each
+    entry matches at most one question, and each question at most one entry. The pairs that are nearest in time are
+    matched first. An entry without a text matches no question.
     """
     places_by_text: dict[str, list[int]] = defaultdict(list)
     for place, (_, text) in enumerate(questions):
@@ -277,7 +277,7 @@ def _count_nightly(
 ) -> TrafficCounts:
     """Count the nightly runs' findings in replies that users received.
 
-    ``held_back`` contains the positions in ``sampled`` of the replies that the guard blocked. These replies are not
+    ``held_back`` contains the indices in ``sampled`` of the replies that the guard blocked. These replies are not
     counted.
     """
     if not nightly_runs:
@@ -309,9 +309,9 @@ def _count_overlap(
 ) -> OverlapCounts:
     """Return the numbers of matches, and the replies that the nightly runs found wrong.
 
-    ``matched_count`` is the number of log entries that match a sampled question. ``same`` contains the
-    positions in ``sampled`` of the replies that the guard blocked. A blocked reply is not listed if people
-    labelled it as a false alarm.
+    ``matched_count`` is the number of log entries that match a sampled question. The keys of ``same`` are the
+    indices in ``sampled`` of the replies that the guard blocked. A blocked reply is not listed if people labelled
+    it as a false alarm.
     """
     wrong_replies = (
         FoundReply(held_back=place in same, inclusion_probability=reply.inclusion_probability)

@@ -1,4 +1,4 @@
-"""Queries for answers to review, and for human labels. They only read: labels are written to the journal."""
+"""Queries for answers to review, and for human labels. The queries only read; labels are written to the journal."""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ def find_baseline_run(
       unknown are searched.
     - The run ``except_run`` is skipped.
 
-    If no accepted run has the same suite and judges, the newest accepted run is returned. The gate then refuses it
-    and names the difference. Returns ``None`` if there is no accepted run.
+    If no accepted run has the same suite and judges, the newest accepted run is returned. The gate then refuses
+    this baseline and names the difference. Returns ``None`` if there is no accepted run.
     """
     accepted = _list_accepted_runs(store, target, environment, except_run=except_run, branch=branch, wait_s=wait_s)
     runs = [run for run in accepted if commits is None or run.commit in commits]

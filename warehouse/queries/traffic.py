@@ -64,7 +64,7 @@ def _parse_report(row: Sequence[object]) -> NightlyReport:
 
 
 def find_log_cursor(store: Store, log: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> LogCursor | None:
-    """Find the loaded read position of ``log``. Returns ``None`` before the first poll."""
+    """Return the stored read position of ``log``, or ``None`` before the first poll."""
     table = store.query(
         "select record from log_cursors where log = ? order by sequence desc limit 1", [log], wait_s=wait_s
     )
@@ -98,8 +98,8 @@ def list_entry_times(
     read instead:
 
     - Entries that state no time.
-    - Entries that people are notified of, if the stated time is impossible: later than the time of reading, or more
-      than a week before it.
+    - Entries that people are notified of, if the stated time is impossible. A time is impossible if it is after the
+      time of reading, or more than a week before the time of reading.
     """
     table: Table = store.query(
         """

@@ -95,7 +95,10 @@ def load_and_describe_unreadable_records(session: IncidentSession) -> Sequence[s
 
 
 def open_session_and_apply_actions(config: Path, data_folder: Path | None) -> IncidentSession:
-    """Open the incidents of a data folder, after applying all pending actions. Raises `ConfigError`."""
+    """Open the incidents of a data folder. If the warehouse is not busy, first apply all pending actions.
+
+    Raises `ConfigError`.
+    """
     folder = find_data_folder(config, data_folder)
     if not (folder / DATABASE_FILE).exists() and not (folder / JOURNAL_FOLDER).exists():
         raise ConfigError(f"{folder} has no warehouse yet. The first run creates it")
@@ -113,7 +116,7 @@ def open_session_and_apply_actions(config: Path, data_folder: Path | None) -> In
 
 
 ID_SHOWN_LENGTH: Final = 8
-"""The number of characters of an incident's id that a list shows. They are enough to distinguish all incidents."""
+"""The number of characters of an incident's id that a list shows. This is enough to identify an incident."""
 MIN_ID_CHARACTERS: Final = 4
 
 _ALERT: Final = re.compile(r"LK-[A-Z2-7]{8}", re.IGNORECASE)

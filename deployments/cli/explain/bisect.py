@@ -167,10 +167,9 @@ def select_failing_cases(
 
 
 def refuse_production_addresses(config: Config, target: str, addresses: Iterable[str], allowed: str | None) -> None:
-    """Raise `ConfigError` if one of the addresses belongs to production.
+    """Raise `ConfigError` if a run against one of the addresses would use production.
 
-    ``allowed`` is the reason for a CI run against production. If such a reason is given and needed, it is printed
-    instead of the error.
+    ``allowed`` is a reason that permits a CI run to use production. The reason is printed if it was needed.
     """
     from flows.runtime.secrets import get_environment  # slow: imports duckdb and all judges
 

@@ -61,7 +61,7 @@ _MAX_IDS = 6
 def print_comparison_drops_and_flaky_cases(
     console: Console, report: RunReport, cases: Sequence[CaseResult]
 ) -> None:
-    """Print the comparison with the baseline, the smallest drops that a suite can detect, and flaky cases."""
+    """Print the comparison with the baseline, the smallest drops that the run can detect, and flaky cases."""
     print_named_lines(console, "Baseline", _iterate_comparison_lines(report, cases))
     if report.sights:
         console.print(_build_detectable_drop_table(report))

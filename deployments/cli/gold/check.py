@@ -166,7 +166,7 @@ _TO_DO = {
     UNCLEAR: "use a judge: without one, replies without a yes or no stay ungraded",
     CONDITION: "use a judge: without one, replies without a yes or no stay ungraded",
 }
-"""The advice for a gold, by the reason why a correct answer in other words stays ungraded."""
+"""Advice for each reason why the rules cannot grade a correct answer that uses other words than the gold."""
 _SAY_IN_ANOTHER_LANGUAGE = (
     "the rules do not read this language. Without a judge, they grade only amounts, and answers that repeat a gold "
     "of three words or more exactly. Add the words of correct answers to `alternatives`, or use a judge"
@@ -232,8 +232,8 @@ def check_severe_mutants_are_caught(
 ) -> Iterator[GoldFinding]:
     """Find wrong answers to severity-3 cases that the graders pass.
 
-    Also report whether the rules catch too few of the wrong answers, and whether there are too many golds for which
-    the rules catch no wrong fact.
+    Also yield a finding if the rules catch too few of the wrong answers, or if the rules catch no wrong fact for
+    too many golds.
     """
     severe = [numbered for numbered in cases if numbered.case.severity is Severity.CRITICAL]
     usable = [numbered.case for numbered in severe if not grade_gold_as_reply(numbered.case, panel).wrong]

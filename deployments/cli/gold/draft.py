@@ -1,6 +1,6 @@
 """``lookout gold draft``: let a model draft questions about a document, and store the drafts for review.
 
-A draft is stored only if the document proves its answer. The graders of the target with the suite are used.
+A draft is stored only if the document proves its answer. Drafts are checked with the graders of the suite's target.
 """
 
 from __future__ import annotations

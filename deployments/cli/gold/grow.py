@@ -307,7 +307,7 @@ def store_draft_decision(
 
 @dataclass(frozen=True)
 class GrowReview:
-    """One person's review of drafts: what it reads and writes, and what each key does."""
+    """One person's review of drafts: the stored data, the suite, and the action of each key."""
 
     store: Store
     suite: Path

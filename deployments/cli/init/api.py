@@ -88,7 +88,9 @@ def detect_probe_table(
 def find_problem_if_address_is_api(
     address: str, environment: Mapping[str, str], *, ask: bool
 ) -> PageProblem | None:
-    """Return what to do if the address is an API and not a page. Returns ``None`` for other addresses.
+    """Return the problem and what to do if the address is not a page.
+
+    Returns ``None`` for a page, and for an address that is not reachable.
 
     If ``ask`` is true, the API is asked a harmless question to find out which key it requires.
     """
@@ -122,7 +124,10 @@ def _build_api_headers(settings: ProbeSettings, environment: Mapping[str, str]) 
 
 
 def _detect_and_print_whether_api(address: str, say: Say) -> bool:
-    """Return whether the address is an API, and print the result. Before this is known, no secret is sent."""
+    """Return whether the address is an API. If it is not a page, print what was found. No secret is sent.
+
+    Raises `ConfigError` if the address is neither a page nor an API.
+    """
     endpoint = asyncio.run(identify_endpoint(address, _DEFAULT_SETTINGS))
     match endpoint.kind:
         case EndpointKind.API:

@@ -1,8 +1,8 @@
 """``lookout review``: let people review a sample of graded answers, to measure the errors of rules and judges.
 
 The terminal shows one answer at a time, with its question and gold, and asks for one key. For a report about an
-issue, it also asks for a rating from 1 to 5. The decision is stored as a label. If the decision contradicts the
-verdicts, a draft of a new case is also stored.
+issue, it also asks for a rating from 1 to 5. The decision is stored as a label. If the decision on an answer
+contradicts the verdicts, a draft of a new case is also stored. Reports on issues get no drafts.
 """
 
 from __future__ import annotations
@@ -333,10 +333,10 @@ class AnswerReview:
 def store_label_and_draft_contradiction(
     store: Store, folder: Path, label: HumanLabel, answer: GradedAnswer, redact: Redact
 ) -> bool:
-    """Store the label. If it contradicts the verdicts, store a draft too. Return whether it contradicts them.
+    """Store the label, and return whether the label contradicts the verdicts.
 
-    The draft is stored first. If the process is killed before the label is stored, the person is asked about the
-    answer again. Raises `WarehouseUnwritable`.
+    For a contradiction, first store a draft of a new case, except for a report on an issue. If the process is
+    killed before the label is stored, the person is asked about the answer again. Raises `WarehouseUnwritable`.
     """
     contradicted = is_contradiction(label, answer)
     if contradicted and answer.issue is None:

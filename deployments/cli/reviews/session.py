@@ -46,8 +46,8 @@ class Decision(Enum):
 class Keyboard:
     """A reader of single keys from a terminal.
 
-    From a pipe, it reads lines; the first character of a line is the key. Keys that were pressed early are used
-    later. Keys such as arrows, which send several characters, are ignored.
+    From a pipe, it reads lines; the first character of a line is the key. If several keys are pressed at once, the
+    later keys are stored for the next calls. Keys such as arrows, which send several characters, are ignored.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
-"""Functions that list which planted faults of the triage agent a run detected, and all other failures.
+"""Functions that list the planted faults that a run of the triage agent detected or missed, and other failures.
 
-For each detected fault, the list contains the reason of the grade that detected it.
+Each detected fault is listed with the reason of the grade that detected it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ASPECT_OF_FAULT: Final = {
 MAX_LOW_RATING: Final = 2
 """Maximum rating that counts as low. A low rating means that a planted fault was detected.
 
-The report then names the wrong area or worse; see the rubric in docs/triage.md.
+A report with a low rating names the wrong area, or is worse. See the rubric in docs/triage.md.
 """
 
 

@@ -47,7 +47,7 @@ STATES: Final = (UNRESOLVED, *(state.value for state in IncidentState))
 SEVERITIES: Final = tuple(str(int(level)) for level in sorted(Severity, reverse=True))
 KINDS: Final = tuple(kind.value for kind in IncidentKind)
 SILENCE_DURATIONS: Final = ("1h", "4h", "1d", "7d")
-"""The durations that a person can choose for a silence. Any other end can be entered in the text field."""
+"""The durations that a person can choose for a silence. The text field accepts any other end time."""
 MAX_NOTE_CHARACTERS: Final = 500
 MAX_STORY_LINES: Final = 100
 """Maximum number of history lines that are shown, newest first. `lookout alerts show` prints all lines."""

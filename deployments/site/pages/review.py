@@ -335,9 +335,9 @@ def _parse_verdict(form: Mapping[str, str]) -> AnswerVerdict:
 
 
 def _parse_failure_kind(form: Mapping[str, str]) -> FailureKind | None:
-    """Return the failure kind that the person chose, or ``None`` without one or if the answer is not "wrong".
+    """Return the failure kind that the person chose, or ``None`` if they chose none.
 
-    Raises `PageRefused` for an unknown failure kind.
+    Also return ``None`` if the decision is not "wrong". Raises `PageRefused` for an unknown failure kind.
     """
     kind = form.get("failure_kind", "")
     if form.get("verdict") != AnswerVerdict.WRONG or not kind:

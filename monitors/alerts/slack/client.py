@@ -303,7 +303,7 @@ def _read_retry_after_s(response: HttpResponse | None) -> float:
 class SlackBot:
     """Posts messages with a bot token (scope chat:write).
 
-    With the scope channels:history, it finds the message of an earlier attempt and does not post it twice.
+    With the scope channels:history, it searches for the message of an earlier attempt, to avoid duplicates.
     """
 
     def __init__(self, settings: AlertSettings, *, token: str, now: Callable[[], datetime]) -> None:
@@ -348,7 +348,7 @@ class SlackBot:
         )
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
-        """Replace the message with the timestamp ``ts`` in ``channel`` with ``alert``."""
+        """Replace the message that has the timestamp ``ts`` in ``channel`` with ``alert``."""
         content = render_alert(alert, self._settings)
         async with _open_session(self._settings) as session:
             await self._build_client(session).chat_update(

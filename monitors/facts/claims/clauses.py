@@ -202,7 +202,7 @@ class _Builder:
 
     @cached_property
     def starts(self) -> list[int]:
-        """Return the start of each token in the text, in characters."""
+        """Return the character offset at which each token starts."""
         return [token.start for token in self.tokens]
 
     def collect_content_words(self, first: int, after: int) -> Words:
@@ -510,7 +510,7 @@ class _Builder:
         return replace(figure, kind=FigureKind.MONEY, low=low)
 
     def _is_retraction_of_figure(self, first: int, clause: Clause) -> bool:
-        """Return whether "sorry" and another figure of the same kind follow shortly after a figure."""
+        """Return whether a figure shortly precedes a word such as "sorry", and a figure of its kind follows."""
         sentences = {clause.sentence, clause.sentence - 1}
         near = [neighbour for neighbour in self.clauses if neighbour.sentence in sentences]
         before = {figure.kind for neighbour in near for figure in neighbour.figures if figure.first < first}

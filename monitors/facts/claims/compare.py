@@ -29,7 +29,7 @@ class Likeness(StrEnum):
     OTHER_BOUND = "another bound"
     OTHER_SIGN = "the other sign"
     NEAR = "near"
-    """The figures may be the same. For example, one of them is rounded, one end of a range, or lacks the year."""
+    """The figures may be the same. For example, one figure is rounded, is an end of a range, or lacks the year."""
     OTHER = "not comparable"
 
     @property
@@ -47,7 +47,7 @@ class Likeness(StrEnum):
 class Leeway:
     """How exactly a reply must repeat the figures of a gold.
 
-    ``tolerance`` is the permitted relative difference. ``currency`` is the currency of amounts without one.
+    ``tolerance`` is the permitted relative difference. ``currency`` is the currency of amounts that name none.
     """
 
     month_is_30_days: bool = False
@@ -224,9 +224,9 @@ def is_conversion(first: Figure, second: Figure) -> bool:
 
 
 def _list_periods_per_year(figure: Figure) -> Iterable[int]:
-    """Return how many periods of an amount are in a year: 12 for an amount a month.
+    """Return how often the period of an amount occurs in a year: 12 for "€10 a month".
 
-    For an amount without a period, return the number for each known period.
+    For an amount without a rate, return the number for each known period.
     """
     if not figure.per:
         return _PER_YEAR.values()

@@ -40,7 +40,7 @@ class FigureKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A value and its place: tokens ``first`` to ``last`` (inclusive), characters ``start`` to ``end``.
+    """A value and its position: tokens ``first`` to ``last`` (inclusive), characters ``start`` to ``end``.
 
     ``low`` is the quantity. For a range, ``low`` is the lower end and ``high`` the upper end. ``code`` contains the
     letters and digits of an identifier, or a ratio. ``per`` contains the stems of the rate ("per person and
@@ -310,7 +310,7 @@ def _build_figures_and_ranges(reader: NumberReader, readings: Sequence[QuantityR
 def _states_no_value(reader: NumberReader, low: QuantityReading) -> bool:
     """Return whether a number word states no value.
 
-    Examples are ``the first``, ``one of``, and "a day" in "a day pass".
+    Examples are ``the first``, and "a day" in "a day pass".
     """
     if not low.worded or low.counts or (low.original_value or low.value) != 1:
         return False
@@ -460,7 +460,7 @@ _PER: Final = frozenset({"per", "प्रति", "prati", "/"})
 _EACH: Final = frozenset({"each", "every", "हर", "har", "any"})
 _ARTICLES: Final = frozenset({"a", "an"})
 _TIMES: Final = frozenset({"times", "time", "baar", "bar", "बार", "mal\0", "fois\0", "veces\0"})
-"""Words that stand between a number and its rate: "3 times a day". ``\\0`` ends a word without a translation."""
+"""Words between a number and its rate: "3 times a day". ``\\0`` ends a word without a translation."""
 _ARTICLES_AS_PER: Final = frozenset({"le", "la", "el", "l"})
 _GERMAN_PER: Final = frozenset({"im", "am"})
 _PER_END: Final = frozenset({"and", "the", "a", "per", "each", "every", "और", "aur"})
@@ -478,7 +478,10 @@ def _find_rate_unit_stem(key: str) -> str:
 def _find_rate_and_end_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind an amount
     reader: NumberReader, end: QuantityReading, at: int
 ) -> tuple[frozenset[str], int]:
-    """Return the rate after a figure: ``per person and night``, ``a month``, ``/kWh``, ``monthly``."""
+    """Return the rate after a figure (``per person and night``, ``/kWh``), and the token after the rate.
+
+    Without a rate, return an empty set and the token after the figure.
+    """
     stems = list[str]()
     if reader.token(at).key in _TIMES:
         at += 1
@@ -577,7 +580,7 @@ def _find_rate_before(reader: NumberReader, first: int) -> frozenset[str]:
 
 
 def _find_counted_noun_and_length(reader: NumberReader, end: QuantityReading) -> tuple[frozenset[str], int]:
-    """Return the stems of the counted thing after a number, and the number of its tokens."""
+    """Return the stems of the counted thing after a number, and how many tokens name the thing."""
     stems: list[str] = []
     at = end.last + 1
     while at < end.last + 5:

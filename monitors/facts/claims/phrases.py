@@ -65,7 +65,7 @@ _MAX_ABBREVIATION: Final = 3
 
 @lru_cache(maxsize=256)
 def extract_phrase_keys(text: str) -> tuple[str, ...]:
-    """Return the words of a phrase that the reply must contain, without brackets and articles."""
+    """Return the words of a phrase that the reply must contain: without articles and words in brackets."""
     tokens = _tokenise_words(_ASIDE.sub(" ", text)) or _tokenise_words(text)
     letters = {
         token.start for before, token in pairwise(tokens) if before.kind == NUMERAL and before.end == token.start
@@ -92,7 +92,10 @@ def remove_accents_and_possessive(key: str) -> str:
 
 
 def find_phrase(passage: Passage, phrase: Sequence[str]) -> list[tuple[int, int]]:
-    """Return each place with the words of a phrase in sequence, ignoring articles."""
+    """Return the token span (end exclusive) of each occurrence of a phrase.
+
+    Articles and signs such as "-" may be between the words of the phrase.
+    """
     tokens = passage.scan.reader.tokens
     plain = [to_comparable_word(token) for token in tokens]
     places: list[tuple[int, int]] = []
@@ -132,7 +135,7 @@ def to_comparable_word(token: Token) -> str:
 def find_phrase_with_status(
     passage: Passage, phrase: Sequence[str], asked: Words, question: Passage, accepted: Words = frozenset()
 ) -> list[Phrase]:
-    """Return each place of a phrase with its status.
+    """Return each occurrence of a phrase with its status.
 
     ``asked`` are the content words of the question. ``accepted`` are the words of all golds. A name that consists
     of these words is not another answer.
@@ -228,7 +231,7 @@ def _find_phrase_status(  # noqa: C901, PLR0912, PLR0917 - one row for each stat
 
 
 def find_competing_name(passage: Passage, places: Sequence[Phrase], asked: Words, accepted: Words) -> str:
-    """Return a name that the reply gives instead of the phrase at ``places``. It is empty if there is none.
+    """Return a name that the reply gives instead of the phrase at ``places``, or an empty string.
 
     Examples for a question about dentures, if the phrase is Corvane:
 
@@ -277,7 +280,7 @@ def find_competing_name(passage: Passage, places: Sequence[Phrase], asked: Words
 
 
 _MAX_NAMES: Final = 2
-"""Maximum number of parts of a sentence with a name. A sentence with more names is a list of them."""
+"""Maximum number of parts with a name in a sentence. A sentence with more such parts is a list of names."""
 
 
 def _find_name_after_other_words(tokens: Sequence[Token], low: int, high: int, known: Words) -> str:
@@ -300,7 +303,7 @@ def _is_other_name(token: Token, expected_words: Words) -> bool:
 
 
 _GAVE_AWAY: Final = split_into_word_keys("handed passed sold transferred ceded")
-"""Verbs after a name that say that another one does it now: "Moorline handed the branch over to Dales"."""
+"""Verbs that show a change to another company or person: "Moorline handed the branch over to Dales"."""
 _TOO: Final = split_into_word_keys("too zu trop demasiado bahut बहुत")
 _TOO_REACH: Final = 3
 _IS: Final = split_into_word_keys("is are was would ist sind wäre est sont es son")
@@ -506,9 +509,9 @@ def _remove_weekdays(terms: Words) -> Words:
 
 
 def _find_verb_after_who(question: Passage) -> Words:
-    """Return the stem of the verb in "Who built …?"; empty if the question has another form.
+    """Return the stem of the verb in "Who built …?", or an empty set for a question of another form.
 
-    If the verb is not a content word, all words after it are returned: "Who gave the rose its name?"
+    For a verb such as "gave", return the stems of all words after the verb: "Who gave the rose its name?"
     """
     tokens = question.scan.reader.tokens
     if len(tokens) < 3 or tokens[0].key not in _WHO:  # noqa: PLR2004 - Who, a verb and an object
@@ -535,7 +538,7 @@ def _split_segments(passage: Passage) -> list[tuple[int, int]]:
 
 
 def _is_joint(tokens: Sequence[Token], at: int) -> bool:
-    """Return whether a word joins two parts with different subjects, unlike in "Ron and his band"."""
+    """Return whether a word such as "and" joins two parts of a text. Return False in "Ron and his band"."""
     following = tokens[at + 1].key if at + 1 < len(tokens) else ""
     return tokens[at].key in _JOINTS and following not in {"his", "her", "their"}
 
@@ -577,7 +580,9 @@ def _is_after_name_and_verb(passage: Passage, question: Passage, start: int, fir
 def _may_other_person_be_answer(
     passage: Passage, clause: Clause, place: tuple[int, int], asked: Words, question: Passage
 ) -> bool:
-    """Return whether the clause describes the phrase in words outside the question, and names another person.
+    """Return whether another person in the reply may be the answer.
+
+    The clause then describes the phrase after "by", in words that are not in the question.
 
     Question: "Who plays the solo?". Reply: "It is conducted by Wilma Strand, with Petr Amadi as the soloist". The
     result is True for Wilma Strand.
@@ -594,7 +599,10 @@ def _may_other_person_be_answer(
 
 
 def _is_clause_about_other_thing(passage: Passage, clause: Clause, place: tuple[int, int], asked: Words) -> bool:
-    """Return whether the clause is about a thing outside the question, and another clause has the missing words."""
+    """Return whether the clause names a thing that the question does not name.
+
+    Another clause must contain words of the question that are missing in this clause.
+    """
     tokens = passage.scan.reader.tokens
     first, after = place
     inside = range(clause.first, clause.after)

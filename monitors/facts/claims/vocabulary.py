@@ -90,7 +90,7 @@ PERIODS: Final = {key: name for name, words in _TABLES["periods"].items() for ke
 COUNTED: Final = frozenset(_TABLES["per"]["counted"].split())
 """Stems of things that a rate can count, such as "person" in "per person" and "item" in "per item".
 
-A figure per listed thing contradicts the same figure per another thing.
+An amount per one of these things contradicts the same amount per another: "€5 per person" and "€5 per item".
 """
 
 _SUFFIXES: Final = ("'s", "ied", "ies", "ing", "ed", "es", "s", "ly", "e")

@@ -2,7 +2,7 @@
 
 The view has one spelling for digits, spaces and hyphens, and no invisible characters. People and models write
 the same number in many ways: with Devanagari or full-width digits, a zero-width space in the middle, a no-break
-hyphen, or bold marks around one half. The rules read the view. Every place in the view maps back to the
+hyphen, or bold marks around one half. The rules read the view. Every position in the view maps back to the
 original text.
 
 Context words before a number show the meaning of the number. The nearest word decides: "Mobile 98765 43210,
@@ -10,9 +10,9 @@ order 482910573829" contains a phone number and an order number, although "mobil
 
 Most parts of a reply have no personal data. Therefore, the rules for numbers read only **islands**. An island
 is a part of the text around four or more digits that are close together. A rule skips an island that has too
-few digits for a match. The rules for words read only the places of their words.
+few digits for a match. The rules for words read only the text near these words.
 
-A disclosure is one piece of personal data or one secret in a text, with its kind, place and strength.
+A disclosure is one piece of personal data or one secret in a text, with its kind, position and strength.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ class Strength(IntEnum):
 
 
 class Disclosure(Record):
-    """The place of personal data or a secret in a text; it never contains the data.
+    """The position of personal data or a secret in a text. The record never contains the data.
 
-    ``start`` and ``end`` count Unicode code points of the original text, end exclusive.
+    ``start`` and ``end`` (exclusive) are code-point offsets in the original text.
     """
 
     kind: DisclosureKind
@@ -128,7 +128,7 @@ Two separate scans take a fifth of the time of one scan for all characters.
 class View(NamedTuple):
     """The normalized text that the rules read.
 
-    ``offsets`` has the place of each character in the original text. It is empty if no character moved.
+    ``offsets`` has the offset of each character in the original text. It is empty if no character moved.
     """
 
     text: str
@@ -144,7 +144,7 @@ class View(NamedTuple):
 def build_normalised_view(text: str, hidden: Iterable[tuple[int, int]] = ()) -> View:
     """Build the normalized view of a text.
 
-    Each part in ``hidden`` (sorted, not overlapping) becomes one `HIDDEN`.
+    Each part in ``hidden`` (sorted, not overlapping) becomes one `HIDDEN` character.
     """
     unusual = not text.isascii() and bool(_UNUSUAL.search(text) or _OTHER_PLANES.search(text))
     folded = text.translate(_FOLDING) if unusual else text
@@ -375,7 +375,7 @@ def _is_part_of_context_phrase(ends: list[int], contexts: list[Context], start: 
 _DIGITS_TOGETHER = re.compile(r"\d(?:\D{0,7}\d){3,}")
 _DIGIT = re.compile(r"\d")
 _ISLAND_LENGTH_BEFORE = 88
-"""Number of characters before an island that are read too, because they may contain the label of its number."""
+"""Number of characters that are also read before an island, because they may contain the label of its number."""
 _ISLAND_LENGTH_AFTER = 24
 _MAX_SINGLE_ISLAND_LENGTH = 64
 """Maximum length in characters of a text that is read as one island, because the whole text may be a number."""
@@ -465,7 +465,7 @@ def _find_regions_around_digits(text: str) -> Iterator[tuple[int, int]]:
 
 
 class DisclosureCandidate(NamedTuple):
-    """A part of the view that may be a disclosure. ``start`` and ``end`` are character offsets in it."""
+    """A part of the view that may be a disclosure. ``start`` and ``end`` are offsets in the view."""
 
     kind: DisclosureKind
     start: int

@@ -1,4 +1,4 @@
-"""Find personal data and secrets in a text, with their place and strength.
+"""Find personal data and secrets in a text, with their position and strength.
 
 The rules read a normalized view of the text (`candidates`). Each family of rules has a separate module. If two
 disclosures overlap, the stronger disclosure wins. Every rule is linear in the length of the text.
@@ -162,7 +162,7 @@ _GSTIN_OF_COMPANY = re.compile(r"\d{2}[A-Z]{3}[CGL][A-Z]\d{4}[A-Z]")
 
 
 def _is_company_tax_number(reading: DisclosureText, candidate: DisclosureCandidate) -> bool:
-    """Return whether a tax number is the company's own.
+    """Return whether a tax number belongs to a company or an authority, and not to a private person.
 
     The form of the number shows this, or the words before it: "our VAT number is".
     """

@@ -91,7 +91,7 @@ def passes_luhn(digits: str) -> bool:
 def find_cards(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find payment cards by the issuer's range and the Luhn digit.
 
-    After the word "card", any spacing is accepted.
+    After the word "card", a number with any spacing is found, and these checks are not required.
     """
     for pattern in (_GROUPED_CARD, _BARE_CARD):
         for match in reading.iterate_matches_near_digits(pattern, _CARD_DIGITS):
@@ -164,7 +164,7 @@ def find_ibans(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _find_place_after_alphanumerics(text: str, count: int) -> int | None:
-    """Return the place after the first ``count`` letters and digits of ``text``.
+    """Return the offset after the first ``count`` letters and digits of ``text``.
 
     Return ``None`` if the text has fewer letters and digits.
     """

@@ -61,11 +61,11 @@ _MAX_PASSES: Final = 12
 
 
 FindDisclosuresBetween = Callable[[str, int, int], Iterable[Disclosure]]
-"""A function that returns the disclosures between two places of a text, without overlaps."""
+"""A function that returns the disclosures between two offsets of a text, without overlaps."""
 
 
 class MaskedText(NamedTuple):
-    """A masked text, and the places of the masked values in the original text.
+    """A masked text, and the disclosures that were masked, with their offsets in the original text.
 
     ``unread`` is the middle of a very long text. The middle is not read, and is replaced with a short note.
     """
@@ -90,14 +90,14 @@ def mask(
     strict: bool = False,
     suite: KnownValues | None = None,
 ) -> MaskedText:
-    """Replace all personal data and secrets in a text. Return the masked text and the places of the values.
+    """Replace all personal data and secrets in a text. Return the masked text and the masked disclosures.
 
-    Disclosures with weak evidence are masked too. The following are not masked:
+    Disclosures with weak evidence are also masked. The following are not masked:
 
     - run ids, and labels that an earlier masking left in the text;
     - the spans ``safe``;
     - names and contacts that are in ``suite``, the values of the texts of a suite;
-    - the company's own contacts. With ``strict`` (for texts that the public reads) they are masked too.
+    - the company's own contacts. With ``strict`` (for texts that the public reads), they are masked.
 
     ``build_replacement`` gets the kind and the text of a disclosure and returns its replacement. ``find_more``
     searches the text between the disclosures for values that the rules do not know.

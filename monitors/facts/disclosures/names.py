@@ -35,7 +35,7 @@ _LABEL_WORDS: Final = frozenset(
 _LOWERCASE_TITLES: Final = frozenset(
     {"mr", "mrs", "ms", "mx", "dr", "prof", "shri", "smt", "mme", "mlle", "sr", "sra"}
 )
-"""Titles that are recognised in lower case too."""
+"""Titles that are also recognised in lower case."""
 
 _NAME_WORD: Final = re.compile(
     r"[\u0900-\u0963\u0970-\u097f]+|[^\W\d_]\.(?=[ \w])|[^\W\d_]+(?:['’\-][^\W\d_]+)*(?![\d_@])"
@@ -48,7 +48,7 @@ _MAX_DEVANAGARI_WORDS: Final = 2
 _MAX_CODE_LENGTH: Final = 3
 """Maximum length of a word in capitals that counts as an abbreviation and not a name: NHS, ID."""
 _MAX_NAMES: Final = 40
-"""Maximum number of names in a text for which later mentions are searched."""
+"""Maximum number of names in a text whose other mentions are searched."""
 _MIN_REPEATED: Final = 4
 _ROLES: Final = frozenset((*NAMES["role"], *NAMES["relation"]))
 """Words for a role or a relation. They are not names: the "Driver" in "Driver ka number"."""
@@ -68,7 +68,7 @@ class _Name(NamedTuple):
 
 
 def find_names(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find the names of people, and the later mentions of each name.
+    """Find the names of people, and all other mentions of each name.
 
     The evidence is always weak: a name is masked, but sends no alert.
     """
@@ -109,7 +109,7 @@ def _skip_titles(text: str, at: int) -> int:
 
 
 def _read_name(text: str, at: int) -> _Name | None:
-    """Return the name that begins at place ``at``, without its titles, or ``None`` if no name begins there."""
+    """Return the name that begins at offset ``at``, without its titles, or ``None`` if no name begins there."""
     start = end = None
     position, count, devanagari = _skip_titles(text, at), 0, 0
     while count < _MAX_NAME_WORDS and (match := _NAME_WORD.match(text, position)):
@@ -417,7 +417,7 @@ def _find_names_in_headers(reading: DisclosureText) -> Iterator[_Name]:
 
 
 def _find_other_mentions(text: str, names: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield later mentions of names in the text, complete or by one of their words."""
+    """Yield other mentions of names in the text: the complete name, or one of its words."""
     mentions: dict[str, None] = {}
     for start, end in names[:_MAX_NAMES]:
         whole = text[start:end]

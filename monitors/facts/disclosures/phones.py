@@ -103,10 +103,10 @@ def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find telephone numbers.
 
     After a word such as "phone", numbers of any country are found. Without such a word, international, Indian and
-    American numbers are found. Two kinds of numbers are weak evidence, which is masked but sends no alert:
+    American numbers are found. Two kinds of numbers send no alert:
 
-    - European numbers without such a word (0176 48213377);
-    - toll-free lines, which are public (India 1800 and 1860, America 800 to 888, Britain 0800).
+    - national European numbers without such a word (0176 48213377), which are weak evidence;
+    - toll-free lines (India 1800 and 1860, America 800 to 888, Britain 0800), which are contacts of companies.
     """
     for match in reading.iterate_matches_near_digits(_INTERNATIONAL, _LENGTHS.start):
         yield _build_candidate(match, Strength.CERTAIN)

@@ -19,7 +19,7 @@ _MAX_GAP_IN_PHRASE: Final = 3
 
 
 class TextWords(NamedTuple):
-    """The words of a text in lower case, with their places (end exclusive)."""
+    """The words of a text in lower case, with their character offsets (end exclusive)."""
 
     words: list[str]
     starts: list[int]
@@ -32,7 +32,7 @@ def list_words(lowered: str) -> list[str]:
 
 
 def split_words(lowered: str) -> TextWords:
-    """Return the words of a text that is already in lower case, with their places."""
+    """Return the words of a text that is already in lower case, with their offsets."""
     words = list_words(lowered)
     starts: list[int] = []
     ends: list[int] = []
@@ -59,7 +59,7 @@ class CuePhrase(NamedTuple):
 class PhraseTable:
     """A table of phrases, keyed by their first word.
 
-    At each place of a text, only the longest phrase of a topic is found.
+    At each word of a text, only the longest phrase of a topic is found.
     """
 
     def __init__(self, topics: Iterable[tuple[str, Iterable[str]]]) -> None:

@@ -1,4 +1,4 @@
-"""Find street addresses and e-mail addresses in words, and decide who owns a contact (`places.toml`).
+"""Find street addresses and spoken e-mail addresses, and decide who owns a contact (`places.toml`).
 
 An address is read backwards from its postcode, over capitalised words, numbers and words for streets, to the word
 that introduces the address. A street without a postcode is found only after words for a person. The nearest word

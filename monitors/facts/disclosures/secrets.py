@@ -250,7 +250,7 @@ def find_secrets(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 def is_secret_like(value: str) -> bool:
     """Return whether a value looks like a secret: letters with digits or signs.
 
-    An address or "24-hour" does not look like a secret.
+    A URL or "24-hour" does not look like a secret.
     """
     mixed = _MADE_UP.search(value) is not None and any(map(str.isalpha, value))
     return mixed and "://" not in value and not (_AMOUNT.fullmatch(value) or _NOTATION.fullmatch(value))

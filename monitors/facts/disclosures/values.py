@@ -1,7 +1,7 @@
 """Decide whether a text contains a given value, in any format.
 
 For example, a telephone number with and without its country code counts as the same value. Numbers in words,
-dictated e-mail addresses and dates with the month as a word are recognized, too.
+dictated e-mail addresses and dates with the month as a word are also recognized.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Define the records of a quantity in a text: kind, exact value, unit, bound and place.
+"""Define the records of a quantity in a text: kind, exact value, unit, bound and position.
 
 The readers return a `QuantityReading`, which is fast to build. A `Fact` is the stored record of such a reading.
 """
@@ -48,8 +48,8 @@ class Fact(Record):
       without a country, such as ``$``.
     - ``original_value`` and ``original_unit`` are the value and the unit in the text (24, ``month``). They are
       stored because a month has thirty days only if the case states it.
-    - ``start`` and ``end`` count Unicode code points of the original text, end exclusive. ``text`` is the original
-      text between ``start`` and ``end``.
+    - ``start`` and ``end`` (exclusive) are code-point offsets in the original text. ``text`` is the original text
+      between these offsets.
     """
 
     kind: FactKind

@@ -236,7 +236,7 @@ class GroupReader(Lookup):
         Return True in three cases:
 
         - The words are "one of" something.
-        - The small number follows a Hindi "and", which is never inside a number.
+        - The small number follows a Hindi "and", and the number before it is in words.
         - The number before it has a currency, and a unit or noun follows: "Rs two hundred and three years".
         """
         following = self.token(after)
@@ -490,7 +490,7 @@ _CAPITAL_SCALES = {
     "T": Decimal("1e12"),
     "Cr": Decimal("1e7"),
 }
-"""Scales that are one capital letter directly after digits: 10K, 5L, 2.1T.
+"""Scales with a capital letter that directly follow digits: 10K, 5L, 2.1T, 3Cr.
 
 Lower-case letters are units (5 m, 2 l), except k.
 """

@@ -82,7 +82,7 @@ class NumberPart(IntEnum):
 class NumberWord(NamedTuple):
     """A number word with its part and value.
 
-    A ``shy`` word is also an ordinary word. It is a number only before a unit or some number words: the "do" in
+    A ``shy`` word is also an ordinary word. It is a number only before a unit or certain number words: the "do" in
     "do saal" (two years) is a number, but the "do" in "do you" is not.
     """
 

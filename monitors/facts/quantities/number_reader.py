@@ -58,7 +58,7 @@ def _read_exponent(lookup: Lookup, at: int) -> tuple[int, int] | None:
 
 # Repeats fields of QuantityReading, because a NamedTuple cannot extend another one.
 class NumberSpan(NamedTuple):
-    """A number and its place: tokens ``first`` to ``last`` (inclusive), characters ``start`` to ``end``.
+    """A number and its position: tokens ``first`` to ``last`` (inclusive), characters ``start`` to ``end``.
 
     ``bare`` is True for a number in digits only, and ``worded`` for a number in words only (``one``, ``दो``).
     """

@@ -224,9 +224,9 @@ class Lookup:
         return not _HINGLISH.isdisjoint([token.key for token in self.tokens])
 
     def find_possible_number_word(self, at: int) -> NumberWord | None:
-        """Return the number word at a place.
+        """Return the number word at token ``at``, or ``None``.
 
-        Inside a number, an ambiguous word such as "do" is also a number word.
+        Unlike `word`, return ambiguous words such as "do", which are number words inside a number.
         """
         return self._raw[at]
 

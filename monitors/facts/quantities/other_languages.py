@@ -177,7 +177,7 @@ def _is_preceded_by_unread_word(lookup: Lookup, at: int) -> bool:
 
 
 def _is_unread_word(token: Token) -> bool:
-    """Return whether a token is a word, or a character of a script without spaces between words."""
+    """Return whether a token is an unread word, or a character of a script without spaces between words."""
     letter = token.kind == SIGN and token.text.isalpha() and token.text not in SIGNS
     return letter or (token.kind == WORD and token.key.endswith(_OPAQUE))
 

@@ -109,7 +109,7 @@ _AT_LEAST_BEHIND = frozenset(
 
 
 def _find_bound_before(reader: NumberReader, at: int) -> Bound:
-    """Return the bound that the words before the quantity state, in the same sentence."""
+    """Return the bound that the words before the quantity state, in the same clause."""
     for place in range(at, max(-1, at - _WINDOW), -1):
         key, earlier = reader.token(place).key, reader.token(place - 1).key
         if key == "." and earlier in {"max", "min"}:
@@ -528,7 +528,7 @@ def read_facts(
 ) -> tuple[Fact, ...]:
     """Return the quantities of ``text`` in order, without overlaps.
 
-    Spans count code points of the original ``text``.
+    Spans are code-point offsets in the original ``text``.
 
     - ``language`` may be ``None`` for English and Hindi, which are read together. In other languages no words are
       read, and a number before an unread word ("24 Monate") is omitted.
@@ -558,7 +558,7 @@ def _read_facts_of_part(text: str, reference_date: date | None, locale: Locale) 
 
 
 def to_fact(reading: QuantityReading, text: str, normalised: Normalised) -> Fact:
-    """Build the record of a reading, with its place in the original text."""
+    """Build the record of a reading, with its position in the original text."""
     start, end = normalised.find_original_span(reading.start, reading.end)
     original = reading.original_value
     return Fact(

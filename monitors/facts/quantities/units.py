@@ -116,7 +116,7 @@ def skip_percent(reader: NumberReader, at: int) -> int:
 def has_percent_of_at_start(reader: NumberReader, at: int) -> bool:
     """Return whether the text begins with "percent of" and token ``at`` directly follows these words.
 
-    In other places of a text, "percent of 500 people" is not 500 %.
+    Elsewhere in a text, "percent of 500 people" is not 500 %.
     """
     words = [reader.token(place).key for place in range(at)]
     return words in (["percents", "of"], ["percent", "of"], ["per", "cent", "of"])

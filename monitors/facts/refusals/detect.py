@@ -97,7 +97,7 @@ class _Declines(IntEnum):
 
     NO = 0
     MAYBE = 1
-    """"That is not possible" refuses a request, but answers a question."""
+    """Unclear: "That is not possible" refuses a request, but answers a question."""
     HEDGE = 2
     """"I'm not sure": an answer may follow."""
     CAVEAT = 3
@@ -173,9 +173,9 @@ _UNABLE: Final = DENIAL | ABLE
 A word with both roles may refuse. A reply without any word that may refuse is an answer.
 """
 _MAY_LEAD_ELSEWHERE: Final = 40
-"""Number of words from which an offer or a referral no longer makes a reply a possible refusal.
+"""A reply with fewer tokens is a possible refusal if it contains an offer or a referral.
 
-A reply that also has a word that may refuse is a possible refusal at any length.
+A reply with a word that may refuse is a possible refusal at any length.
 """
 _STOPS: Final = frozenset(".!?।…;")
 _COMMAS: Final = frozenset(",:—–()")

@@ -87,8 +87,8 @@ class Phrasing(Record):
 class Template(Record):
     """A template for one question about one field of the fact sheets.
 
-    ``type_no`` is the type of cases with a negative answer. ``severity_silent`` is the severity of expected
-    refusals. Both are set only if they differ from ``type`` and ``severity``.
+    ``type_no`` is the type of cases with a negative answer, if this type differs from ``type``. ``severity_silent``
+    is the severity of expected refusals, if this severity differs from ``severity``.
     """
 
     id: Identifier

@@ -26,7 +26,7 @@ from monitors.goldset.load import read_text
 from monitors.records.base import Identifier, Language, Record
 
 Localised = dict[Language, Annotated[str, Field(min_length=1)]]
-"""One text in several languages, keyed by language."""
+"""A text in several languages, keyed by language."""
 
 
 class FieldKind(StrEnum):

@@ -59,7 +59,7 @@ class ChoiceValue(NamedTuple):
 
 
 class TextValue(NamedTuple):
-    """A text, unchanged from the source."""
+    """A text that is used exactly as the source states it."""
 
     text: str
 
@@ -71,7 +71,7 @@ class Several(NamedTuple):
 
 
 class NotStated(NamedTuple):
-    """The document does not state the value."""
+    """A value that the document does not state."""
 
 
 class UnusableFact(NamedTuple):
@@ -146,9 +146,9 @@ def _build_amount(number: Decimal, fact: GivenFact, field: FactField) -> Amount 
 
 
 def _find_currency(number: Decimal, fact: GivenFact, field: FactField) -> str | UnusableFact:
-    """Return the currency of the field. If the field has none, return the currency in the quote.
+    """Return the currency of the field. If the field has no currency, return the currency in the quote.
 
-    Return an `UnusableFact` if the two contradict each other, or if no currency is known.
+    Return an `UnusableFact` if the two currencies differ, or if no currency is known.
     """
     quoted = {
         quantity.unit
@@ -237,7 +237,7 @@ _WORDS: Final[Mapping[str, Mapping[str, Any]]] = tomllib.loads(
 def phrase_value(value: Single | Several, field: FactField, language: Language) -> str:
     """Write the value in words of a language.
 
-    The result is empty for a yes or no, because the template contains the words for both.
+    The result is empty for a yes or no, because the template contains the words for these values.
     """
     match value:
         case Amount():

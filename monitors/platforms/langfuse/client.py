@@ -1,4 +1,4 @@
-"""Send requests to one Langfuse project by the public REST API, with limited retries and a project check.
+"""Send requests to one Langfuse project through the public REST API, with limited retries and a project check.
 
 This package uses the API of Langfuse 4, the only version on Langfuse Cloud since November 2026. The facts are from
 Langfuse's API definition (``fern/apis/server/definition`` and ``web/src/pages/api/public`` in the repository
@@ -65,7 +65,7 @@ Answer = TypeVar("Answer", bound=LangfuseRecord)
 
 
 class Project(LangfuseRecord):
-    """The Langfuse project that a pair of keys belongs to."""
+    """The Langfuse project to which a pair of keys belongs."""
 
     id: str
     name: str
@@ -102,7 +102,7 @@ class LangfuseKeys(NamedTuple):
         return "LangfuseKeys(…)"
 
     def redact(self, text: str) -> str:
-        """Replace both keys in a text."""
+        """Return ``text`` with both keys replaced."""
         return text.replace(self.secret, "…").replace(self.public, "…")
 
 

@@ -30,7 +30,7 @@ _MAX_INTEGER: Final = 2**53 - 1
 class DatasetItem(LangfuseRecord):
     """A dataset item in the form that Langfuse uses.
 
-    An item that a person created may have any JSON in place of Lookout's objects.
+    An item that a person created may contain any JSON instead of Lookout's objects.
     """
 
     id: str

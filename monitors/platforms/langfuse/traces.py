@@ -17,7 +17,7 @@ MAX_OBSERVATIONS: Final = 2_000
 """Maximum number of observations of one trace. A job with a few dozen steps has a few hundred observations."""
 POLL_S: Final = 2.0
 _RUN_TYPES: Final[Mapping[str, str]] = {"GENERATION": "llm", "TOOL": "tool", "RETRIEVER": "retriever"}
-"""For each type of Langfuse observation, the run type. All other types become ``chain``."""
+"""Maps types of Langfuse observations to run types. All other types become ``chain``."""
 _FIELDS: Final = "core,basic,time,io,metadata,model,usage,trace_context"
 
 

@@ -53,7 +53,7 @@ class LangSmithAccess(Record):
     """The project. It is ``None`` for datasets and experiments, which belong to the whole workspace."""
     api_url: str
     key_env: str
-    """The name of the environment variable that contains the key. Messages show it."""
+    """The name of the environment variable that contains the key. Messages show this name."""
     workspace_id: str | None = None
     request_deadline_s: float
     attempts: int = 3
@@ -307,7 +307,7 @@ class LangSmithClient:
 
 
 def _find_response(error: BaseException) -> Any:
-    """Return the HTTP response in an SDK error, or in the error that it wraps.
+    """Return the HTTP response in an SDK error, or in an error that the SDK error wraps.
 
     Return ``None`` if there is no response.
     """
@@ -325,7 +325,10 @@ def _read_retry_after_s(error: BaseException) -> float | None:
 
 
 def find_http_status(error: BaseException) -> int | None:
-    """Return the HTTP status in an SDK error or in the error that it wraps, or ``None`` if there is no status."""
+    """Return the HTTP status in an SDK error or in an error that it wraps.
+
+    Return ``None`` if there is no status.
+    """
     response = _find_response(error)
     if response is not None:
         return int(response.status_code)

@@ -172,10 +172,7 @@ class ApiReply:
         self.total_ms = 0.0
 
     def update_text_and_token_time(self, text: str) -> None:
-        """Replace the text of the reply with a longer text.
-
-        The first text also sets the time of the first token.
-        """
+        """Replace the text of the reply. The first non-empty text also sets the time of the first token."""
         if text and self.first_ms is None:
             self.first_ms = self.elapsed_ms
         self.text = replace_surrogates(text)
@@ -392,10 +389,9 @@ def extract_answer_text(api: ApiSettings, documents: list[Any]) -> str:
 
 
 def require_answer_text(reply: ApiReply, api: ApiSettings) -> ApiReply:
-    """Return the reply unchanged. Raises `AnswerNotFound` if no document has a value at the configured path.
+    """Return the reply unchanged. Raises `AnswerNotFound` if no document has a value at the path ``api.text``.
 
-    The path is that of the answer in the app's JSON response. The error shows the event with the longest text,
-    which most likely contains the answer.
+    The error shows the document with the longest text, which most likely contains the answer.
     """
     if any(collect_values(document, api.text) for document in reply.documents):
         return reply

@@ -119,10 +119,10 @@ class GradioDriver:
 
 
 def extract_gradio_answer(data: Any) -> str:
-    """Return the answer in ``data``, the output of a Gradio chat function, without intermediate steps.
+    """Return the answer in ``data``, the output of a Gradio chat function.
 
-    ``data`` is a text or a list of chat messages. An intermediate step of the app, such as a tool call, is
-    omitted.
+    ``data`` is a text or a list of chat messages. Messages of the user and intermediate steps of the app, such as
+    tool calls, are omitted.
     """
     outputs = cast("list[Any]", data) if isinstance(data, list) else [data]
     first = outputs[0] if outputs else ""

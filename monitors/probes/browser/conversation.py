@@ -82,7 +82,8 @@ def build_watch_limits(
 ) -> WatchLimits:
     """Build the limits for the script that watches the page. All parameters except ``patience`` are in seconds.
 
-    - ``patience`` is a factor: the watch ends if the page does not change for this many times `patience_s`.
+    - ``patience`` is a factor: the watch ends if the page does not change for this many times `patience_s`. If the
+      factor is 0, the time is ``quiet_s``.
     - ``unsent_s``: after this time, a question that is still in the message box is reported as unsent. 0 means
       never.
     - ``lost_s``: after this time, a question that is neither in the message box nor on the page is reported as
@@ -179,12 +180,12 @@ async def _choose_next_watch_limits(
 async def _wait_and_choose_watch_limits(
     frame: Frame, reading: WatchResult, traffic: Traffic, settings: ProbeSettings, stillness: Stillness
 ) -> WatchLimits | None:
-    """Wait until the network brings more data or the maximum wait is over.
+    """Wait for more data from the network.
 
     Return the limits for the next watch, or ``None`` if the text did not change for too long.
 
-    The maximum wait is `patience_s`, or twice this time if something shows that the app still works on the
-    answer.
+    The wait ends when the text has not changed for `patience_s`, or for twice this time if something shows that the
+    app still works on the answer.
     """
     is_over = reading.calm_ms >= settings.patience_s * 1000
     is_held = traffic.is_answering or not reading.firm
@@ -376,7 +377,7 @@ class PageConversation:
         return await wait_for_complete_answer(self.chat.frame, self._traffic, self._settings, again)
 
     async def _exclude_late_greeting(self, earlier: list[Any]) -> bool:
-        """Exclude greetings that the page showed after the question was sent. Return whether the answer changes.
+        """Exclude greetings that the page showed after the question. Return whether this changes the answer.
 
         ``earlier`` contains the lines that the page showed before the question.
         """
@@ -546,7 +547,7 @@ class PageConversation:
         return await watch_for_answer(self.chat.frame, self._settings, build_watch_limits(self._settings))
 
     async def _try_one_send_method(self, way: Way, turn: str) -> WatchResult | None:
-        """Send the question with ``way`` and watch the page. Return ``None`` if this is impossible.
+        """Send the question with ``way`` and watch the page. Return ``None`` if ``way`` returns False.
 
         ``way`` is a function that presses Enter or clicks the send button.
         """

@@ -1,7 +1,7 @@
 """Open a page and find its chat: close dialogs, then find the frame and the message box.
 
 A profile describes one known kind of chat page, such as Gradio. On other pages, Lookout identifies the chat by the
-roles, names, places and behaviour of elements. If a configured selector matches nothing, the error names the
+roles, names, positions and behaviour of elements. If a configured selector matches nothing, the error names the
 setting, and the app is not blamed.
 
 A page has settled if nothing new can appear without user input: no timer is pending, no request is open, and no
@@ -92,8 +92,8 @@ def raise_if_selector_configured(name: str, selectors: Selectors) -> None:
 class AnswerSelectorCheck:
     """Decide why no answer was read before the deadline.
 
-    Either the app did not answer, or the configured ``answer`` selector does not match the place of the
-    answers.
+    Either the app did not answer, or the configured ``answer`` selector does not match the elements that contain
+    the answers.
     """
 
     def __init__(self, frame: Frame, selector: str | None) -> None:

@@ -69,10 +69,10 @@ class CaptureDoubts:
             )
 
     def raise_if_answer_doubtful(self, reading: WatchResult, question: str, *, is_proven: bool) -> None:
-        """Raise `CaptureUnsure` if the text may not be the answer. The error names the setting that helps.
+        """Raise `CaptureUnsure` if the text in ``reading`` may not be the answer.
 
-        If ``is_proven`` is True, it is certain that the text is an answer of the page. Two questions may then have
-        the same answer.
+        The error names the setting that helps. If ``is_proven`` is True, it is certain that the text is an answer
+        of the page. Two questions may then have the same answer.
         """
         reason = explain_answer_doubt(reading) or (
             None if is_proven else self._record_answer_and_explain_repeat(reading.text, question)
@@ -91,7 +91,7 @@ class CaptureDoubts:
 
 
 def explain_answer_doubt(reading: WatchResult) -> str | None:
-    """Return why the text may not be the answer, or ``None`` if there is no doubt."""
+    """Return why the text in ``reading`` may not be the answer, or ``None`` if there is no doubt."""
     if reading.unsure:
         texts = ", ".join(_quote_text(text) for text in reading.unsure[:3])
         return f"{texts} is next to the answer and may be a part of the answer"

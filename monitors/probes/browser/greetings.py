@@ -24,9 +24,9 @@ MAX_LINE_CHARACTERS = 500
 MIN_WORD_CHARACTERS = 2
 MAX_LINES = 100
 MIN_PAGES = 2
-"""Minimum number of pages that must show a line before the first question for it to count as a greeting.
+"""Minimum number of pages that must show a line before their first question.
 
-At least half of all pages must show it too.
+Only such a line counts as a greeting. At least half of all pages must also show the line.
 """
 LISTEN_S = 20.0
 """Maximum number of seconds for which the silent page is watched (see `SilentPage`).
@@ -147,7 +147,7 @@ class SilentPage:
     def stop_early(self) -> None:
         """Stop watching and close the page early.
 
-        Greetings are not needed, for example, if the ``answer`` selector is configured.
+        Call this if greetings are not needed, for example because the ``answer`` selector is configured.
         """
         self._ended.set()
 
@@ -225,7 +225,7 @@ async def measure_document_age_s(frame: Frame) -> float | None:
 
 
 async def _wait_for_event(event: asyncio.Event, timeout_s: float) -> None:
-    """Wait until the event is set or ``timeout_s`` is over."""
+    """Wait until the event is set, but at most ``timeout_s`` seconds."""
     # The end of the time is a normal result.
     with suppress(TimeoutError):
         async with asyncio.timeout(timeout_s):

@@ -40,7 +40,7 @@ class MessageBoxes(Record):
     - ``score``: a box with a score of at least 5 is used immediately.
     - ``equals`` is the number of other boxes with the same score.
     - ``asks``: the box requests a message or a question, for example in its placeholder.
-    - ``pinned``: the box is configured.
+    - ``pinned``: the configured ``message_box`` selector matches the box.
     - ``covered``: another element is in front of the box.
     """
 
@@ -97,7 +97,7 @@ class CaptureDoubt(StrEnum):
 
 
 class WatchResult(Record):
-    """What the script in the page observed while it watched for an answer. Times start with the sent question.
+    """What the script in the page observed while it watched for an answer. Times count from the sent question.
 
     Some pages have a control that shows whether the app is still answering, such as a stop button:
 
@@ -156,7 +156,7 @@ class WatchResult(Record):
 
 
 class Navigated(Exception):
-    """The page loaded another page while it was watched."""
+    """Raised if the page loads another page while Lookout watches the page."""
 
 
 class WatchLimits(Record):

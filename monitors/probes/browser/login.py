@@ -1,8 +1,8 @@
 """Sign in to one target with a stored session, a form, headers, cookies or HTTP authentication.
 
-If a session has ended, Lookout signs in again with the form. If a person signed in, an error names the command to
-run. A failed form is not tried again in the same run, because some apps lock an account after a few failures. A
-session is stored in a file that only its owner can read.
+If a session has ended, Lookout signs in again with the form. If a person signed in, Lookout raises an error that
+contains the command to sign in again. A failed form login is not tried again in the same run, because some apps
+lock an account after a few failures. A session is stored in a file that only its owner can read.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class SecretFilter:
         self.add_secrets(secrets, min_characters=MIN_SECRET_CHARACTERS)
 
     def add_secrets(self, secrets: Iterable[str], *, min_characters: int = MIN_SESSION_SECRET_CHARACTERS) -> None:
-        """Add ``secrets`` to redact, also in the forms that they have in HTML, URLs and JSON.
+        """Add ``secrets`` to redact, including their encoded forms in HTML, URLs and JSON.
 
         Secrets with fewer than ``min_characters`` are ignored.
         """

@@ -59,7 +59,7 @@ class Stillness(StrEnum):
     ENDED = "ended"
     """All requests after the question have ended, and no other connection can bring more text."""
     RESTING = "resting"
-    """The page was polling, and has possibly stopped.
+    """The page was polling, and may have stopped.
 
     `Traffic.compute_polling_timeout_left_s` returns how long to wait until this is certain.
     """
@@ -94,7 +94,7 @@ class _RequestGroup:
         self.ended_at = monotonic()
 
     def compute_polling_timeout_left_s(self) -> float:
-        """Return for how many more seconds there must be no request until the page counts as no longer polling."""
+        """Return how many more seconds must pass without a request before the page counts as no longer polling."""
         return max(REST_S, REST_PAUSES * self.longest_pause_s) - (monotonic() - self.ended_at)
 
     async def is_telemetry(self) -> bool:
@@ -118,7 +118,7 @@ class Traffic:
     Web sockets are tracked from the start, and requests are tracked after `reset_and_start_tracking`.
 
     - `on_break` is called for each broken request and each closed web socket. Its arguments are whether a response
-      had started, and the address of the socket.
+      broke after it had started, and the address of the web socket, or ``None`` for a request.
     - `on_end` is called when the last open request ends.
     - `was_refused` returns whether the address guard blocked an address. A blocked request does not count as
       broken.

@@ -130,7 +130,7 @@ class Opener(Record):
 
 @dataclass
 class ChatPath:
-    """The steps that opened the chat on one page of a target. They are repeated on its other pages.
+    """The steps that opened the chat on one page of a target. They are repeated on other pages of the target.
 
     ``proved`` is True if a message box that these steps opened has accepted a question.
     """
@@ -248,7 +248,10 @@ class Opening:
         )
 
     async def _choose_next_opener(self, *, box: bool) -> tuple[Frame, Opener] | None:
-        """Return the likeliest control that was not tried yet. After a step, only new controls are considered."""
+        """Return the likeliest control that was not tried yet, with its frame.
+
+        After a control has opened a part of the chat, only controls that appeared later are considered.
+        """
         min_score = MIN_SCORE_WITH_BOX if box else MIN_STEP_SCORE if self._steps else MIN_SCORE
         offers = [offer for offer in await self._list_openers(min_score) if offer[1].key not in self._tried]
         keys = [step.key for step in self._way.steps]

@@ -1,4 +1,4 @@
-"""Read from the HTML of a page which build it is: title, framework, scripts, styles and a hash.
+"""Identify the build of a page from its HTML: title, framework, scripts, styles and a hash.
 
 The hash ignores parts that differ each time the page loads, such as numbers and tokens.
 """

@@ -54,7 +54,9 @@ class PageReader:
         await self._proxy.close()
 
     async def evaluate(self, address: str, script: str, given: object) -> Any:
-        """Load a page, call the JavaScript function ``script`` with ``given`` on it, and return its JSON result.
+        """Load a page, call the JavaScript function ``script`` in the page, and return its JSON result.
+
+        The argument of the function is ``given``.
 
         Raises `Unreachable`, `BrowserLost`, `BrowserMissing`, or `AccessDenied`, for example if the page belongs to
         another host.

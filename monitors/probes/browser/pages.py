@@ -43,7 +43,10 @@ responding.
 
 @dataclass(frozen=True)
 class Tab:
-    """An open page with its browser context. ``generation`` is the number of its session, as in `Login`."""
+    """An open page with its browser context.
+
+    ``generation`` is the number of the login session that the page uses (see `Login`).
+    """
 
     context: BrowserContext
     page: Page

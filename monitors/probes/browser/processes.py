@@ -24,7 +24,10 @@ from monitors.child_environment import build_child_environment
 
 FOLDER_PREFIX: Final = ".browser-"
 MAX_FOLDER_CHARACTERS: Final = 60
-"""Maximum length of the folder's path. Chromium adds about 40 characters, and does not start with more than 107."""
+"""Maximum number of characters in the path of the temporary folder.
+
+Chromium adds about 40 characters to the path, and does not start if the result has more than 107 characters.
+"""
 
 _folder: ContextVar[str | None] = ContextVar("browser_folder", default=None)
 

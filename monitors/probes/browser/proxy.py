@@ -249,7 +249,7 @@ def _find_network_proxy(host: str, port: int) -> _Upstream | None:
 
 
 def _is_loopback_host(host: str) -> bool:
-    """Return whether the host is this machine. Connections to this machine use no proxy of the network."""
+    """Return whether the host is this machine. Connections to this machine do not use the network's proxy."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     with suppress(ValueError):  # a host name, which is not this machine

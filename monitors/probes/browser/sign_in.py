@@ -35,9 +35,10 @@ async def sign_in(
 ) -> None:
     """Sign in, check that the page of the target shows a chat, then store the session.
 
-    ``state`` contains the cookies and data of a browser that is already signed in, and ``by`` names the way to sign
-    in. Without ``state``, Lookout fills in the form. If only headers, cookies or HTTP authentication are
-    configured, Lookout checks them and stores nothing. Raises `LoginFailed` or another `ProbeError`.
+    ``state`` contains the cookies and data of a browser that is already signed in, and ``by`` is the way in which
+    this browser was signed in. Without ``state``, Lookout fills in the form. If only headers, cookies or HTTP
+    authentication are configured, Lookout checks them and stores nothing. Raises `LoginFailed` or another
+    `ProbeError`.
     """
     async with Chromium(browser_path=settings.browser_path) as chromium:
         await chromium.start_if_needed()

@@ -104,10 +104,11 @@ class AddressResponse(Record):
 
 
 class ApiDiscovery(Record):
-    """The settings to ask an API. If ``probe`` is ``None``, no settings were found, and ``problem`` is the reason.
+    """The settings for asking an API.
 
-    ``tried`` contains the request bodies with their results. If the API refused the requests, ``refused`` is the
-    status 401 or 403, and ``header`` is the header that the API requires. ``answer`` is the last answer of the API.
+    If ``probe`` is ``None``, no settings were found, and ``problem`` is the reason. ``tried`` contains the request
+    bodies with their results. If the API refused the requests, ``refused`` is the status 401 or 403, and ``header``
+    is the header that the API requires. ``answer`` is the last answer of the API.
     """
 
     probe: ProbeSettings | None = None

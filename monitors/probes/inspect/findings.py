@@ -38,7 +38,7 @@ MIN_PIECEWISE_LETTERS = 12
 completely.
 """
 UNSHOWN_WEIGHT = 0.25
-"""The weight with which extra text in a message lowers the likeness.
+"""The weight with which extra text in a message lowers the likeness of the message and the answer.
 
 If two messages contain the answer, the one with less extra text is therefore preferred.
 """
@@ -67,7 +67,7 @@ class WireCandidate(Record):
       `compute_answer_share_in_text`).
     - ``more`` is text in the message that the page does not show.
     - ``sources`` contains the names of the sources that the rule reads.
-    - ``hides`` is True if the page does not show at least one source or text.
+    - ``hides`` is True if the rule finds at least one source or text that the page does not show.
     """
 
     kind: str
@@ -248,7 +248,7 @@ def _find_unshown_bracketed_texts(text: str, answer: str) -> str:
 def list_limited_text_paths(documents: list[Any]) -> list[str]:
     """Return the paths of the texts in the documents, in their order.
 
-    The list is cut at 20 paths or at `MAX_READS` divided by the number of documents, whichever is more.
+    The maximum number of paths is `MAX_READS` divided by the number of documents, but at least 20.
     """
     texts = {path: None for path, value in _iterate_leaves(documents) if isinstance(value, str)}
     return list(texts)[: max(20, MAX_READS // len(documents))]
@@ -291,7 +291,7 @@ class AskPermission(StrEnum):
 
     NEVER = "never"
     IF_NEEDED = "if-needed"
-    """Ask a question only if the page does not mark the place of answers."""
+    """Ask a question only if the page does not mark the elements that contain answers."""
     ALWAYS = "always"
 
 
@@ -313,7 +313,7 @@ class PageElement(Record):
         return self.model_copy(update={"how_sure": how_sure})
 
     def as_place_of_all_answers(self, selector: str | None) -> Self:
-        """Return a copy that describes the place of all answers, instead of one answer.
+        """Return a copy that describes the elements of all answers, instead of the element of one answer.
 
         ``selector`` matches all answers, or is ``None`` if no selector matches them.
         """
@@ -530,7 +530,7 @@ class PageInspection(Record):
 
 
 def is_same_answer_for_all(trials: Sequence[Trial]) -> bool:
-    """Whether all questions got the same text, such as "I do not know" or a fixed text of the page."""
+    """Return whether all questions got the same text, such as "I do not know" or a fixed text of the page."""
     return len(trials) > 1 and all(trial.doubt == SAME_ANSWER and trial.problem is None for trial in trials)
 
 

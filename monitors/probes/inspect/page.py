@@ -1,4 +1,4 @@
-"""Inspect a chat page: find the message box, the send button and the place of the answers.
+"""Inspect a chat page: find the message box, the send button and the elements that contain the answers.
 
 `inspect_page` asks at most one harmless question. If the inspection fails, the result contains advice.
 `ask_trial_questions` asks several questions. It checks whether the answers are plausible, whether the page
@@ -79,8 +79,8 @@ async def inspect_page(
 ) -> PageInspection:
     """Inspect a page with a new browser, and return the result.
 
-    The screenshot is stored as ``picture``, in a folder that exists. ``login`` signs in, and its secrets are
-    redacted from the result. Raises only `BrowserMissing` and `BrowserLost`; other problems are reported in the
+    The screenshot is stored at the path ``picture``, whose folder must exist. ``login`` signs in, and its secrets
+    are redacted from the result. Raises only `BrowserMissing` and `BrowserLost`; other problems are reported in the
     result.
     """
     chromium = Chromium(

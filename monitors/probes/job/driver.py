@@ -177,7 +177,7 @@ class JobDriver:
     async def _resume_job(
         self, note: JobNote, find_answer_to_agent: Callable[[str], str | None]
     ) -> AgentJob | None:
-        """Return the job in ``note``, which an earlier process started, or ``None`` if the app no longer has it."""
+        """Return the job in ``note`` from an earlier process, or ``None`` if the app no longer has this job."""
         age_s = max(0.0, (self._clock() - note.started_at).total_seconds())
         job = AgentJob(
             self._settings,
@@ -214,7 +214,7 @@ class JobDriver:
     async def _start_with_retries(
         self, job: AgentJob, turn: str, messages: list[Message], conversation: str, store_job: StoreJob
     ) -> None:
-        """Start the job. If the app has too many jobs, try again until `busy_patience_s` is over."""
+        """Start the job. If the app has too many jobs, try again for up to `busy_patience_s` seconds."""
         body = fill_request_template(json.loads(self._settings.request), turn, messages, conversation)
         pause_s = self._settings.poll_s
         while True:
@@ -263,7 +263,7 @@ class JobDriver:
         self._started.add(job.job_id)
 
     async def _follow_events(self, job: AgentJob, store_job: StoreJob) -> None:
-        """Read the events of the job until they end. If the stream breaks or is silent, return without an error."""
+        """Read the events of the job until the stream ends. Return without an error if it breaks or is silent."""
         if self._settings.events_url is None:
             return
         try:

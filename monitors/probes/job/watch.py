@@ -337,7 +337,7 @@ class AgentJob:
         self.location = address
 
     def store_start_reply(self, headers: Mapping[str, str]) -> None:
-        """Store the location and the time in the reply to the start request. The job's time counts from now."""
+        """Start the clock of the job, and store the location and the time in the reply to the start request."""
         self.started_monotonic_s = monotonic()
         self.store_location_on_same_host(headers.get("location"))
         try:

@@ -4,15 +4,16 @@ The lines of a growing file are read in limited memory, each with its position. 
 read) identifies the file at later polls. From the cursor and the files, `plan_reading` computes which parts of
 which files to read next.
 
-In these rules, "the file" is the file that the last poll was reading. A poll applies the rules in this order:
+A poll first reads the lines that were added to older files, which may still grow while the application holds them
+open. The current file is the file that the last poll was reading. The first of these rules that matches applies:
 
-- If the newest file is the file, continue at the last position.
-- If a rotated file is the file, the file was renamed, or was copied before the newest file was emptied. Read the
-  remaining part of the rotated file, then the files that were created after it, then the newest file from its
-  start.
-- If the file is not found, the lines that were written to it after the last poll are lost. A warning reports the
-  loss. The newest file is read from its start, without the lines at its start that were already read.
-- Older files may still grow while the application holds them open. Read the lines that were added.
+- If the newest file is still the current file, reading continues at the last position.
+- If a rotated file is the current file, it was renamed, or was copied before the newest file was emptied. The poll
+  reads the remaining part of the rotated file, then the files that were created after it, then the newest file from
+  its start.
+- If the current file is not found, the lines that were written to it after the last poll are lost. A warning
+  reports the loss. The poll reads the files that were created after the last poll, and the newest file from its
+  start, but not the lines at its start that were already read.
 """
 
 from __future__ import annotations
@@ -232,7 +233,7 @@ def _find_late_parts(files: LogFiles, cursor: LogCursor) -> tuple[FilePart, ...]
 def _list_unread_rotated(files: LogFiles, cursor: LogCursor, moved_file: LogFile | None) -> list[LogFile]:
     """List the rotated files that were created after the last poll, oldest first. No poll has read them.
 
-    ``moved_file`` is left out: it is the file that the last poll was reading, under a new name.
+    ``moved_file`` is omitted. It is the file that the last poll was reading, under a new name.
     """
     return [
         file

@@ -1,12 +1,13 @@
 """Sample the conversations of a nightly run.
 
-The sample is reproducible and does not depend on the order of the conversations. Each conversation has a place: a
-number from 0 to 1, computed as a hash of the conversation's id, the target and the night.
+The sample is reproducible and does not depend on the order of the conversations. Each conversation has a
+pseudorandom number from 0 to 1, computed as a hash of the conversation's id, the target and the night.
 
-- A sample by number takes the conversations with the lowest places in each stratum. Every conversation of a stratum
-  has the same inclusion probability: sampled / conversations.
-- A sample by rate takes the conversations whose place is below the rate. Whether a conversation is sampled does not
-  depend on other conversations, unless its stratum would get fewer than the minimum.
+- A sample by number takes the conversations with the lowest pseudorandom numbers in each stratum. Every
+  conversation of a stratum has the same inclusion probability: sampled / conversations.
+- A sample by rate takes the conversations whose pseudorandom number is below the rate of their stratum. Whether a
+  conversation is sampled does not depend on other conversations, unless its stratum would get fewer than the
+  minimum.
 - The sample for a larger number or rate contains the sample for a smaller number or rate.
 
 A sample by number is divided among the strata one conversation at a time. Four rules take turns: the next
@@ -95,7 +96,7 @@ class NextStratumRule(StrEnum):
     """The rule that chooses the stratum from which the next conversation is sampled."""
 
     EQUAL = "equal"
-    """Choose the stratum with the fewest sampled conversations. All strata then get the same number."""
+    """Choose the stratum with the fewest sampled conversations, which makes the numbers of all strata equal."""
     SIZE = "size"
     """Choose the stratum that is furthest behind its share of all conversations."""
     CLAIM = "claim"
@@ -115,7 +116,7 @@ this claim already gives the narrowest interval.
 
 
 class StratumClaim(NamedTuple):
-    """One stratum in the division of the sample.
+    """A stratum that gets a part of the sample.
 
     ``weight`` is the claim of each conversation of the stratum. If ``whole`` is true, turns of the rule
     `NextStratumRule.CLAIM` choose this stratum until all its conversations are sampled.
@@ -228,12 +229,13 @@ def group_latest_by_stratum(conversations: Iterable[Conversation], facts: Target
 
 
 class Candidates:
-    """Collects the conversations that a nightly run may sample: those with the lowest places in each stratum.
+    """Collects the conversations that a nightly run may sample.
 
-    The place of a conversation is a pseudorandom number (see `compute_pseudorandom_place`). A sample by number
-    takes at most that number of conversations from a stratum, and no more are stored. Memory use therefore depends
-    on the size of the sample and not on the traffic. `SPARE_CANDIDATES` additional candidates replace withdrawn
-    candidates. ``sizes`` counts all conversations of each stratum.
+    These are the conversations with the lowest pseudorandom numbers in each stratum (see
+    `compute_pseudorandom_place`). A sample by number takes at most that number of conversations from a stratum, or
+    the minimum for each stratum if it is larger. Only this number of candidates and `SPARE_CANDIDATES` more, which
+    replace withdrawn candidates, are stored for each stratum. Memory use therefore depends on the size of the
+    sample and not on the traffic. ``sizes`` counts all conversations of each stratum.
     """
 
     def __init__(self, settings: SamplingSettings, seed: Seed) -> None:
@@ -274,7 +276,7 @@ class Candidates:
             self.sizes[stratum] += added.sizes[stratum]
 
     def sort_candidates_by_place(self) -> Mapping[str, Sequence[_RankedConversation]]:
-        """Return the candidates of each stratum, the lowest place first."""
+        """Return the candidates of each stratum, the lowest pseudorandom number first."""
         names = [stratum.name for stratum in list_strata(self._settings) if self.sizes[stratum.name] > 0]
         return {
             name: sorted(
@@ -291,7 +293,7 @@ class Candidates:
     def _can_be_candidate(self, stratum: str, position: float) -> bool:
         """Return whether a conversation of ``stratum`` at ``position`` is, or would become, a candidate.
 
-        ``position`` is the place of the conversation (see `compute_pseudorandom_place`).
+        ``position`` is the conversation's pseudorandom number (see `compute_pseudorandom_place`).
         """
         heap = self._farthest[stratum]
         if self._settings.budget is None and position < _compute_sampling_rate(stratum, self._settings):
@@ -332,7 +334,7 @@ def _sample_members(
 ) -> Sample:
     """Sample from strata with these ``sizes``, which count all conversations of each stratum.
 
-    ``ranked`` contains the candidates of each stratum, the lowest place first.
+    ``ranked`` contains the candidates of each stratum, the lowest pseudorandom number first.
     """
     if settings.budget is None:
         allocated = {
@@ -374,7 +376,7 @@ def allocate_by_stratum(
 
 
 class _RankedConversation(NamedTuple):
-    """A conversation with its place. Conversations are sorted by place, then by id."""
+    """A conversation and its pseudorandom number ``place``. The order is by this number, then by id."""
 
     place: float
     id: str
@@ -382,14 +384,17 @@ class _RankedConversation(NamedTuple):
 
 
 class _Farthest(NamedTuple):
-    """An entry of a heap of candidates. The entry with the highest place is first, and is removed first."""
+    """An entry of a heap of candidates. The entry with the highest pseudorandom number is removed first.
+
+    ``nearness`` is the negative pseudorandom number.
+    """
 
     nearness: float
     ranked: _RankedConversation
 
 
 def _rank_members(members: Sequence[Conversation], seed: Seed) -> Sequence[_RankedConversation]:
-    """Return the conversations of a stratum, sorted by `compute_pseudorandom_place`, the lowest place first."""
+    """Return the conversations of a stratum, sorted by `compute_pseudorandom_place`, the lowest number first."""
     ranked = (
         _RankedConversation(compute_pseudorandom_place(conversation.id, seed), conversation.id, conversation)
         for conversation in members
@@ -402,10 +407,10 @@ def _make_recency_key(conversation: Conversation) -> tuple[str, str]:
 
 
 def compute_pseudorandom_place(conversation_id: str, seed: Seed) -> float:
-    """Return the place of a conversation: a number from 0 (inclusive) to 1 (exclusive) that looks random.
+    """Return the pseudorandom number of a conversation, from 0 (inclusive) to 1 (exclusive).
 
-    It is computed from the first 53 bits of a SHA-256 hash of the conversation's id, and the target and the
-    night in ``seed``.
+    The number is computed from the first 53 bits of a SHA-256 hash of the target and the night in ``seed``, and the
+    conversation's id.
     """
     parts = (seed.target, seed.day.isoformat(), conversation_id)
     digest = hashlib.sha256("\0".join(parts).encode()).digest()

@@ -36,9 +36,9 @@ class RiskSign(StrEnum):
     THUMBS_DOWN = "thumbs_down"
     """The user disliked a reply."""
     FALLBACK = "fallback"
-    """A reply came from another path than the primary path."""
+    """A reply came from a path other than the primary path."""
     LANGUAGE = "language"
-    """The user wrote in another language than the main language. Each such language is a stratum."""
+    """The user wrote in a language other than the main language. Each such language is a stratum."""
     SLOW = "slow"
     """A reply took longer than the latency objective."""
 

@@ -1,4 +1,4 @@
-"""Find the stratum of a conversation by signs of risk that need no judge."""
+"""Find the stratum of a conversation by signs of risk that can be detected without a judge."""
 
 from __future__ import annotations
 

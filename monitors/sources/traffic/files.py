@@ -419,7 +419,7 @@ def _refuse_web_page(raw: bytes, name: str) -> None:
 def parse_lines(lines: Iterable[StreamLine], before: str) -> Iterator[LocatedItem | SourceWarning]:
     """Yield the item of each line. If a line is a list, yield each element as an item.
 
-    The place of an item is ``before`` followed by the number of the line.
+    The location of an item is ``before`` followed by the number of the line.
     """
     for line in lines:
         if not strip_blanks(line.raw):

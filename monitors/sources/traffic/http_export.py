@@ -36,7 +36,7 @@ from monitors.sources.traffic.settings import HttpTraffic, TimeFormat
 from monitors.sources.traffic.source import RECENT
 
 _RETRY_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-"""HTTP statuses after which a request is retried (RFC 9110, RFC 6585). Common proxies send 52x."""
+"""HTTP statuses after which a request is retried (RFC 9110, RFC 6585). Common proxies send 520 to 524 and 529."""
 _REFUSED_STATUSES: Final = frozenset({401, 403})
 
 
@@ -241,7 +241,7 @@ def _find_next_link(settings: HttpTraffic, url: str, document: Any) -> str | Non
 
 
 def explain_missing_pages(settings: HttpTraffic, page: ExportPage, items: int) -> str | None:
-    """Return why more pages may follow, for an export of which only one page was found.
+    """Return why an export may have more pages although only one page was found.
 
     Return ``None`` if this page is probably the last one. ``items`` is the number of items on the page.
     """

@@ -67,7 +67,7 @@ _IDENTIFIER: Final[TypeAdapter[str]] = TypeAdapter(Identifier)
 _REQUEST_ID_PATHS: Final = ("request_id", "trace_id", "run_id")
 """Paths of request ids. They do not identify an item, because one request may write several rows."""
 _MAX_UNDATED_ITEMS: Final = 1_000
-"""Maximum number of items without a time that are stored until an item has a time."""
+"""Maximum number of items without a time that are stored until an item with a time follows."""
 _MAX_SHOWN_CHARACTERS: Final = 60
 """Maximum number of characters of an unreadable time that a warning shows."""
 _CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]m)?", re.IGNORECASE)
@@ -89,14 +89,14 @@ class Window(NamedTuple):
 
 
 class LocatedItem(NamedTuple):
-    """An item and its place in the source."""
+    """An item and its location in the source, such as ``run 4f1c``."""
 
     place: str
     item: Any
 
 
 class LocatedRecord(NamedTuple):
-    """A conversation or a warning, with the places in the source of the items from which it was built."""
+    """A conversation or a warning, with the locations of the source items from which it was built."""
 
     places: tuple[str, ...]
     record: Conversation | SourceWarning
@@ -123,7 +123,7 @@ def parse_located_conversations(
     window: Window,
     visits: Visits | None = None,
 ) -> Iterator[LocatedRecord]:
-    """Yield the records of `parse_conversations` with their places in the source."""
+    """Yield the records of `parse_conversations` with their locations in the source."""
     located_items, day_first = _peek_date_order(located_items, fields)
     last_time: datetime | None = None
     undated: list[SourceWarning] = []
@@ -289,7 +289,7 @@ def _drop_span_name_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Visits:
-    """Joins rows into conversations. Each row contains one message.
+    """Joins rows that each contain one message into conversations.
 
     The rows of a conversation have the same session. After a pause of four hours, a new conversation begins in the
     session. The rows of the window and of the day before the window are stored until the end.

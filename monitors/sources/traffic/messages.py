@@ -89,7 +89,7 @@ class LoggedMessage(NamedTuple):
 class _MessageContent(NamedTuple):
     """The texts and passages that were read from the parts of one message.
 
-    ``silent`` is true if users do not see at least one of the parts.
+    ``silent`` is true if at least one of the parts is hidden from users.
     """
 
     texts: tuple[str, ...] = ()
@@ -436,7 +436,7 @@ def is_hidden(message: Unified) -> bool:
 def _is_message_part(value: Unified, fields: Fields) -> bool:
     """Return whether an object is a part of a message rather than a whole message.
 
-    A part has no author. A part has a known type, or a text.
+    A part has no author, and has a known type or a text.
     """
     authors = _select_author_paths(fields.role)
     if read_side(value, fields, authors) is not None:

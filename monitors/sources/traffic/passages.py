@@ -60,7 +60,10 @@ def _find_span_outputs(source_item: Any) -> Iterator[Any]:
 
 
 def read_tool_result(value: Any, depth: int = 0) -> list[str]:
-    """Return the texts of a tool call's result: of a plain text or of each document. Other results become JSON."""
+    """Return the texts in the result of a tool call: the plain text, or the text of each document.
+
+    Any other result is returned as one JSON text.
+    """
     if isinstance(value, str):
         return [replace_surrogates(value)] if value.strip() else []
     if isinstance(value, list):

@@ -46,6 +46,6 @@ class ScoreKeeper(Protocol):
     async def write_back(self, conversation: Conversation, scores: Sequence[Score]) -> None:
         """Store the scores of a conversation. A new value replaces the old value. Raises `SourceUnavailable`.
 
-        ``conversation`` must be in its original form, not in the form in which it is stored.
+        ``conversation`` must be the conversation that the source yielded, with its original ``origin_id``.
         """
         ...

@@ -1,4 +1,4 @@
-"""Parse the times that loggers write. A time without a zone is in UTC.
+"""Parse the times that loggers write. A time without a zone is treated as UTC.
 
 In a date such as ``03/11/2026``, the day or the month may come first. Other rows of the file must show the order.
 """

@@ -237,7 +237,7 @@ def _is_question_listed(asked: Iterable[LoggedMessage], listed: list[LoggedMessa
 
 
 def _can_hold_reply(messages: Iterable[LoggedMessage]) -> bool:
-    """Return whether these messages come from a list that would also contain the reply if there was one."""
+    """Return whether the list with these messages would also contain the reply if there were one."""
     sides = {message.side for message in messages}
     return Side.REPLY in sides or (Side.USER in sides and Side.UNKNOWN not in sides)
 
@@ -253,7 +253,7 @@ def _find_non_conversation_span_kind(source_item: Any) -> str | None:
 def _read_parallel_lists(source_item: Any, fields: Fields) -> tuple[LoggedMessage, ...]:
     """Return the messages of an item that has a list of questions and a list of answers.
 
-    Empty for any other item. Raises `UnusableItem` if the lists have different lengths.
+    The result is empty for any other item. Raises `UnusableItem` if the lists have different lengths.
     """
     sides = [next(find_values(source_item, paths), None) for paths in (fields.user_text, fields.reply_text)]
     if not all(map(_is_list_of_texts, sides)):
@@ -389,6 +389,6 @@ def _parse_agent_path(steps: list[Any]) -> AgentPath:
 
 
 def format_first_paths(paths: tuple[str, ...]) -> str:
-    """Return the first paths of a setting as text for a message. An ellipsis stands for further paths."""
+    """Return the first paths of a setting as text for a message. An ellipsis replaces further paths."""
     text = ", ".join(paths[:3])
     return f"{text}, …" if len(paths) > 3 else text or "no path"  # noqa: PLR2004 - enough to know which setting

@@ -24,7 +24,7 @@ _DOWN_WORDS: Final = (
 
 
 def select_reachable_paths(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return, in lower snake case, the paths that may lead to a value, because the object has their first key."""
+    """Return the paths that can have a value, because the object has their first key, in lower snake case."""
     return _select_by_keys(tuple(source_item), paths) if isinstance(source_item, Unified) else ()
 
 

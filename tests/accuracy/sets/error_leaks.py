@@ -23,8 +23,7 @@ BARE = "{}"
 def measure(data: Path) -> Measured:
     """Measure the share of detected errors, and the share of false alarms.
 
-    Bare errors, and errors in a text that an application puts around them, are also measured separately. So are
-    the project's own rows.
+    Bare errors, errors inside an application's own text, and the project's own rows are also measured separately.
     """
     errors = list(read_rows(data / "error_leaks" / "errors.jsonl"))
     answers = list(read_rows(data / "error_leaks" / "answers.jsonl"))

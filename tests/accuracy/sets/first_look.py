@@ -17,9 +17,9 @@ from tests.monitors.explain.planted_otherwise import nested_suite, sessions_suit
 NAME = "first look"
 RANDOM = "nothing in common"
 OWN_SUITES = 40
-"""The number of suites that this project generates for each number of causes.
+"""The number of suites that this project generates for each kind in `MAKERS` and each number of causes.
 
-These suites are of other kinds.
+Twice as many suites have no cause.
 """
 MAKERS: Final = {"own suites": planted_suite, "nested suites": nested_suite, "sessions": sessions_suite}
 

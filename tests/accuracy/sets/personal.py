@@ -78,7 +78,7 @@ def _measure_rows(prefix: str, rows: Sequence[dict[str, Any]]) -> tuple[list[Fig
 
 
 def find_letters(text: str, value: str) -> set[int]:
-    """Return the positions in ``text`` of the letters and digits of ``value``, for each place where it occurs."""
+    """Return the positions of all letters and digits in the occurrences of ``value`` in ``text``."""
     places: set[int] = set()
     start = text.find(value)
     while start >= 0:

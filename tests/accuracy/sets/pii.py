@@ -55,10 +55,10 @@ class _Row(NamedTuple):
 def measure(data: Path) -> Measured:
     """Measure recall and precision of personal data, and the share of masked order numbers.
 
-    Both are measured for each kind that Lookout promises to mask, and for all these kinds together. A value counts
-    as found if a detection of the right kind overlaps it. A detection that overlaps personal data of any kind is
-    not a false alarm, because it was right to mask that data. "Masked at all" ignores the kind, which is sufficient
-    for an alert.
+    Recall and precision are measured for each kind of data that Lookout promises to mask, and for all these kinds
+    together. A value counts as found if a detection of the right kind overlaps it. A detection that overlaps
+    personal data of another kind is not a false alarm, because masking that data is right. "Masked at all" ignores
+    the kind, which is sufficient for an alert.
     """
     tally: Counter[tuple[str, str]] = Counter()
     errors: list[TellingError] = []

@@ -45,7 +45,7 @@ row, all questions of up to four of the words were asked.
 
 
 def measure(data: Path) -> Measured:
-    """Measure each row once, and each flaky row several more times."""
+    """Measure each row and a question of a real page once, and each flaky row several more times."""
     del data  # simulated, and the demo itself
     results = [(row.name, row.length, row.shrunk(BUDGET), row) for row in ROWS]
     lines = [_format_line(name, length, shrunk, met=row.is_met(shrunk)) for name, length, shrunk, row in results]

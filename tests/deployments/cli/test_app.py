@@ -64,9 +64,9 @@ def test_the_help_of_a_command_shows_brackets_as_they_are_written(tmp_path):
     "error", [httpx.ConnectError("All connection attempts failed"), RuntimeError("Failed to reach API at http://x")]
 )
 def test_a_prefect_server_that_ended_meanwhile_is_named_with_what_to_do(error, snapshot):
-    """If the Prefect server ended in the meantime, the message says so and what to do.
+    """If the Prefect server has ended, the message says so and gives advice.
 
-    The errors are those that Prefect's client raises in the middle of a run and at its start.
+    Prefect's client raises these errors at the start of a run or during a run.
     """
     assert cli._format_error(error) == snapshot(name="server")
     assert cli._format_error(RuntimeError("anything else")) == snapshot(name="anything else")
@@ -109,7 +109,10 @@ def test_the_help_of_a_group_imports_no_command():
 
 @pytest.mark.parametrize("debug", ["", "1"])
 def test_a_crash_and_a_mistake_have_their_exit_codes_with_a_traceback_too(tmp_path, debug, monkeypatch, snapshot):
-    """A crash never exits with the code of FAIL, because FAIL means that the application is wrong."""
+    """A crash exits with 4 and a user's mistake with 2. LOOKOUT_DEBUG adds a traceback to either error.
+
+    No output contains a token.
+    """
     (tmp_path / "lookout.toml").mkdir()  # the user's mistake: a folder in place of the file
     mistake = lookout("verify", "demo", cwd=tmp_path, LOOKOUT_DEBUG=debug)
     assert mistake.returncode == 2, mistake.stderr

@@ -144,10 +144,9 @@ def test_what_the_journal_had_lost_before_is_named_after_the_restore(folder):
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_verified_target_goes_on_after_a_restore(tmp_path):
-    """A verified target continues after a restore.
+    """After a run, a backup, a lost data folder and a restore, the run's report is the same.
 
-    After a run, a backup, a lost disk and a restore, its report is the same. The next run is compared with the
-    run from before the backup.
+    The next run is stored in addition to the restored run.
     """
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:

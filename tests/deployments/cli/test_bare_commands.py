@@ -274,7 +274,7 @@ def test_a_pipe_does_its_work(tmp_path, command):
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_people_decide_about_what_is_broken(installation):
-    """All decisions about an incident, and a silence, work one after the other."""
+    """A user can make each decision about an incident, and then create and end a silence."""
 
     def decide(name: str, *arguments: str, code: int = 0) -> str:
         done = installation.run("alerts", name, *arguments)
@@ -372,7 +372,7 @@ def test_a_wrong_configuration_is_an_error_before_a_server_is_started(tmp_path, 
 
 @pytest.mark.prefect
 def test_a_nightly_report_can_be_queried_at_once(installation):
-    """A nightly report is loaded without a manual step. A night is selected by its date or its time."""
+    """A nightly report is loaded without a manual step, so `lookout sql` returns it at once."""
     night = installation.run("nightly", "--until", "2026-03-02", "--json")
     assert night.returncode == 0, night.stderr
     report = json.loads(night.stdout)

@@ -23,7 +23,8 @@ SHELL = "chrome-headless-shell"
 class Mirror(ThreadedServer):
     """A mirror of Playwright's downloads.
 
-    Its headless shell starts this machine's own browser, or it has no files.
+    It serves a headless shell that starts the browser at ``executable``. If ``executable`` is empty, it serves no
+    files.
     """
 
     def __init__(self) -> None:
@@ -88,7 +89,7 @@ def test_without_a_browser_it_says_how_to_get_one(tmp_path, machine, mirror):
 def test_a_browser_that_was_named_is_never_replaced(tmp_path, machine, mirror, made, said):
     """If CHROMIUM_PATH points to no working browser, nothing is downloaded.
 
-    Another browser would not be used.
+    A downloaded browser would not be used.
     """
     named = tmp_path / "named"
     if made:

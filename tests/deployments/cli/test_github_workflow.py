@@ -29,7 +29,7 @@ def test_the_workflow_has_minimal_permissions():
 
 
 def test_code_of_a_fork_never_runs_with_our_secrets():
-    """The workflow does not use ``pull_request_target`` or ``workflow_run``, which run with the base's permissions."""
+    """The workflow does not use ``pull_request_target`` or ``workflow_run``, so a fork's code gets no secrets."""
     assert set(ON) == {"pull_request", "merge_group", "push", "schedule"}
     assert ON["push"]["branches"] == ["main"]
 
@@ -105,9 +105,9 @@ def test_only_the_base_branch_s_passes_become_baselines():
 
 @pytest.fixture
 def job(tmp_path, prefect_environment):
-    """Return a function that runs the script of a workflow step as GitHub's runner does.
+    """Return the repository folder, and a function that runs the script of a workflow step as GitHub's runner does.
 
-    It uses ``bash -e`` in the repository, with the environment of the job and the step.
+    The function uses ``bash -e`` in the repository, with the environment of the job and the given variables.
     """
     programs = tmp_path / "bin"
     programs.mkdir()

@@ -113,7 +113,7 @@ def test_production_s_keys_are_refused_before_anything_is_written(owner: Owner) 
 def test_pages_without_a_stable_order_end_the_pull_and_change_nothing(owner: Owner, at_border: str) -> None:
     """If pages overlap because their order is not stable, the pull stops and changes nothing.
 
-    Of 230 items, one is read twice or never, so the pull cannot know what to remove or add.
+    Of 230 items, one is returned twice or not at all, so the pull cannot know what to remove or add.
     """
     cases = [
         CASE | {"id": f"plan-{number}", "question": f"Plan {number}?", "gold": "30 days"} for number in range(230)

@@ -18,7 +18,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test-hush", "AWS_
 
 @pytest.fixture(scope="module")
 def bucket():
-    """Start a local bucket, and set the variables with which S3's own tools find it."""
+    """Start a local S3 bucket, and yield the environment variables that S3 clients need for it."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     _, port = server.get_host_and_port()

@@ -114,9 +114,9 @@ def test_a_session_from_another_machine_is_proved_before_it_is_stored(tmp_path: 
 
 @pytest.mark.whole_only
 def test_after_signing_in_in_the_window_no_key_is_needed(tmp_path: Path, site: LoginSite) -> None:
-    """After the user signs in in the browser window, no key is needed.
+    """After the user signs in in a browser window, the session is stored without a key press.
 
-    The site's single sign-on acts for the user. The browser in this test draws no window.
+    The site's single sign-on signs in for the user. The browser in this test is headless.
     """
     installation = configured(tmp_path, site, BY_PERSON, form="/sso")
     done = installation.run("login", "bot", DISPLAY=":99")
@@ -129,10 +129,9 @@ def test_after_signing_in_in_the_window_no_key_is_needed(tmp_path: Path, site: L
 def test_a_run_signs_in_and_stores_no_secret_and_its_end_is_a_fault_of_the_monitor(
     tmp_path: Path, site: LoginSite
 ) -> None:
-    """A run signs in by itself and stores no secret.
+    """A run signs in by itself, and neither its output nor its files contain a secret, even with all traces stored.
 
-    If the user's session has ended, this is a fault of the monitor. The whole run is in a bare environment and
-    stores every trace.
+    If a user's session has ended, the run exits with 3 and names the command for a new login.
     """
     installation = configured(tmp_path, site, BY_FORM)
     with_tables(tmp_path / "data" / "prefect")

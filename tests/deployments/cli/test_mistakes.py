@@ -1,6 +1,6 @@
-"""Tests of every mistake in the table.
+"""Tests that every mistake in the table has the documented output.
 
-Each is made as by a new user: in an empty home, without Lookout's variables.
+Each command runs as for a new user: in an empty home, without Lookout's variables.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def test_the_page_is_made_from_the_table():
 
 
 def test_a_message_is_short_and_shown_as_a_terminal_shows_it():
-    """A message has at most five rows of 80 columns, and the table shows it with the same wrapping."""
+    """A message in the table has at most five lines, with the line breaks of a terminal of 80 columns."""
     assert len(ROWS) >= LEAST
     for row in ROWS:
         lines = row.seen.splitlines()

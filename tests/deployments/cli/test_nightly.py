@@ -102,7 +102,7 @@ def question(number: int, **changes: object) -> str:
 
 @pytest.fixture
 def logged(tmp_path: Path) -> Path:
-    """Return a folder with a configuration that has only live traffic. Each test writes its own log."""
+    """Return a folder with a configuration that reads live traffic from ``turns.jsonl``, which each test writes."""
     shutil.copy(SUITE, tmp_path / "suite.jsonl")
     (tmp_path / "lookout.toml").write_text(
         'data_folder = "data"\n[targets.demo]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
@@ -188,8 +188,8 @@ def test_one_kind_of_risk_does_not_take_the_whole_sample(logged, snapshot):
 def test_the_plan_shows_the_interval_that_the_sample_buys_for_each_rate(space, lookout, snapshot):
     """The plan shows, for each rate, the interval that the planned sample size gives.
 
-    The expected rates are first assumed, and later taken from earlier nights. Rules check the questions of the
-    gold set.
+    The expected rates are first assumed, and later taken from earlier nights. Rules grade these nights, because no
+    judge is configured.
     """
     assumed = json.loads(plan(space, "--json").stdout)["rates"]
     assert [(rate["learnt"], rate["expected_rate"]) for rate in assumed] == [(False, 0.01)] * 2

@@ -40,7 +40,10 @@ def run(folder: Path, *typed: str) -> subprocess.CompletedProcess[str]:
 
 
 def build_calls(path: str, command):
-    """Yield the command with each test value for each argument and option. The others have valid values."""
+    """Yield the command with each test value for each argument and option, one at a time.
+
+    Other required arguments get a valid value, and other options are omitted.
+    """
     arguments = [argument for argument in command.params if argument.param_type_name == "argument"]
     for parameter in command.params:
         is_argument = parameter.param_type_name == "argument"

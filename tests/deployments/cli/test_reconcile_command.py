@@ -52,7 +52,7 @@ def config(tmp_path):
 
 
 def review(folder, count: int = 60) -> None:
-    """Store ``count`` reviews. People find every third answer wrong. The judge failed nine in ten of these."""
+    """Store ``count`` reviews. Every third answer is wrong, and the judge failed nine in ten of those answers."""
     store = store_in(folder, seed=2)
     store.journal.append_suite(suite(count))
     rows = []

@@ -192,7 +192,7 @@ def test_figures_are_weighted_and_say_when_they_are_few(folder, review, snapshot
 def test_five_percent_are_sampled_by_default(folder, review):
     """By default, 5 % of the answers are sampled.
 
-    Of six answers, these are one passed answer and the failed one.
+    Of the six answers, one passed answer and the only failed answer are sampled.
     """
     assert len(review(folder, by="asha", as_json=True).splitlines()) == 2
 
@@ -267,9 +267,9 @@ WRONG = "The waiting period is 36 months. [Source: Gold, clause 4.2]"
 
 @pytest.fixture(scope="module")
 def without_judge(tmp_path_factory, lookout):
-    """Return the folder of a suite that was verified by rules alone.
+    """Return the folder of a suite that was verified without a judge.
 
-    6 of 16 answers are wrong. One rule has one error of each kind.
+    Six of 16 answers are wrong. The rules pass one wrong answer and fail one right answer.
     """
     folder = tmp_path_factory.mktemp("rules")
     with Chat() as chat:
@@ -319,9 +319,9 @@ def test_people_see_what_rules_passed_and_each_rule_gets_its_error_rates(without
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_the_share_is_a_setting_of_its_own_table(without_judge):
-    """The shares of sampled answers are set in the table ``[review]``.
+    """The share of sampled answers is set by ``review.share``. The error for the former key names this key.
 
-    The error for the old key names the new one. By default, one of 10 passes and one of 6 failures are sampled.
+    By default, one of 10 passes and one of 6 failures are sampled.
     """
 
     def listed(*options):

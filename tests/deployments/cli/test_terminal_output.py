@@ -111,14 +111,14 @@ def test_a_command_fits_its_terminal(installation, command, prefect_environment)
 
 
 def _is_copied(row: str, columns: int) -> bool:
-    """Return whether a single long word makes the row too wide."""
+    """Return whether the row has a path, an address or a run id that is longer than half of the terminal."""
     return any(len(word) > columns // 2 for word in COPIED.findall(row))
 
 
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_colour_stands_on_a_terminal_alone_and_not_where_it_is_unwanted(installation):
-    """Colours are written to a terminal only. With NO_COLOR or in a pipe, the output has no colours."""
+    """Output has colours only on a terminal, and not if NO_COLOR is set."""
     assert COLOUR.search(on_terminal(installation.folder, COLUMNS, "report"))
     unwanted = on_terminal(installation.folder, COLUMNS, "report", NO_COLOR="1")
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]", unwanted)

@@ -54,10 +54,10 @@ def report(number: int, **changes: object) -> dict[str, object]:
 
 @pytest.mark.prefect
 def test_issues_are_imported_asked_and_graded(tmp_path: Path, lookout, snapshot):
-    """Issues are imported, sent to the agent, and its reports are graded.
+    """Issues are imported and sent to the agent, and its reports are graded.
 
-    A good run is accepted, and the next run is compared with it. In that run, three of four issues
-    fail, each for another reason.
+    A good run is accepted, and the next run is compared with it. In the next run, three of four issues fail, each
+    for another reason.
     """
     (tmp_path / "theirs.json").write_text(json.dumps(ISSUES), encoding="utf-8")
     done = lookout("gold", "import", "theirs.json", "--out", "issues.jsonl", "--severity", "triage=2", cwd=tmp_path)

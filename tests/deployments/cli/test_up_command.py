@@ -61,7 +61,7 @@ def states(api):
 @pytest.mark.whole_only
 def test_from_one_command_a_delivery_becomes_a_run_a_killed_part_comes_back_and_nothing_is_left(tmp_path):
     with_tables(tmp_path / "data" / "prefect")
-    """In an empty home without Prefect's or Lookout's variables, the receiver, the runner and the site answer."""
+    """`lookout up` turns a delivery into a run, restarts a killed part, and leaves no process behind."""
     with up(configured(tmp_path), environment=fork_server.bare()) as running:
         running.until(running.receives, "the receiver answers")
         os.kill(running.pid_of("deployments.up.service"), signal.SIGKILL)
@@ -163,10 +163,7 @@ rating_needed = true
 
 
 def test_every_variable_that_a_run_would_miss_is_named_with_its_target_and_key(tmp_path, snapshot):
-    """Each missing variable that a run would need is named with its target and key.
-
-    It is reported before the start, and not by the first nightly run.
-    """
+    """Before the start, `lookout up` names each missing variable that a run would need, with its target and key."""
     few_cases(tmp_path, severe=1, others=1)
     file = tmp_path / "lookout.toml"
     bot = 'data_folder = "data"\n[targets.bot]\nmodel_family = "llama"\nurl = "http://127.0.0.1:9"\nsuite = "few.jsonl"\n'

@@ -59,7 +59,7 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def ask(space: Running, question: str) -> list[str]:
-    """Ask a question, and yield every state of the growing answer from Gradio's event stream."""
+    """Ask a question, and return every state of the growing answer from Gradio's event stream."""
     with httpx.Client(base_url=space.url, timeout=30) as client:
         event = (
             client.post("/gradio_api/call/chat", json={"data": [question]}).raise_for_status().json()["event_id"]
@@ -102,9 +102,9 @@ def test_the_space_names_its_commit_and_start_time(space: Running):
 
 @pytest.mark.whole_only
 def test_its_page_names_no_other_host(space: Running):
-    """The Space's page loads nothing from another host: scripts, styles and fonts come from the Space itself.
+    """The Space's page loads nothing from another host: scripts, styles and images come from the Space itself.
 
-    The picture for link previews is named in the page but not loaded.
+    The page may name an image for link previews on another host, because it does not load this image.
     """
     page = httpx.get(space.url).text
     loaded = [part for part in page.split("<") if part.startswith(("script", "link", "img"))]

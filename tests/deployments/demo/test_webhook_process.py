@@ -69,7 +69,7 @@ def test_f31_on_half_a_configuration_it_does_not_start(tmp_path, deploys, variab
 
 
 class Process:
-    """A receiver process that answers already."""
+    """A receiver process that already answers requests."""
 
     def __init__(self, process, port):
         self.process = process
@@ -156,9 +156,9 @@ async def test_f35_killed_after_its_202_the_run_happens_once_all_the_same(tmp_pa
 @pytest.mark.prefect
 @pytest.mark.whole_only
 async def test_f35_killed_at_any_moment_what_was_acknowledged_is_run_once(tmp_path, prefect, client):
-    """At whatever moment the receiver is killed, each acknowledged delivery is run once.
+    """If the receiver is killed, each acknowledged delivery is run once.
 
-    Deliveries arrive one after the other. SIGKILL hits while a random delivery is received and earlier runs are
+    Deliveries arrive one after the other. SIGKILL comes after a random number of deliveries, while earlier runs are
     created.
     """
     chance, acknowledged, sent = random.Random(35), [], iter(commits(30))

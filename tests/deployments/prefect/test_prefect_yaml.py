@@ -124,7 +124,7 @@ def test_the_image_is_a_variable_of_every_pool_of_containers(config):
 
 @pytest.mark.parametrize("kind", pool_templates.MAKERS)
 def test_a_pool_s_template_has_only_what_prefect_s_own_has_and_its_defaults_fit(kind):
-    """The template has only keys of Prefect's own template, all required keys, and defaults of the right type."""
+    """The template has the same keys as Prefect's own template, and its defaults match its schema."""
     ours = json.loads((pool_templates.FOLDER / f"{kind}.json").read_text(encoding="utf-8"))
     theirs = pool_templates.shipped(kind)
     assert set(ours["variables"]["properties"]) == set(theirs["variables"]["properties"])
@@ -162,9 +162,9 @@ def all_flows():
 
 
 def secrets_in(schema):
-    """Return the names of the properties in a schema that look like a secret.
+    """Yield the names of properties in a schema that look like a secret, and the markers of secret values.
 
-    Properties that contain only the name of a secret are left out.
+    Properties that contain only the name of a secret are skipped.
     """
     for key, value in schema.items():
         if key == "properties":

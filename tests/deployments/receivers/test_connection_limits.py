@@ -48,7 +48,7 @@ def request_of(commit):
 
 
 async def delivered(door, commit):
-    """Send one delivery on its own connection. Return the HTTP status of the response as a text."""
+    """Send one delivery on its own connection. Return the HTTP status of the response as a string."""
     reader, writer = await asyncio.open_connection(*place_of(door))
     writer.write(request_of(commit))
     answer = await reader.read()

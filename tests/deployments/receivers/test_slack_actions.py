@@ -93,9 +93,9 @@ async def test_one_of_several_failures_by_its_menu(people, clock, slack, door, s
 
 
 async def test_f28_the_same_press_again_is_one_action(people, clock, slack, door):
-    """The same press twice is one action: a repeated delivery and a repeated press do nothing.
+    """A repeated delivery of a button press has no effect.
 
-    Nothing happens either if another user, whose phone still shows the button, presses it.
+    If another user presses the same button later, nothing happens either.
     """
     await page(people, clock)
     before = slack.messages[0]
@@ -172,7 +172,7 @@ async def test_when_slack_fails_the_edit_the_response_url_shows_it(people, clock
 
 
 async def test_f37_an_answer_address_that_is_not_slack_s_is_never_asked(people, clock, slack):
-    """An answer address in a payload is never requested if it is not Slack's, even if the payload is signed."""
+    """A ``response_url`` that is not Slack's is never requested, even if the payload is signed."""
     await page(people, clock)
     with SlackServer() as other:
         async with receiver(people, clock, None) as door:

@@ -19,7 +19,7 @@ ADDRESSES = [*(route.path for route in PAGES), *(path for path, _ in FILES), "/a
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory):
-    """Serve a site with a login, and the tokens of a reader and an operator."""
+    """Serve a site with a login. Yield the site and the tokens of a reader and an operator."""
     folder = tmp_path_factory.mktemp("guarded")
     store = filled(folder)
     tokens = build_token_store(folder)
@@ -46,7 +46,10 @@ def get(site, path, **headers):
 @pytest.mark.parametrize("path", ADDRESSES)
 @pytest.mark.parametrize("suffix", ["", ".json"])
 def test_without_a_token_every_address_answers_401(guarded, path, suffix):
-    """Every address except login and health is closed, also a missing one, and also as JSON."""
+    """Without a token, every address except login and health answers HTTP 401, even if it is unknown.
+
+    This holds for a page and for its JSON.
+    """
     site, _ = guarded
     answer = get(site, path.format(**EXAMPLES) + suffix)
     assert answer.status_code == 401
@@ -70,7 +73,7 @@ def test_login_and_health_are_open(guarded, path):
 
 @pytest.mark.parametrize("path", [route.path for route in PAGES])
 def test_a_token_in_the_header_opens_every_page(guarded, path):
-    """A program sends its token with each request, and also gets each page as JSON."""
+    """With a token in the header, a program gets every page as HTML and as JSON."""
     site, tokens = guarded
     bearer = {"authorization": f"Bearer {tokens[Role.READ]}"}
     address = path.format(**EXAMPLES)
@@ -105,7 +108,7 @@ def test_a_login_never_leads_to_another_host(guarded, next_url):
 
 
 def test_a_revoked_token_ends_its_session_at_once(tmp_path):
-    """A revoked token ends the person's sessions, and a forged or old cookie gives no access."""
+    """If a token is revoked, the person's sessions end. An expired or forged cookie gives no access."""
     now = datetime(2026, 3, 1, tzinfo=UTC)
     tokens = build_token_store(tmp_path)
     owner = tokens.find_owner(tokens.create_token("asha", Role.OPERATE, sees_personal_data=False, at=now))
@@ -130,7 +133,7 @@ def test_tokens_are_stored_as_hashes_for_their_owner_alone(tmp_path):
 
 
 def test_wrong_tokens_have_to_wait(tmp_path):
-    """After ten wrong tokens from an address, even the right token has to wait. The response says how long."""
+    """After ten wrong tokens from an address, the next attempt has to wait. The response says how long."""
     store = filled(tmp_path)
     build_token_store(tmp_path).create_token("asha", Role.READ, sees_personal_data=False, at=datetime.now(UTC))
     with serving_site(config_of(tmp_path, login=True), store) as site:

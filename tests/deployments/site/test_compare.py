@@ -98,7 +98,7 @@ def test_the_reverse_is_better(site):
 
 
 def test_too_few_pairs_say_so(site):
-    """If there are only three pairs, the page says that no change can prove anything.
+    """If the runs share only a few cases, the page says that there are too few pairs for a result.
 
     Broken cases come before fixed cases.
     """
@@ -109,7 +109,7 @@ def test_too_few_pairs_say_so(site):
 
 
 def test_differences_are_named_and_edited_cases_are_not_paired(site):
-    """A different suite, commit or judge of the two runs is reported.
+    """A different suite or commit of the two runs is reported. A judge that was not recorded is shown as unknown.
 
     A case whose gold was edited is not compared.
     """

@@ -1,6 +1,6 @@
 """Tests of the data for other programs: figures for Prometheus, and a badge.
 
-What was not counted is not reported.
+A value that was not counted is omitted.
 """
 
 from __future__ import annotations

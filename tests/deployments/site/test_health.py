@@ -48,7 +48,7 @@ def lines(site) -> dict:
 
 
 def test_cases_never_asked_are_no_data(tmp_path):
-    """Before the first background check, the page shows no data, so the health is neither good nor bad."""
+    """Before the first background check, the page shows "no data" for everything except undelivered alerts."""
     filled(tmp_path)
     with site_in(tmp_path) as site:
         found = lines(site)
@@ -148,7 +148,7 @@ def test_unsent_messages_and_unloaded_segments_are_counted(tmp_path, snapshot):
     ids=["not configured", "sent", "did not arrive"],
 )
 async def test_the_last_heartbeat_is_shown(tmp_path, monkeypatch, address, ok, snapshot):
-    """The last heartbeat is shown as its run recorded it. If no address is configured, no heartbeat is shown."""
+    """The last heartbeat is shown as its run recorded it: sent, not arrived, or without a configured address."""
     filled(tmp_path)
     monkeypatch.delenv("LOOKOUT_HEARTBEAT_URL", raising=False)
     with Watchdog() as dog:
@@ -239,9 +239,9 @@ def now_page(folder, monkeypatch, known, **schedules) -> str:
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_prefect_is_asked_when_a_schedule_runs(prefect_environment):
-    """The site asks Prefect's server when a schedule runs.
+    """The site reads each schedule's last run, next run and pause from Prefect's server.
 
-    A real server has a deployment of Lookout with a finished and a future run. Deployments of others are skipped.
+    Deployments without Lookout's tag are skipped. The command that the site suggests resumes a paused schedule.
     """
     api = prefect_environment["PREFECT_API_URL"]
     soon = datetime.now(UTC) + timedelta(hours=1)

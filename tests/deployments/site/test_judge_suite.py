@@ -108,8 +108,8 @@ def review(case: int, answer: AnswerVerdict) -> LabelRow:
 def test_the_judge_stands_beside_people_rules_and_canaries(tmp_path, store, snapshot):
     """The page Judge compares the judge with people, rules and canaries.
 
-    Of ten reviewed answers, the judge passed two wrong ones. A group with a missed canary is listed, and nights
-    count.
+    Of ten reviewed answers, the judge passed two wrong ones. The list of runs includes a nightly run, and a run
+    with a missed canary.
     """
     for number in range(2):
         store.journal.append(judged_run(number), run_id=f"run-{number}")
@@ -155,10 +155,9 @@ def test_without_reviews_and_records_there_is_no_data(tmp_path, store, snapshot)
 
 
 def test_the_suite_shows_how_often_answers_flip_or_that_no_case_was_asked_twice(tmp_path, store, snapshot):
-    """The page Suite shows how often answers differ when a case is asked twice, or that no case was asked twice.
+    """The page Suite shows how often the verdict differs if a case is asked twice.
 
-    Rates have intervals. Too few pairs and a void session are reported as such. Without a session, there is no
-    data.
+    Without a repeatability session, the page shows no rate. If the last session is void, it shows the reason.
     """
     store.journal.append(judged_run(0), run_id="run-0")
     with site_of(tmp_path, store) as served:

@@ -127,7 +127,7 @@ def test_a_filter_that_means_nothing_is_refused(site, path):
 
 
 def test_an_incident_says_whether_its_case_still_fails(site, snapshot):
-    """The page of an incident shows the recheck of its case, or nothing if the incident has no case."""
+    """The page of an incident shows the result of its case's recheck, or nothing if the incident has no case."""
     assert data(site, f"/incidents/{USER_1}")["asked_again"] == snapshot
     assert data(site, f"/incidents/{USER_0}")["asked_again"] == ""
     run = data(site, "/runs/run-1")
@@ -223,10 +223,7 @@ def test_a_decision_is_carried_out_as_the_command_does(site, person, decision, s
 
 
 def test_a_false_alarm_is_a_label_and_a_gold_case_a_draft(site, person):
-    """A false alarm becomes a label, and "Add to gold" becomes a draft.
-
-    The rows equal those of the buttons in Slack.
-    """
+    """A false alarm becomes a label, and "Add to gold" becomes a draft."""
     person.post(f"/incidents/{USER_0}/decide/false_alarm")
     person.post(f"/incidents/{USER_0}/decide/add_to_gold")
     labels = site.store.query("select finding_right, done_by from labels").rows
@@ -319,7 +316,10 @@ def test_a_reader_decides_nothing(tmp_path):
 
 
 def test_the_log_is_filtered_by_target_and_time(site):
-    """The hallucination log lists entries newest first, with unsupported text, severity and incident."""
+    """The hallucination log lists entries newest first, with unsupported claims, severity and incident.
+
+    The filters for the time restrict the list.
+    """
     entries = data(site, "/hallucinations")["entries"]
     assert [entry["user_text"].partition(":")[0] for entry in entries] == ["Question 0", "Question 1", "Question 2"]
     first = entries[0]
@@ -459,7 +459,7 @@ def test_values_that_no_form_sends_are_refused(site, asha, fields, refused):
 
 
 def test_nothing_is_reviewed_by_nobody(site, person):
-    """On this machine, a reviewer must enter a name once. The command remembers the same name."""
+    """Without a login, a reviewer must enter a name once. The name is stored where the command reads it."""
     assert data(site, "/review")["asks_name"]
     assert person.post("/review/answer", answer="run-1/case-0/0", verdict="right").status_code == 400
     assert person.post("/review/drafts/draft-1", word="yes").status_code == 400

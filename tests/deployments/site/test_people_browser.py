@@ -282,7 +282,7 @@ def shown(tmp_path_factory):
     ],
 )
 async def test_every_screen_can_be_read_and_used(chromium, shown, path):
-    """Each screen is checked with texts, in both colours, at every width, and with its folded parts open."""
+    """Each screen meets the accessibility rules in both colours and at every width, with its folded parts open."""
     async with opened(chromium, shown.address + path) as (page, heard):
         await page.evaluate("() => document.querySelectorAll('details').forEach(one => one.open = true)")
         assert await find_broken_rules_everywhere(page) == []

@@ -17,7 +17,7 @@ START_S = 120
 
 
 def where(folder):
-    """Return a function that runs the command in ``folder``, in an environment without Lookout's variables."""
+    """Return the arguments to run a command in ``folder``, in an environment without Lookout's variables."""
     known = {name: value for name, value in os.environ.items() if not name.startswith(("LOOKOUT_", "PREFECT_"))}
     return {"cwd": folder, "env": known | fork_server.WARM}
 

@@ -1,4 +1,4 @@
-"""Texts that try to escape from their place on a page or in a message, and a strategy that generates more."""
+"""Hostile texts that try to inject markup or mentions, and a Hypothesis strategy that generates more."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Write docs/alerts.md and its pictures: ``python -m tests.monitors.alerts.make_docs``.
+"""Write docs/alerts.md and its screenshots: ``python -m tests.monitors.alerts.make_docs``.
 
-Every message is built by the product's own code, and rendered from the Block Kit that Slack would get. ``make
-snapshots`` also updates the page, because it contains the whole text of each message, but not the pictures.
+Lookout's own code builds every message. The screenshots are rendered from the Block Kit that Slack would get.
+``make snapshots`` also updates the page, which contains the whole text of each message, but not the screenshots.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ failure, and drift. It also says if a nightly run is missing.
 The digest does not list faults of Lookout and its judge, because messages about them go to the channel of the monitor's owners. If
 the two channels are the same, the digest gives the number of these faults."""
 COLOURS = 64
-"""The number of colours in a picture. It is enough for text on white, and makes the files a fifth as large."""
+"""The number of colours in a screenshot: enough for text on white. The files are then a fifth as large."""
 WIDTHS = {"desktop": 600, "phone": 360}
 
 INTRODUCTION = """# Alerts
@@ -80,7 +80,7 @@ def _section(name: str, when: str, plain: str) -> str:
 
 
 def draw() -> None:
-    """Take the pictures of the messages in a real browser."""
+    """Render the messages in a real browser and write their screenshots to docs/alerts."""
     from PIL import Image
     from playwright.sync_api import sync_playwright
 
@@ -107,7 +107,7 @@ def write_page() -> None:
 
 
 def main() -> None:
-    """Write the page and its pictures."""
+    """Write the page and its screenshots."""
     write_page()
     draw()
 

@@ -1,4 +1,4 @@
-"""A process that observes one leak, decides in a real warehouse, and sends pending alerts. Tests kill it.
+"""A worker process that observes one leak, decides on alerts in a real warehouse, and sends them. Tests kill it.
 
 ``python -m tests.monitors.alerts.paging_worker FOLDER SLACK_API_URL LEASE_S``
 """
@@ -29,7 +29,7 @@ def now() -> datetime:
 
 
 async def work(folder: Path, api_url: str, lease_s: float) -> None:
-    """Observe the leak, decide on alerts once, and send the pending ones once."""
+    """Observe the leak, decide on alerts once, and send the pending alerts once."""
     settings = AlertSettings(slack_channel="C0ALERTS", slack_api_url=api_url, send_timeout_s=120.0)
     store = Store(folder, clock=now, entropy=os.urandom, patience=REAL_PATIENCE)
 

@@ -127,12 +127,12 @@ class AlertDecider:
 
 
 def items(*observations: Observation, now: datetime = NIGHT) -> tuple[AlertItem, ...]:
-    """Return the alert items for ``observations``, if there are no earlier incidents."""
+    """Return the alert items for ``observations`` on the assumption that there are no earlier incidents."""
     return AlertDecider().decide_alerts(*observations, now=now).items
 
 
 def alert_with_items(alert_items: Sequence[AlertItem], **changes: Any) -> Alert:
-    """Return the single alert into which ``alert_items`` are grouped. ``changes`` change its run or summary."""
+    """Return the single alert that groups ``alert_items``. ``changes`` replace values of its run or summary."""
     values: dict[str, Any] = {
         "target": "demo",
         "run_id": "run-1",

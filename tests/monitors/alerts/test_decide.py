@@ -1,4 +1,4 @@
-"""The life cycle of an incident, by example. The general laws are in test_decide_laws.py."""
+"""Test the life cycle of an incident with examples. The general laws are in test_decide_laws.py."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_an_ungraded_case_resolves_nothing():
 
 
 def test_a_run_that_began_before_the_fault_was_seen_resolves_nothing():
-    """If two runs overlap, the run that asked before the fault must not resolve it."""
+    """A run that began before the fault was seen does not resolve the incident, even if it ended later."""
     decider = AlertDecider()
     decider.decide_reasons(seen(run_id="newer", seen_at=NIGHT + 2 * HOUR), now=NIGHT + 2 * HOUR)
     older = scope("older", "leak-1", began_at=NIGHT, ended_at=NIGHT + 3 * HOUR)

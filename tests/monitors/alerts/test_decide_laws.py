@@ -1,4 +1,4 @@
-"""Laws of the life cycle that hold for any history of runs."""
+"""Test the life cycle of incidents with random histories of runs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def after(number: int, graded: frozenset[str]):
 def played(history: list[tuple[dict[str, Severity], frozenset[str]]]) -> tuple[AlertDecider, dict[str, str]]:
     """Decide on the alerts of ``history``, night by night.
 
-    Return the decider with its incidents, and a text for each case: one letter for the reason of each alert.
+    Return the decider with its incidents, and a string for each case: one letter for each alert, which shows its
+    reason.
     """
     decider, spoken = AlertDecider(), dict.fromkeys(CASES, "")
     for number, (failed, graded) in enumerate(history):
@@ -57,7 +58,7 @@ def played(history: list[tuple[dict[str, Severity], frozenset[str]]]) -> tuple[A
 
 @given(histories)
 def test_the_alerts_of_a_fault_follow_its_life_cycle(history):
-    """The alerts about a fault follow its life cycle, and no alert repeats.
+    """The alerts about a fault follow its life cycle.
 
     The order is always first seen, then worse or reminders, then recovered, and then regressed.
     """
@@ -125,7 +126,7 @@ def test_f16_no_jump_of_an_hour_pages_again(failed, hours):
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=30))
 def test_f12_reminders_keep_their_interval(gaps_h):
-    """For any times of runs, two messages about an unchanged fault are at least the interval apart."""
+    """Whenever runs take place, two messages about an unchanged fault are at least the reminder interval apart."""
     decider, now, spoken = AlertDecider(), NIGHT, []
     for number, gap in enumerate(gaps_h):
         now += gap * HOUR

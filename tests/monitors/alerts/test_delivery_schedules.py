@@ -1,9 +1,9 @@
-"""Tests with one incident, and any sequence of kills and network faults.
+"""Test the delivery of alerts about one incident with random kills and network faults.
 
-No alert is lost, and an alert is sent at most twice. The workers do what the flow does: decide and store in one
-step, claim, send, store the receipt. A kill ends the worker between any two of these steps, and stored data stays.
-Sockets, Slack and the sender are real. The store is a dictionary with the guarantees of the outbox. The outbox
-itself is tested with kills elsewhere.
+No alert is lost, and none is sent more than twice. The workers do what the flow does: decide and store in one step,
+claim, send, store the receipt. A kill ends a worker between any two of these steps; stored data remains. The sender
+is real and connects to a local Slack server. The store is a dictionary with the guarantees of the outbox. Other
+tests kill workers that use the outbox itself.
 """
 
 from __future__ import annotations
@@ -46,10 +46,7 @@ class Outbox:
 
 
 class Worker:
-    """A worker that decides and delivers until it has finished, or until ``kill_after`` steps.
-
-    It is killed after this number of steps.
-    """
+    """A worker that decides on alerts and delivers them. It is killed at step number ``kill_after``."""
 
     def __init__(self, outbox: Outbox, sender: SlackBot, kill_after: int) -> None:
         self.outbox = outbox
@@ -89,7 +86,10 @@ class Worker:
 
 
 async def play(slack: SlackServer, seed: int) -> Outbox:
-    """Let workers do some runs with faults and kills, and then undisturbed runs until no message is pending."""
+    """Let workers do some runs with faults and kills, and then two undisturbed runs.
+
+    Return the data that remains.
+    """
     chance = random.Random(seed)
     outbox = Outbox(f"leak-{seed}")
     settings = AlertSettings(

@@ -47,7 +47,8 @@ def test_evidence_at_the_very_end_is_shown():
 def test_no_cut_shows_a_part_of_an_identifier(secret, place, around):
     """An excerpt never shows a part of an identifier.
 
-    For any position of the identifier and of the cut, no five consecutive characters of it are shown.
+    For any position of the identifier and of the evidence, the excerpt contains no five consecutive characters of
+    the identifier.
     """
     text = (FILLER * 400)[:place] + f" {secret} " + FILLER * 60
     shown = build_redacted_excerpt(text, limit=280, account_patterns=PATTERNS, evidence_at=around)

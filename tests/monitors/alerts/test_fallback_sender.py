@@ -1,4 +1,4 @@
-"""A fallback channel: it is used only after a permanent refusal, and the receipt records it."""
+"""Test that a fallback channel is used only after a permanent refusal, which the receipt then names."""
 
 from __future__ import annotations
 

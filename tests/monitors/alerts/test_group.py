@@ -77,7 +77,7 @@ def test_a_new_incident_has_no_thread_yet():
 def test_f11_later_failures_of_a_run_go_into_its_first_thread():
     """Later failures of a run are sent into the thread of its first message.
 
-    Five hundred failures that are sent during the run are one message in the channel, and replies in its thread.
+    So 500 failures that are sent during a run are one message in the channel, and replies in its thread.
     """
     decider = AlertDecider()
     decider.record_thread(alert_with_items(decider.decide_alerts(observation("case-0")).items), "1.1", "C0ALERTS")

@@ -1,4 +1,4 @@
-"""Tests in which a worker process is killed while it sends a message, and another worker follows."""
+"""Test that workers send a message only once, even if a worker process is killed while it sends the message."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 OVER_AT_ONCE_S = 0.001
-"""A lease in seconds that is so short that it ends before the next process starts.
-
-Tests then do not wait for it.
-"""
+"""A lease in seconds. It ends before the next worker process starts, so tests do not wait for its end."""
 
 
 def worker(folder: Path, slack: SlackServer, lease_s: float = OVER_AT_ONCE_S) -> list[str]:
@@ -26,7 +23,7 @@ def worker(folder: Path, slack: SlackServer, lease_s: float = OVER_AT_ONCE_S) ->
 
 
 def killed_while_sending(folder: Path, slack: SlackServer) -> None:
-    """Start a worker, and kill it with SIGKILL while Slack has its request and has not responded yet."""
+    """Start a worker, and kill it with SIGKILL after Slack received its request and before Slack responded."""
     with subprocess.Popen(worker(folder, slack), cwd=ROOT) as process:
         assert slack.wait_for("chat.postMessage")
         process.kill()
@@ -42,8 +39,8 @@ def finished(folder: Path, slack: SlackServer) -> None:
 def test_f07_f08_a_kill_before_or_after_slack_took_it_leaves_one_message(tmp_path, fault):
     """A worker that is killed while it sends leaves one message in Slack.
 
-    If Slack has not accepted the message before the kill, the next worker sends it. If Slack has, the next
-    worker finds it and does not send it again.
+    If Slack had not stored the message before the kill, the next worker sends it. Otherwise, the next worker finds
+    the message in Slack and does not send it again.
     """
     with SlackServer() as slack:
         slack.misbehave("ok", fault)

@@ -1,4 +1,4 @@
-"""Tests of a first message to which items are added: no item is lost or repeated, and its id stays the same."""
+"""Test that items are added to a first message: no item is lost or repeated, and the alert keeps its id."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_faults_of_the_monitor_are_not_blamed_on_the_app():
 def test_the_message_names_the_cases_that_could_not_be_graded_the_severest_first(snapshot):
     """The message names the cases that could not be graded, the most severe first.
 
-    They are in the reason, and in the message on a phone.
+    The test checks the reason of the observation and the blocks for Slack.
     """
     severe = [gold_case(f"severe-{number}", severity=Severity.CRITICAL) for number in range(9)]
     mild = [gold_case(f"mild-{number}", severity=Severity.MAJOR) for number in range(3)]

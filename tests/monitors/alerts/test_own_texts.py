@@ -1,4 +1,4 @@
-"""Lookout's own texts are unchanged by redaction for any inserted value, but inserted secrets are redacted."""
+"""Test that redaction leaves Lookout's own words in messages unchanged, but redacts inserted secrets."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from monitors.alerts.redact import redact
 
 ROOT = Path(__file__).parents[3]
 STANDING_IN = ("NAME", "12", "'a1b2'", "2026-08-03", "https://example.com/x/1")
-"""Example values that take the place of inserted values in a message."""
+"""Example values that are inserted into messages."""
 MAKERS = ("Error", "Fault", "RunNotMade", "Field", "Option", "Argument")
-"""Calls whose texts people read: errors, faults of the monitor, descriptions of keys and options."""
+"""Ends of the names of calls whose texts people read: errors, faults, and descriptions of settings and options."""
 
 
 def own_texts(source: str) -> Iterator[tuple[int, list[str | None]]]:
-    """Return the line and the parts of each text that becomes a message.
+    """Yield the line number and the parts of each text in ``source`` that becomes a message.
 
-    A part is ``None`` if a value is inserted there.
+    A part is ``None`` if a value is inserted in its position.
     """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Raise) or (isinstance(node, ast.Call) and ast.unparse(node.func).endswith(MAKERS)):
@@ -29,7 +29,7 @@ def own_texts(source: str) -> Iterator[tuple[int, list[str | None]]]:
 
 
 def _without_default(node: ast.Raise | ast.Call) -> ast.AST:
-    """Remove the default from an expression, because it is a value of the program and not a sentence."""
+    """Return the expression without its ``default``, which is a value of the program and not a text for people."""
     if isinstance(node, ast.Raise):
         return node
     remaining = [keyword for keyword in node.keywords if keyword.arg != "default"]

@@ -1,6 +1,6 @@
-"""Tests of how alerts and incidents are stored: as flat records.
+"""Test that alerts and incidents are stored as flat records.
 
-An earlier version can read the data of this version, and this version can read that of an earlier one.
+An earlier version can read the data of this version, and this version can read the data of an earlier one.
 """
 
 from __future__ import annotations

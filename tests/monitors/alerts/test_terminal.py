@@ -36,7 +36,7 @@ async def test_without_credentials_the_message_is_printed_and_the_receipt_says_s
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
 def test_the_terminal_says_what_slack_says(example):
-    """The terminal and Slack show the same words of a message: headline, id, start time and finding."""
+    """The terminal and Slack show the same headline, alert id and run id."""
     shown = format_plain_text(example.alert, SETTINGS)
     said = "\n".join(texts(list(render_alert(example.alert, SETTINGS).blocks)))
     for line in (shown.splitlines()[0], example.alert.id, example.alert.run_id):
@@ -45,10 +45,7 @@ def test_the_terminal_says_what_slack_says(example):
 
 
 def test_of_several_kinds_the_gravest_says_what_helps():
-    """If an alert has failures of several kinds, the advice is about the most severe one.
-
-    Any message has one line with the first step, which is most important at 3 a.m.
-    """
+    """If an alert has failures of several kinds, its only line of advice is about the most severe kind."""
     mild = observation("case-2", FailureKind.MISSING_CITATION, severity=Severity.MAJOR)
     grave = observation("case-1")
     (line,) = [

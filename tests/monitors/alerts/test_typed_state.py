@@ -1,4 +1,4 @@
-"""Incidents, alerts and observations change only through their own methods, which the type checker checks."""
+"""Test that incidents, alerts and observations change only through their own methods, which are type-checked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.conftest import ROOT
 
 FOLDERS = ("monitors/alerts", "flows/alerting")
 OF_OTHER_RECORDS = {"monitors/alerts/slack/client.py": 3}
-"""The number of allowed exceptions by file. They change a Slack message and settings, not stored state."""
+"""The number of allowed untyped updates by file. They change a Slack message and settings, not stored state."""
 
 
 def untyped_updates(source: str) -> Iterator[int]:

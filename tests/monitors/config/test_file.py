@@ -100,10 +100,7 @@ def test_an_unknown_target_names_the_known_ones(write):
 
 
 def test_a_byte_order_mark_before_the_first_table_is_read_over(tmp_path):
-    """A byte order mark, which Notepad and PowerShell write, is ignored before the first table.
-
-    The command that reads the file checks the whole file.
-    """
+    """A byte order mark at the start of the file, which Notepad and PowerShell write, is ignored."""
     (tmp_path / "suite.jsonl").write_text('{"id": "a", "question": "How long?", "gold": "24 months"}\n', "utf-8")
     (tmp_path / "lookout.toml").write_bytes(b"\xef\xbb\xbf" + GOOD.encode())
     options = ("suite.jsonl", "--config", "lookout.toml", "--target", "bot")

@@ -82,9 +82,10 @@ def test_shared_resources_are_named_without_keys(settings: Config, more: dict[st
 
 
 def test_the_previous_build_is_not_asked_where_it_is_production_s() -> None:
-    """The previous build is not asked at an address of production.
+    """A ``previous_url`` that is an address of production is rejected.
 
-    An address is also checked after ``{commit}`` was replaced. A target without a LangSmith table is not checked.
+    The check applies to the address after ``{commit}`` was replaced. A target without a LangSmith table is not
+    checked.
     """
     address = "https://agent.acme.example/jobs"
     with pytest.raises(ConfigError, match=r"targets\.agent\.previous_url: agent\.acme\.example:443 is"):
@@ -96,7 +97,10 @@ def test_the_previous_build_is_not_asked_where_it_is_production_s() -> None:
 
 
 def written(**common: Any) -> Config:
-    """Return a target whose runs become experiments in LangSmith. It has no LangSmith table of its own."""
+    """Return a configuration with a target whose runs become experiments in LangSmith.
+
+    The target has no LangSmith table of its own.
+    """
     target = STAGING | {"environment": "production", "experiments": "langsmith:gold"}
     return parse_config({"targets": {"agent": target, "live": LIVE}, "langsmith": TRACED | common}, "here")
 

@@ -1,6 +1,6 @@
-"""Real runs over the demo's bot, which is behind a JSON API and a small page.
+"""Run Lookout against variants of the demo's bot, over a JSON API or a small page.
 
-Its variants differ from each other in one thing.
+The variants differ from each other in one thing.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Variant:
 
 
 class DemoApi(ThreadedServer):
-    """Serves a variant. ``seed`` decides the differences between two runs of the same variant."""
+    """A server of one variant. ``seed`` determines its random values, which differ between two runs."""
 
     def __init__(self, variant: Variant, seed: int) -> None:
         super().__init__()
@@ -218,7 +218,7 @@ def _config(folder: Path, url: str, setup: Setup) -> dict[str, Any]:
 
 
 def recorded_run(folder: Path, variant: Variant, setup: Setup, seed: int) -> RunReport:
-    """Ask, grade, save and evaluate as a run does, over HTTP or a real page. Return the report with its snapshot."""
+    """Run the suite against a variant, over HTTP or a real page. Return the report with its snapshot."""
     folder.mkdir(parents=True, exist_ok=True)
     with DemoApi(variant, seed) as api:
         # The same address as in every other run, as an application has it: the port is this test's own.

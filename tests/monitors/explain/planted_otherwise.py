@@ -1,11 +1,11 @@
 """Two more generators of suites with planted causes.
 
-With them, the search for common attributes is not tuned to one generator.
+They show that the search for common attributes is not tuned to one generator.
 
 *Nested*: value frequencies are unequal as in real data (a few common, many rare), a document belongs to one policy
 and a policy to one insurer, some values are missing, and a cause may be at any level. *Sessions*: cases come in
-groups that share most of their attributes, as those of one customer do, and the effects of causes add up on the
-odds scale. Both have up to 15 % of failures without a cause.
+groups that share most of their attributes, like the questions of one customer, and the effects of causes add up on
+the odds scale. Both generators add up to 15 % of failures without a cause.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Chosen = list[tuple[dict[str, int], set[int]]]
 
 
 def nested_suite(seed: int, causes: int) -> Planted:
-    """Build a suite with nested values. Each cause alone makes a case fail."""
+    """Build a suite with nested values. Each cause makes cases fail independently of the other causes."""
     for attempt in range(10_000):
         random = Random(f"nested:{seed}:{attempt}")
         cases = _nested_cases(random)

@@ -1,4 +1,4 @@
-"""Simulates searches over builds of which the first bad one is known."""
+"""Simulate searches for the first bad build, which the simulation knows."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from monitors.explain.bisect import BuildSearch
 
 @dataclass(frozen=True)
 class SimulatedCase:
-    """How often a simulated case fails before the first bad build, and from that build on.
+    """The failure rates of a simulated case before the first bad build, and from that build on.
 
-    ``breaks_at`` is the case's own first bad build.
+    ``breaks_at`` is the first bad build of this case, if it differs from that of the other cases.
     """
 
     before: float = 0.0
@@ -24,11 +24,7 @@ class SimulatedCase:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The result of a search.
-
-    It has the build that is claimed as the first bad one, the probability that the search gives for it, and the
-    number of questions.
-    """
+    """The result of a search: the claimed first bad build, its probability, and the number of questions."""
 
     claimed: int
     probability: float
@@ -76,9 +72,8 @@ def searched(
 def chosen_case(chance: Random) -> SimulatedCase:
     """Build a case that passed on the good build and failed on the bad one.
 
-    In its suite, one case in five is flaky.
-
-    A flaky case fails at random on every build, at its own rate. The other cases fail from the first bad build on.
+    In the suite of this case, one case in five is flaky: it fails at random on every build, at its own rate. The
+    other cases fail from the first bad build on.
     """
     while True:
         if chance.random() >= 0.2:

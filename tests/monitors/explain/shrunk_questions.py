@@ -57,10 +57,7 @@ def phrase(*needed: str) -> Trigger:
 
 
 def earlier(needed: Trigger) -> Trigger:
-    """Build a trigger that requires a text before the last turn.
-
-    This text spoils the answer to a later question.
-    """
+    """Build a trigger that requires ``needed`` before the last turn."""
     return lambda turns: needed(turns[:-1])
 
 
@@ -83,7 +80,8 @@ def any_of(*triggers: Trigger) -> Trigger:
 class PlantedTrigger:
     """An application that fails because of ``trigger``, whose shortest form has ``length`` words.
 
-    It fails in ``rate`` of all answers to such questions, and in ``by_chance`` of the answers to other questions.
+    ``rate`` is the share of answers that fail if the question contains the trigger, and ``by_chance`` if it does
+    not.
     """
 
     name: str
@@ -94,7 +92,7 @@ class PlantedTrigger:
     by_chance: float = 0.0
 
     def shrunk(self, budget: int = 40, seed: int = 0) -> ShrunkQuestion:
-        """Return the result of searching the shortest failing question of this application."""
+        """Return the shortest failing question that the search finds for this application."""
         chance = Random(f"{self.name} {seed}")
 
         async def ask(turns: Turns) -> bool:
@@ -103,9 +101,10 @@ class PlantedTrigger:
         return asyncio.run(shrink_question(self.turns, ask, budget=budget))
 
     def is_met(self, found: ShrunkQuestion) -> bool:
-        """Return whether the shortened question still contains the trigger.
+        """Return whether the search succeeded.
 
-        It may be at most 1.2 times as long as the trigger, and at most 40 probes may be used.
+        The shortened question must contain the trigger and have at most 1.2 times its words. The search may use at
+        most 40 probes.
         """
         return self.trigger(found.turns) and found.length <= 1.2 * self.length and found.probes <= 40
 

@@ -1,6 +1,6 @@
-"""Tests of the search over builds.
+"""Test the search for the first bad build.
 
-Without flaky cases, it is a binary search. With them, it ends with a stated certainty.
+Without flaky cases, it needs few questions more than a binary search. With them, it ends with a stated certainty.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def test_without_noise_every_first_bad_build_is_found_in_few_more_questions_than
 
 @pytest.mark.parametrize("cases", [lambda _: [FLAKY] * 5, lambda chance: [chosen_case(chance) for _ in range(5)]])
 def test_flaky_cases_name_the_right_build(cases):
-    """Of 20 searches over 20 builds, at most one is wrong. Half of them need at most twice the noise-free probes."""
+    """Of 20 searches over 20 builds, at most one is wrong; the median needs at most twice the noise-free probes."""
     found = []
     for seed in range(1000, 1020):
         chance = Random(seed)
@@ -85,9 +85,10 @@ def test_unreachable_builds_are_reported_together():
 
 
 def test_a_case_broken_by_another_build_is_separated():
-    """A case that breaks at another build than the others is separated.
+    """A case that breaks at another build does not change the reported build.
 
-    Three cases break at build 3 and one at build 6: build 3 is reported, and only the fourth case is doubted.
+    Three cases break at build 3 and the fourth at build 6. Build 3 is reported, and only the failure of the fourth
+    case probably has another cause.
     """
     search = BuildSearch(8, 4)
     for build in range(8):
@@ -123,7 +124,7 @@ def test_the_order_of_answers_does_not_matter_and_chances_add_up(given_answers, 
 def test_a_failure_never_speaks_for_a_later_break(given_answers, build, case):
     """A failure at a build is no evidence that a later build is the first bad one.
 
-    After the failure, the probability of this build and all earlier ones together is at most 0.02 lower.
+    It lowers the total probability of this build and all earlier builds by at most 0.02.
     """
     search = BuildSearch(6, 3)
     for at, of, failed in given_answers:

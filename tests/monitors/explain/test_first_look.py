@@ -76,9 +76,9 @@ def test_the_order_of_attributes_means_nothing():
 
 
 def test_failures_that_fall_where_they_fall_are_no_cause():
-    """Random failures have no cause, so a cause may be claimed in at most one of a hundred such suites.
+    """In suites with random failures, the search claims a cause in at most 3 of 32 suites.
 
-    At this rate, claims in more than three of the tested suites would occur by chance once in ten thousand times.
+    If it claimed a cause in 1 % of such suites, more than 3 of 32 would have a probability of about 0.0003.
     """
     suites = [planted_suite(seed, 0) for seed in range(2 * SUITES)]
     assert sum(bool(claims(suite.cases, suite.failed)) for suite in suites) <= 3

@@ -1,4 +1,4 @@
-"""Which cases are rechecked, at which address, and which build answered there."""
+"""Test which cases are rechecked, at which address, and which build answered there."""
 
 import pytest
 from hypothesis import given
@@ -76,9 +76,9 @@ def answer(case_id, place, outcome, *kinds):
 
 
 def test_each_outcome_is_counted_apart_and_by_place():
-    """The outcomes of a recheck are counted separately, and separately for each address.
+    """The outcomes of a recheck are counted for each case and each address.
 
-    A failure of another kind than in the run is counted as such. A case that was rechecked nowhere is left out.
+    A failure of another kind than in the run has its own count. A case without any recheck is omitted.
     """
     failed = select_severe_failures([failure("a", Severity.CRITICAL), failure("b", Severity.CRITICAL)])
     answers = [
@@ -127,10 +127,7 @@ def test_the_address_of_the_previous_build(template, commit, own, address):
     ],
 )
 def test_no_address_is_made_up(commit, own, why):
-    """There is no address if it cannot be known.
-
-    The commit is unknown, it is the verified commit itself, or it changes the host of the address.
-    """
+    """No address is built if the commit is unknown, is the verified commit, or would change the host."""
     with pytest.raises(ValueError, match=why):
         build_previous_address("https://app-{commit}.example.org", commit, own)
 

@@ -74,9 +74,10 @@ def test_personal_data_that_an_application_names_as_a_source_is_masked():
 
 
 def test_marks_tell_words_figures_refusals_and_repeats_apart():
-    """Fingerprints distinguish words, figures, refusals and repetitions.
+    """Fingerprints distinguish words, figures and refusals.
 
-    Other words with the same figures differ only in words, and a repeated answer is counted once.
+    Other words with the same figures change only the fingerprint of the text. Only one of several answers to a case
+    is recorded.
     """
     one, other = snapshot(result(1, "It is 24 months.")), snapshot(result(1, "You wait 24 months, sorry!"))
     assert one.answers[0].figures == other.answers[0].figures
@@ -98,7 +99,7 @@ def test_marks_tell_words_figures_refusals_and_repeats_apart():
     ],
 )
 def test_a_citation_names_its_document_without_the_place_in_it(source, document):
-    """A citation names its document without the place in it, so answers from one document have the same source."""
+    """A citation is reduced to the name of its document, without the clause, section, page or address."""
     assert parse_document_name(source) == document
 
 

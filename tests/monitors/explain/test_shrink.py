@@ -29,7 +29,7 @@ def found(turns, ask, budget=40):
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 def test_a_planted_trigger_remains_and_little_else(row):
-    """After at most 40 probes, at most 1.2 times the trigger's words remain, and they still fail."""
+    """After at most 40 probes, the question still contains the trigger and has at most 1.2 times its words."""
     assert row.is_met(row.shrunk())
 
 
@@ -42,7 +42,8 @@ texts = st.lists(st.lists(words, min_size=1, max_size=12).map(" ".join), min_siz
 def test_a_shrunk_question_fails_and_is_minimal(turns, data):
     """A shortened question still fails, and no word can be removed from it.
 
-    If several words anywhere are all needed, exactly these words remain in their order. No question is asked twice.
+    If the failure needs several words, exactly these words remain, in their order. Only failing questions are asked
+    more than once.
     """
     all_words = list(split_words(turns))
     needed = data.draw(st.sets(st.integers(0, len(all_words) - 1), min_size=1, max_size=4))
@@ -62,7 +63,7 @@ def test_a_shrunk_question_fails_and_is_minimal(turns, data):
 @settings(max_examples=scale_examples(30), deadline=None)
 @given(st.integers(3, 45), st.integers(0, 99))
 def test_the_budget_is_never_exceeded_and_what_is_left_was_seen_to_fail(budget, seed):
-    """The budget is never exceeded. The result is a question that failed in more than half of its probes."""
+    """The budget is never exceeded, and the result is a question that failed in at least one of its probes."""
     row = ROWS[seed % len(ROWS)]
     result, asked = found(row.turns, row.trigger, budget)
     assert len(asked) == result.probes <= budget
@@ -102,7 +103,7 @@ def test_each_level_is_left_out_whole_before_the_next():
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=3))
 def test_a_conversation_is_its_words_and_what_stands_between(turns):
-    """The joined words of a conversation equal the conversation, except for space at the ends of a turn."""
+    """Joining the words of a conversation restores its turns, apart from white space and empty turns."""
     whole = tuple(turn.strip() for turn in turns if turn.strip())
     again = tuple(one for one in join_words_into_turns(split_words(turns)) if one)
     assert [one.split() for one in again] == [one.split() for one in whole]

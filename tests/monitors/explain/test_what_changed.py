@@ -109,7 +109,7 @@ def test_each_recorded_fact_is_named_on_its_side_with_what_it_was(snapshot):
 
 
 def about(plan: int, **changes: object) -> tuple[AnswerMark, ...]:
-    """Build 40 answers. Those about the document ``plan`` differ from the others by ``changes``."""
+    """Build 40 answers. Those about the document ``plan`` differ from the other answers by ``changes``."""
     return tuple(mark(n, **(changes if n % 4 == plan else {})) for n in range(40))
 
 
@@ -129,9 +129,9 @@ BEHAVIOUR = [
 
 
 def test_behaviour_is_named_beyond_chance(snapshot):
-    """A change of behaviour is claimed only beyond chance.
+    """A change of behaviour is claimed only if it is significant, even if no recorded fact differs.
 
-    If no recorded fact differs, a significant shift is claimed, with both figures.
+    The line states the former and the new figure.
     """
     claimed = [lines(run_snapshot(answers=answers)) for _, answers in BEHAVIOUR]
     assert [[side for side, _ in one] for one in claimed] == [[side] for side, _ in BEHAVIOUR]
@@ -142,9 +142,9 @@ GONE = tuple(mark(n, **({"refused": True, "cited": (), "text": "no"} if n % 4 ==
 
 
 def test_a_document_that_is_gone_is_one_change_with_all_that_it_brings(snapshot):
-    """A document that is no longer there is one change, together with its consequences.
+    """A document that was removed is one change, together with its consequences.
 
-    Answers about it refuse and cite nothing. This is not a second change of the application.
+    Answers about the document then refuse and cite nothing. This is not reported as a second change.
     """
     ((side, text),) = lines(run_snapshot(answers=GONE, documents={f"Plan {n}": 10 for n in (0, 2, 3)}))
     assert side == "content"
@@ -188,7 +188,7 @@ def test_latency_at_another_concurrency_is_not_the_applications(snapshot):
 def test_behaviour_beside_a_recorded_change_is_what_followed(snapshot):
     """A change of behaviour next to a recorded change is described as its consequence.
 
-    For example, a new model that refuses more often is one change, not two.
+    For example, if a new model refuses more often, the refusals are attributed to the new model.
     """
     refusing = tuple(mark(n, refused=n % 2 == 0) for n in range(40))
     found = changed(run_snapshot(models={"small-2": 40}, answers=refusing))

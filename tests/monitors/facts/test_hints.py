@@ -22,7 +22,8 @@ HINTED = [*(shape for shapes in FORMAL for shape in shapes), *LECTURES]
 @pytest.mark.whole_only
 @pytest.mark.parametrize("hinted", HINTED, ids=lambda hinted: hinted.pattern.pattern[:40])
 def test_hints_let_every_match_of_the_pattern_through(hinted: Hinted) -> None:
-    """A hint passes every text that its pattern matches, also with letters that match ASCII when case is ignored."""
+    """A hint passes every text that its pattern matches, even with non-ASCII letters that match if case is ignored.
+    """
 
     @settings(max_examples=scale_examples(60), deadline=None, database=None)
     @given(st.from_regex(hinted.pattern))
@@ -46,7 +47,7 @@ def test_every_frame_of_a_stack_has_a_hint(text: str) -> None:
 
 @given(st.text(max_size=40), st.sampled_from(["sſ", "iıİ", "kK"]))
 def test_caseless_is_what_a_pattern_without_regard_to_case_reads(text: str, alike: str) -> None:
-    """`to_caseless` writes the ASCII letter for each letter that matches it when case is ignored."""
+    """`to_caseless` replaces each letter with the ASCII letter that it matches if case is ignored."""
     for letter in alike:
         assert re.search(alike[0], letter, re.IGNORECASE)
         assert alike[0] in to_caseless(text + letter)

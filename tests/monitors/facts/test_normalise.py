@@ -49,7 +49,7 @@ def test_the_way_back():
 
 @given(st.text())
 def test_spans_stay_inside(text: str):
-    """For any text, every span is mapped back into the original text, in order."""
+    """For any text, each character of the folded text is mapped to a non-empty span of the original text."""
     folded = normalise(text)
     for start in range(len(folded.text)):
         begin, end = folded.find_original_span(start, start + 1)
@@ -78,7 +78,7 @@ def test_keys():
     ],
 )
 def test_blanked_stretches_have_no_tokens(text: str) -> None:
-    """The tokens around a blanked section are the tokens of the text with spaces in the place of the section."""
+    """The tokens of a text with blanked sections are those of the text with spaces in place of the sections."""
     spans = [match.span() for match in re.finditer(r"\[[^\]]*\]", text)]
     blanked = normalise_and_tokenise(text).copy_with_blanked_spans(spans)
     assert blanked.normalised.text == replace_spans_with_spaces(text, spans)

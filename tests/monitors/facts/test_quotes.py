@@ -62,6 +62,6 @@ def test_any_two_texts_give_a_span_inside_the_document_or_none(document, quote):
 
 
 def test_a_long_document_is_searched_in_linear_time():
-    """A quote that almost matches everywhere is sought in a document of a million characters in linear time."""
+    """A quote that almost matches everywhere is searched in a document of 900,000 characters in linear time."""
     document = "covered after a waiting period " * 30_000
     assert find_quote("covered after a waiting period of never", document) is None

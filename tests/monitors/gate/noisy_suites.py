@@ -1,4 +1,4 @@
-"""Suites with known noise and simulated repeats. Estimated rates of false FAIL verdicts are tested on them."""
+"""Suites with known noise and simulated repeats, for tests of the estimated rate of false FAIL verdicts."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def noisy_suite(
 ) -> NoisySuite:
     """Return a suite whose cases have random noise around ``mean``.
 
-    Each case is asked twice on each of ``builds``.
+    Each case is asked twice on each of the ``builds`` builds.
     """
     suite = suite_of(severe, others)
     first, second = 2 * mean * concentration, (1 - 2 * mean) * concentration

@@ -1,4 +1,4 @@
-"""The shares, steps and repeats of a run on issues, and their changes on cases that both runs contain."""
+"""Test the shares, steps and repeats of a run on issues, and their changes on cases that two runs share."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def kinds(of: RunReport, *, decisive: bool = True) -> list[ReasonKind]:
 
 
 ONLY_SAID = {ReasonKind.BLIND_SPOT, ReasonKind.BALANCE}
-"""The kinds of reasons that every small suite gets, so the suites of these tests get them too."""
+"""The kinds of reasons that the report of every small suite contains, as in these tests."""
 
 
 def known_run() -> list[CaseResult]:

@@ -1,4 +1,4 @@
-"""How often the gate fails by chance, calculated by hand for a veto-only gate and tested on suites of known noise."""
+"""Test the estimate of how often the gate fails by chance, by hand and on suites with known noise."""
 
 from __future__ import annotations
 

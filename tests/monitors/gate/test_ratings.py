@@ -66,8 +66,8 @@ def answer_criteria(number: int, *scores: int, problem: str = "") -> CaseResult:
 def test_criteria_count_the_issues_that_meet_them_in_every_ask():
     """A criterion counts an issue if every answer to the issue meets it.
 
-    A reply that is not a report meets no criterion. A criterion that is missing in the judge's reply does not
-    count.
+    A reply that is not a report meets no criterion. Answers whose criteria are unreadable are ignored, and an issue
+    with only such answers counts as unrated.
     """
     asks = [answer_criteria(1, 1, 1, 0), answer_criteria(1, 1, 0, 0), answer_criteria(1, problem="unreadable")]
     met = report([*asks, answer_criteria(2, 1, 1, 1), answer_criteria(3, problem="unreadable")])

@@ -128,9 +128,9 @@ async def test_a_lost_reply_makes_no_second_comment(github, lost):
 
 
 async def test_two_runs_that_begin_at_once_leave_one_comment(github):
-    """Two runs that begin at the same time leave one comment.
+    """If two runs begin at the same time and each creates a comment, one comment remains.
 
-    Each of them creates one, and the run that sees both keeps the older one.
+    It contains the result of the newer run.
     """
     for order in ((0, 1), (1, 0)):
         github.comments.clear()

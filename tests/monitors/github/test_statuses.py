@@ -1,6 +1,7 @@
-"""Tests of the commit status.
+"""Test the commit status.
 
-It has the name of the gate, the verdict of the newest run stays, and a refusal says what to do.
+The status has the name of the gate and keeps the verdict of the newest run. If GitHub refuses it, the error says
+what to do.
 """
 
 from __future__ import annotations

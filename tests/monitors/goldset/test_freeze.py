@@ -44,9 +44,9 @@ def test_the_same_cases_are_the_same_version(tmp_path):
 
 
 def test_versions_count_up_and_are_not_confused_with_other_suites(tmp_path):
-    """The numbers of versions count up, and are not confused with those of other suites.
+    """Versions of a suite have consecutive numbers, and versions of other suites are not counted.
 
-    Version 10 follows version 9, and core-extra is another suite than core.
+    Version 10 follows version 9, and ``core-extra`` is another suite than ``core``.
     """
     for number in range(11):
         freeze_suite_if_changed(suite(case_of(gold=f"{number + 1} months")), tmp_path, at=NOON)

@@ -114,7 +114,7 @@ def test_an_expected_refusal_is_not_its_business():
 
 
 def test_a_phrase_among_the_alternatives_counts():
-    """A reply with a wrong quantity still passes if it contains an accepted alternative phrase."""
+    """A reply without the gold's quantity passes if it contains an accepted alternative phrase."""
     assert name_outcome(grade("When?", "24 months", "At renewal.", alternatives=("at renewal",))) == "passed"
 
 

@@ -104,8 +104,8 @@ def test_the_gold_is_not_met(gold: str, reply: str, kind: str):
 def test_nothing_to_go_on(gold: str, reply: str):
     """The grader abstains if the gold has no quantity, or if the reply has no comparable figure.
 
-    Such a reply states only one of several quantities, is less precise, has its number in a name, or has very many
-    numbers.
+    For example, the reply offers two values, is less precise, or has very many numbers, or the number of the gold
+    is part of a name.
     """
     assert name_outcome(graded(WAITING, gold, reply)) == "abstained"
 
@@ -204,10 +204,10 @@ def test_an_amount_for_another_period_is_another_amount(gold: str, reply: str, v
     ],
 )
 def test_a_place_in_a_row_is_a_fact_of_its_own(gold: str, reply: str, verdict: str):
-    """An ordinal in the gold, such as a day or a year, is its own fact.
+    """An ordinal in the gold, such as a week or a floor, is compared with the ordinals of the reply.
 
-    A duration of the same number passes, and a duration that is one shorter stays open. The grader abstains on
-    the first three ordinals, because they have too many other names.
+    A duration of the same number passes, and a duration that is one shorter stays open. If the reply has no
+    ordinal, the grader abstains on small ordinals such as "day 1", because they have many other names.
     """
     assert name_outcome(graded("Until when is it covered?", gold, reply)) == verdict
 

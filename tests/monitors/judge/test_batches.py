@@ -170,7 +170,7 @@ async def test_a_night_keeps_within_its_budget():
 
 
 async def test_the_cost_of_a_batch_counts_before_the_next_request():
-    """At one cent per prompt and a limit of 25 cents, a batch contains 25 of the prompts for 60 answers.
+    """A batch is cut to the budget: at one cent per prompt and a limit of 25 cents, it contains 25 prompts.
 
     A group has 5 answers and 4 known answers (canaries). The limit leaves two whole groups, and a third with 3
     answers.

@@ -145,7 +145,7 @@ def test_same_or_unknown_family_is_refused_with_the_way_out(judge, family, model
 
 
 def test_a_family_can_be_added_and_none_taken_away():
-    """A family can be added to the built-in table, but the family of a model in the table cannot be changed."""
+    """Settings can add families to the built-in table, but a model in the table also keeps its own family."""
     additions = {"House": ["house-*"], "gpt": ["acme-writer"], "other": ["claude-*"]}
     assert find_families("HOUSE-7", additions) == {"house"}
     assert find_families("acme-writer", additions) == {"gpt"}

@@ -44,7 +44,7 @@ async def test_right_and_wrong_are_ruled_with_lineage_and_cost():
 
 
 async def test_no_request_tells_a_canary_from_a_case():
-    """A canary and a case have the same instructions, layout and form of id; only their texts differ."""
+    """Requests for canaries and cases have the same instructions and keys, and none contains the word "canary"."""
     with AnthropicServer() as server:
         async with judge_over(server) as judge:
             await judged(judge, to_judge(RIGHT, "a"), to_judge(WRONG, "b"))

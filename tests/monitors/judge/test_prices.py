@@ -68,9 +68,10 @@ def test_a_model_without_a_price_has_the_row_to_add_and_no_invented_cost():
 
 
 def test_every_built_in_row_has_a_date_and_a_source_and_the_usual_proportions():
-    """Every built-in price has a date, a source and the usual ratios. A typing mistake would break the ratios.
+    """Every built-in price has a date, a source and the usual ratios, which a typing mistake would break.
 
-    Writing to the cache costs 1.25 and 2 times the input price. A batch costs half.
+    Writing to the cache costs 1.25 times the input price for 5 minutes and twice the input price for 1 hour. A
+    batch costs half.
     """
     for row in BUILT_IN_PRICES:
         assert row.source

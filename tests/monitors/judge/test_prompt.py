@@ -75,7 +75,7 @@ def test_tricks_in_the_answer_are_named_and_not_shown():
 
 
 def test_the_instructions_are_long_enough_to_be_cached_by_the_default_model():
-    """The instructions are at least as long as the default model's minimum length for the prompt cache.
+    """The instructions plus 300 tokens exceed the default model's minimum length for the prompt cache.
 
     The provider does not cache a shorter prefix and does not report this.
     """

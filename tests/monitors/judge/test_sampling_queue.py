@@ -75,7 +75,7 @@ def test_five_percent_of_many_are_sampled_and_one_of_few():
 
 
 def test_a_grader_that_seldom_speaks_is_reviewed_in_every_run():
-    """A rare stratum, such as 4 answers that only rules graded beside 200 others, is reviewed in every run."""
+    """A rare stratum is reviewed in every run: one of its 4 answers, beside a stratum of 200 answers."""
     often = [candidate(n) for n in range(200)]
     rare = [candidate(n, verdicts="citations passed, factual passed") for n in range(200, 204)]
     assert (

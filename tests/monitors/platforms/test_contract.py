@@ -32,7 +32,7 @@ def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
 
 @pytest.fixture
 def fresh(backend: Backend) -> Iterator[Backend]:
-    """Return a platform without stored data."""
+    """Yield a platform without stored data."""
     made = type(backend)()
     with made.server:
         yield made
@@ -214,9 +214,9 @@ def test_kills_and_retries_leave_each_thing_once(backend: Backend, part: int) ->
 
 
 async def _until_done(backend: Backend, chance: random.Random) -> int:
-    """Run an experiment in new processes until one completes, and return the number of killed processes.
+    """Run an experiment in new processes until one completes, and return the number of failed processes.
 
-    Each process may be killed while it waits for a retry.
+    A process may be killed while it waits for a retry, or end with `SourceUnavailable`.
     """
 
     async def pause(seconds: float) -> None:

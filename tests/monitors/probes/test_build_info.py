@@ -59,10 +59,7 @@ def test_sources_that_are_listed_with_a_hash_or_version_keep_it(body, path, vers
 
 
 def test_a_reply_in_a_browser_or_an_api_has_its_build_and_documents():
-    """The build and the documents are read from a browser reply and from an API reply by the same rule.
-
-    Both also use the response headers.
-    """
+    """The build and the document versions of a reply are read from its body and its response headers."""
     rule = WireRule(url="chat", text="answer", citations="sources")
     body = '{"answer": "24 months", "model": "small", "sources": [{"title": "Gold", "hash": "12"}]}'
     found = read_payload(rule, "/chat", body, {"x-version": "2"})
@@ -78,7 +75,7 @@ HTML = """<!doctype html><html><head><title> Bank &amp; bot </title>
 
 
 def page(**changes: object) -> str:
-    """Return the HTML of a page as it arrives at one load. Values that change with each load differ."""
+    """Return the HTML of a page. ``changes`` replace the nonce, token and count, which differ at each load."""
     known = {"nonce": "abc", "token": "q7w8e9r0t1y2u3i4o5p6", "count": 1}
     html = HTML
     for name, value in (known | changes).items():

@@ -178,12 +178,12 @@ async def _answer_began(driver: BrowserDriver):
 
 
 def playwright_drivers() -> set[int]:
-    """Return the processes of Playwright's driver that are descendants of this process."""
+    """Return the process ids of Playwright drivers that are descendants of this process."""
     return {one.pid for one in descendants(os.getpid()) if "run-driver" in one.command}
 
 
 def browser_processes() -> set[int]:
-    """Return the main browser processes that are descendants of this process.
+    """Return the ids of the main browser processes that are descendants of this process.
 
     Other tests may have left a shared browser.
     """

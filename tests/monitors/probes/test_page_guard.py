@@ -64,9 +64,9 @@ async def test_f38_a_page_asks_nobody_inside(inside: Inside, driver_for: MakeDri
 
 @pytest.mark.whole_only
 async def test_allowed_addresses_are_open(inside: Inside, driver_for: MakeDriver) -> None:
-    """If the internal service is allowed, a page reaches it in every way.
+    """If the internal service is allowed, a page reaches it, so the other tests can fail.
 
-    This proves that the other tests can fail.
+    Only WebRTC, WebTransport and a service worker may not reach it.
     """
     with hostile(asking_in_every_way(), inside) as address:
         own = f"http://127.0.0.1:{inside.server_port}"

@@ -34,7 +34,7 @@ async def test_a_control_that_goes_at_the_first_words_says_nothing_while_the_res
 ) -> None:
     """A stop button that disappears at the first words does not mean the end while the response is still open.
 
-    The test asks two questions in one conversation and one in its own conversation.
+    The test asks two questions in each of two conversations.
     """
     plan = Plan(transport, Control.FIRST, Place.SENTENCE, 2.5, turns=2)
     async with driver_for(f"{zoo}/{plan.address}", patience_s=PATIENCE_S) as driver:

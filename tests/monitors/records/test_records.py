@@ -22,7 +22,7 @@ from tests.tiers import scale_examples
 
 
 def all_records() -> list[type[Record]]:
-    """Return every record class of `monitors.records` by its name."""
+    """Return every record class of `monitors.records`, sorted by name."""
     for module in pkgutil.iter_modules(monitors.records.__path__, "monitors.records."):
         importlib.import_module(module.name)
     kinds = [kind for kind in Record.__subclasses__() if kind.__module__.startswith("monitors.records.")]

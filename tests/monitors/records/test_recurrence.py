@@ -124,10 +124,7 @@ def test_the_periods_of_a_year_are_the_minutes_that_its_clock_shows(years, zone,
 
 
 def hours(text: str, day: datetime) -> list[tuple[str, str]]:
-    """Return the start and end times, in UTC, of the periods of the window ``text`` that begin on ``day``.
-
-    A period that began in the night before is included.
-    """
+    """Return the start and end times, in UTC, of the periods of the window ``text`` that overlap ``day``."""
     periods = takewhile(
         lambda period: period.starts_at < day + timedelta(days=1), berlin(text).iterate_periods(day)
     )

@@ -1,4 +1,4 @@
-"""A realistic run of 140 cases against an invented assistant, with its verdict and the calculation of scores."""
+"""A realistic run of 139 cases against an invented assistant, with its verdict and the calculation of scores."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ COMMIT, PREVIOUS_COMMIT = "9c41e77", "3f02b1d"
 
 @dataclass(frozen=True)
 class ExampleRun:
-    """The example run in the form in which the report writer takes it."""
+    """The input of the report writers for the example run."""
 
     report: RunReport
     cases: tuple[CaseResult, ...]
@@ -56,7 +56,7 @@ class ExampleRun:
 def example_run(folder: Path | None = None, *, correct: int = 123) -> ExampleRun:
     """Return the example run with ``correct`` right answers.
 
-    If ``folder`` is given, create its screenshots there.
+    If ``folder`` is given, write its screenshots and traces there.
     """
     failing = [
         faults.leak(),
@@ -303,7 +303,7 @@ def _incidents() -> list[Incident]:
 
 
 def draw_screenshots(folder: Path, cases: Sequence[CaseResult]) -> None:
-    """Write a PNG file into ``folder`` for each screenshot that the evidence of ``cases`` names."""
+    """Write a file into ``folder`` for each screenshot and trace that the evidence of ``cases`` names."""
     for case in cases:
         evidence = case.result.evidence
         if evidence.screenshot:

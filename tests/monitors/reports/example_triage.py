@@ -321,7 +321,7 @@ def criteria(one: Written) -> tuple[UsefulnessCriterion, ...]:
 
 
 def evaluated(results: Sequence[CaseResult], baseline: Baseline | None = None, **changes: Any) -> RunReport:
-    """Evaluate the run with the real gate."""
+    """Evaluate the run with the real gate, and return the report."""
     facts: dict[str, Any] = {
         "run_id": RUN_ID,
         "target": TARGET,
@@ -337,7 +337,7 @@ def evaluated(results: Sequence[CaseResult], baseline: Baseline | None = None, *
 
 
 class TriageRun(NamedTuple):
-    """The triage run in the form in which the report writer takes it."""
+    """The input of the report writers for the triage run."""
 
     report: RunReport
     cases: tuple[CaseResult, ...]
@@ -346,7 +346,7 @@ class TriageRun(NamedTuple):
 def triage_run(*, with_baseline: bool = True) -> TriageRun:
     """Return a run of seven reports and a failed job.
 
-    In the baseline, if any, four of the reports have a rating.
+    The baseline, if any, has four rated reports.
     """
     nothing = no_answer(
         DOWN, NoAnswerReason.APP_ERROR_SHOWN, Blame.APP, "the job failed with the state 'failed': out of tokens"

@@ -15,7 +15,7 @@ from tests.monitors.reports.parts import STARTED, abstained, case_result, exchan
 
 
 def hostile_cases(rows: Sequence[str]) -> tuple[CaseResult, ...]:
-    """Return four cases for each hostile text in ``rows``, which contain the text.
+    """Return four cases that contain the hostile text, for each text in ``rows``.
 
     They are a failure, a missing answer, an ungraded case and an agent's report on an issue.
     """
@@ -85,7 +85,7 @@ def _three(number: int, text: str) -> tuple[CaseResult, CaseResult, CaseResult]:
 
 
 def hostile_report(rows: Sequence[str], cases: Sequence[CaseResult]) -> RunReport:
-    """Return a run report whose own texts are hostile, too."""
+    """Return a run report whose reasons, breakdowns and target are also hostile."""
     reasons = tuple(
         VerdictReason(kind=ReasonKind.VETO, text=text, case_ids=(f"h{number}",)) for number, text in enumerate(rows)
     )

@@ -76,7 +76,7 @@ def test_each_report_says_it(tmp_path, what):
 
 
 def test_a_run_that_passed_says_nothing_of_it(tmp_path):
-    """The report of a passed run has no section about changes."""
+    """A report without ``what_changed``, such as that of a passed run, has no section about changes."""
     run = example_run(correct=3)
     paths = write_reports(tmp_path, run.report, run.cases, redact=redact)
     assert "What changed" not in paths.markdown.read_text(encoding="utf-8")
@@ -128,7 +128,7 @@ def test_a_message_explains_in_three_lines_and_a_hostile_value_rings_nobody(snap
 def test_a_message_names_the_deploy_to_roll_back_to(changes, named):
     """A message names the last deploy that passed, so that the reader can roll back to it.
 
-    If the failing deploy is the same deploy, the message says that a rollback changes nothing.
+    If the failing deploy is the same one, the message says so. If the deploy is unknown, it has no such line.
     """
     what = found(DEPLOY).model_copy(update=changes)
     report = example_run(correct=3).report.model_copy(update={"what_changed": what, "commit": "bbb"})

@@ -198,9 +198,9 @@ INSPECT = """() => ({
 
 @pytest.mark.parametrize("without_policy", [False, True], ids=["as it is", "without its policy"])
 async def test_f83_no_text_runs_asks_or_builds_anything(chromium, hostile, without_policy):
-    """Escaping alone prevents that hostile text runs scripts, sends requests or adds elements.
+    """Escaping alone prevents hostile text from running scripts, sending requests or adding elements.
 
-    The content security policy has nothing left to block.
+    The test also runs without the content security policy.
     """
     async with opened(chromium, hostile, without_policy=without_policy) as (page, heard):
         found = await page.evaluate(INSPECT)
@@ -253,7 +253,7 @@ async def test_f83_a_hostile_text_is_shown_as_it_came(chromium, tmp_path):
 async def test_a_large_run_stays_small(chromium, tmp_path):
     """The page of a run with 2,000 cases, 50 failures and large screenshots is below 5 MB.
 
-    It has all transcripts.
+    It contains the transcripts of all failures.
     """
     failing = [wrong_sub_limit() if number % 5 else leak() for number in range(50)]
     cases = [*failing, *(right(number) for number in range(1_950))]

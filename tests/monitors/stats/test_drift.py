@@ -107,9 +107,9 @@ def test_weighted_nights_keep_the_error_rate():
     ("before", "after", "graded", "within"), [(0.05, 0.2, 50, 15), (0.15, 0.5, 25, 15), (0.3, 0.05, 50, 15)]
 )
 def test_a_planted_change_is_detected_with_its_night_and_direction(before, after, graded, within):
-    """In at least nine of ten streams, a planted change is detected within ``within`` nights.
+    """In ten random streams, a planted change is detected within ``within`` nights.
 
-    The date that is given for the change is at most three nights off.
+    The date that is given for the change is at most four days off.
     """
     chance = np.random.default_rng(11)
     for _ in range(10):
@@ -202,7 +202,8 @@ def in_nights(answers: Sequence[bool], size: int = 25) -> list[tuple[float, floa
 def test_a_new_model_version_is_detected_and_two_parts_of_one_are_not(answers):
     """A change to a new model version is detected in 20 random orders of the answers.
 
-    In 60 orders, the answers of one version alone give no alarm. A night has 25 answers.
+    Of 60 random orders of the answers of one version, at most the share alpha raises an alarm. A night has 25
+    answers.
     """
     answers = answers or published()
     chance = random.Random(5)

@@ -102,8 +102,8 @@ def test_a_single_rating_shows_nothing_and_none_has_no_average():
 def repositories(random: Random, sizes: list[int], *, alike: float) -> tuple[list[int], list[int]]:
     """Return random ratings around 3, and the repository of each rating.
 
-    ``sizes`` are the ratings of each repository. The ratings of a repository share a random deviation with the
-    spread ``alike``.
+    ``sizes`` are the numbers of ratings per repository. The ratings of a repository share a random deviation with
+    the spread ``alike``.
     """
     values, clusters = [], []
     for cluster, size in enumerate(sizes):

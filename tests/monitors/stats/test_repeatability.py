@@ -58,7 +58,7 @@ def test_a_case_that_fails_more_often_than_not_has_a_fault(group, fault):
 def test_askings_that_never_fail_are_no_noise_with_a_limit():
     """If no repeated question fails, the estimated noise is zero.
 
-    The more repeats there are, the lower is its limit.
+    The more cases are repeated, the lower is the upper limit of the noise.
     """
     limits = []
     for cases in (20, 100, 500):
@@ -107,7 +107,7 @@ def test_the_likeliest_noise_is_inside_its_interval(groups):
 def test_the_interval_of_the_noise_holds_the_truth_on_seeded_suites(mean, concentration):
     """On seeded suites, at least 36 of 40 intervals (nominally 95 %) contain the true noise.
 
-    The mean error of the estimate is less than a third.
+    The mean of the estimates differs from the true noise by at most about a third.
     """
     held, found_means = 0, []
     for seed in range(40):

@@ -81,7 +81,7 @@ def all_samples(sizes, draws, failures):
 def test_every_population_is_covered_as_often_as_was_said(sizes, draws):
     """For every population, the interval contains the true rate as often as stated, and the estimate is unbiased.
 
-    All populations and all their samples are computed, without simulation.
+    The test computes all samples of each population with an even number of failures per stratum.
     """
     every = product(*(range(draw + 1) for draw in draws))
     rows = (zip(sizes, draws, seen, strict=True) for seen in every)

@@ -118,9 +118,9 @@ def delete(log: Path, _: random.Random) -> None:
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("damage", [tear, flip, delete])
 def test_f78_log_tail_damaged(tmp_path, damage, seed):
-    """If the end of the log is damaged, the check detects it, and the load reports it and restores the rows.
+    """If the end of the log is damaged, the check detects it.
 
-    A rebuild then has all rows.
+    The load restores the rows, or fails and names the command for a rebuild. A rebuild then has all rows.
     """
     store = store_in(tmp_path)
     append(store, "a", "b")
@@ -301,7 +301,10 @@ def test_f78_a_damaged_index_is_reported_by_the_write_that_meets_it(tmp_path):
 
 
 def loads_right(store: Store, results: int) -> bool:
-    """Return whether the load succeeded with ``results`` rows. If it fails, its error must say what to do."""
+    """Return whether the load succeeded with ``results`` rows.
+
+    Check that the error of a failed load names the command for a rebuild.
+    """
     said = ""
     try:
         store.load_pending(1)

@@ -29,7 +29,7 @@ from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 
 CASES = 40
 TOO_SMALL_BYTES = 1_300_000
-"""A limit for the size of a file. It is above the log of the new file (0.3 MB) and below the file itself (3 MB)."""
+"""A file size limit in bytes, between the size of the new file's log (0.3 MB) and that of the new file (3 MB)."""
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +97,9 @@ def beside(data: Path) -> Sequence[str]:
 
 @pytest.mark.whole_only
 def test_without_room_for_the_new_file_the_old_one_stays(data):
-    """If a limit of the file size stops the writing of the new file, the old file stays.
+    """If the new file exceeds a limit of the file size, the old file stays.
 
-    Like on a full disk, DuckDB closes the file without an error.
+    As on a full disk, DuckDB closes the new file without an error.
     """
     before, names = digest(data), beside(data)
     done = lookout("warehouse", "rebuild", data=data, limit_bytes=TOO_SMALL_BYTES)
@@ -135,9 +135,9 @@ def test_without_room_for_a_first_file_there_is_none(tmp_path):
 
 @pytest.mark.whole_only
 def test_on_a_full_disk_the_old_file_stays(tmp_path):
-    """On a real, full file system of 12 MB, the old file stays, too.
+    """On a full file system of 12 MB, a rebuild fails and the old file stays. A rebuild with enough space succeeds.
 
-    The test needs a machine that can mount one.
+    The test needs the right to mount a file system.
     """
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -217,7 +217,7 @@ def test_a_segment_brought_back_makes_the_rebuild_whole(data):
 
 
 def test_lost_lines_of_an_unreadable_old_file_are_counted(data):
-    """If the old file is unreadable, the lost lines are counted by the ledger, because they cannot be named."""
+    """If the old file is unreadable, a rebuild counts the lost rows from the ledger. It cannot name them."""
     name = segment_names(data)[7]
     (data / "journal" / "run-1" / name).unlink()
     (data / "warehouse.duckdb").write_bytes(b"not a database")

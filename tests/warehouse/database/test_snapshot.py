@@ -99,7 +99,7 @@ def test_an_unfinished_copy_is_not_used(tmp_path):
 
 
 def test_a_copy_is_never_written(tmp_path):
-    """A query that writes to the copy is rejected, because the next copy would lose the change."""
+    """A write to the copy is rejected, because the next copy would lose the change."""
     snapshot, copy = build_snapshot_and_store(store_in(tmp_path))
     snapshot.refresh(5)
     with pytest.raises(WarehouseUnwritable, match="read-only copy"):
@@ -108,7 +108,7 @@ def test_a_copy_is_never_written(tmp_path):
 
 
 def test_copies_are_removed_with_what_is_removed_from_the_warehouse(tmp_path):
-    """Data that is deleted from the warehouse is also deleted from its copies."""
+    """`remove_snapshots` deletes all copies, so that no copy keeps data that was deleted from the warehouse."""
     store = store_in(tmp_path)
     snapshot, _ = build_snapshot_and_store(store)
     snapshot.refresh(5)
@@ -119,10 +119,7 @@ def test_copies_are_removed_with_what_is_removed_from_the_warehouse(tmp_path):
 
 @pytest.mark.whole_only
 def test_many_readers_and_a_loader_at_once(tmp_path):
-    """While rows are loaded and copies are replaced, readers get no error.
-
-    The number of rows they see only grows.
-    """
+    """While rows are loaded and copies are replaced, readers get no error, and the number of rows never falls."""
     store = store_in(tmp_path)
     snapshot, copy = build_snapshot_and_store(store)
     snapshot.refresh(5)

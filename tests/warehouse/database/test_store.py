@@ -137,7 +137,7 @@ def test_views_on_an_empty_warehouse_are_empty_not_wrong(tmp_path):
 
 
 def test_a_resumed_run_replaces_what_it_asked_again(tmp_path):
-    """If a resumed run asks an unanswered case again, only the new answer counts, in any order of loading."""
+    """If a resumed run asks an unanswered case again, only the new answer counts."""
     store = store_in(tmp_path)
     journal = store.journal
     journal.append([ResultRow(row=no_answer()), RunRow(row=run_report(interrupted=True))], run_id="run-1")

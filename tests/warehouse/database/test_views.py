@@ -58,9 +58,10 @@ def answered(run_id: str, case_id: str, total_ms: float, *, repeat: int = 0) -> 
 
 
 def assessments_of(run_id: str) -> Sequence[Assessment]:
-    """Return the assessments of four cases.
+    """Return the assessments of five cases of a run.
 
-    One was asked twice, one has no answer because of a fault of the monitor, and one is ungraded.
+    ``steady`` was asked twice, ``vague`` is ungraded, and the application did not answer ``silent``. In run A,
+    ``leaks`` has two faults. In other runs, ``ours`` has no answer because of a fault of the monitor.
     """
     return (
         assessment(run_id, "steady"),

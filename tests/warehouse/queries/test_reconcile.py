@@ -1,4 +1,4 @@
-"""Test that entries from three sources of the same time are matched, so that each item counts once.
+"""Test that entries about the same reply from three sources are matched, so that each reply counts once.
 
 The sources are log entries of the guard, human labels and nightly runs.
 """
@@ -281,9 +281,9 @@ def test_an_entry_meets_the_same_words_within_two_minutes(store, minutes, asked,
 
 
 def test_each_meets_the_nearest_and_only_one(store):
-    """If two log entries and two conversations have the same words, each entry is matched with the nearest in time.
+    """If log entries and conversations have the same words, each entry is matched with the nearest in time.
 
-    Each is matched only once.
+    Each conversation is matched only once.
     """
     keep(
         store,

@@ -112,7 +112,7 @@ def test_of_one_segment_the_first_of_two_stays(tmp_path):
 
 
 def test_a_resumed_night_replaces_its_report(store):
-    """If a nightly run was resumed, its later report counts, for any order of loading."""
+    """If a nightly run was resumed, its later report counts, both before and after a rebuild."""
     resumed = night_report(late_s=600)
     keep(store, NightlyRunRow(row=resumed))
     assert find_newest_report(store) == resumed

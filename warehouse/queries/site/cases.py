@@ -59,7 +59,7 @@ class GridCell(Record):
 
 
 class GridRow(Record):
-    """A case with its cells, newest first. ``outcome`` is the case's outcome in the newest run that asked it."""
+    """A case with its cells, newest first. ``outcome`` is the outcome in the newest run that asked the case."""
 
     case_id: str
     severity: int
@@ -194,7 +194,7 @@ def load_grid_page(
     """Load one page of cases with their cells, most urgent first.
 
     Also return the number of cases for each `CaseCourse`, over all pages. ``rows`` is the number of cases on a
-    page, and ``offset`` is the number of cases before it.
+    page, and ``offset`` is the number of cases before the page.
     """
     asked = wanted.model_dump()
     table = store.query(

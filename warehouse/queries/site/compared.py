@@ -32,7 +32,7 @@ class RunSide(RunHead):
 
 
 class CasePair(Record):
-    """A case that both runs graded. ``before`` and ``now`` state whether it was correct in each run.
+    """A case that both runs graded. ``before`` and ``now`` state whether the case was correct in each run.
 
     ``cluster`` is the group of related cases that the case belongs to, or ``None``.
     """

@@ -14,8 +14,8 @@ class NightlyFigures(Record):
     """A nightly run with its rate of severe failures.
 
     ``severe_rate`` is the share (0 to 1) of conversations with a failure of severity 3. ``severe_low`` and
-    ``severe_high`` are the limits of its confidence interval. All three are ``None`` if too few conversations were
-    graded.
+    ``severe_high`` are the limits of the confidence interval of this share. The three values are ``None`` if too
+    few conversations were graded.
     """
 
     target: str

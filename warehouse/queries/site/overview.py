@@ -149,8 +149,8 @@ class WaitingSegments(Record):
 def measure_unloaded_segments(store: Store, *, except_runs: Collection[str] = ()) -> WaitingSegments:
     """Count the segments that are not loaded. Segments of the runs in ``except_runs`` are not counted.
 
-    This is too slow for a page, because it reads the names of all segments. Raises `WarehouseUnwritable` if the
-    journal cannot be reached.
+    This function is too slow for a page, because it reads the names of all segments. Raises `WarehouseUnwritable`
+    if the journal cannot be reached.
     """
     names = [name for name in store.journal.segments.list_segments() if name.partition("/")[0] not in except_runs]
     loaded = {str(row[0]) for row in store.query("select id from segments").rows}

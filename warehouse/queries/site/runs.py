@@ -51,7 +51,7 @@ class RunFilter(Record):
 
 # Shares its fields with Assessment because a page lists cases by these columns, without their grades.
 class ListedCase(Record):
-    """A case of a run in a list: its outcome, and the reason for it."""
+    """A case of a run in a list, with its outcome and the reason for the outcome."""
 
     case_id: str
     repeat: int

@@ -65,7 +65,7 @@ class Place:
 
 
 def test_the_former_option_for_a_name_is_refused_with_the_present_one(tmp_path):
-    """Both command groups that had the option ``--by`` suggest ``--as`` instead."""
+    """If a command gets the renamed option ``--by``, the error suggests ``--as``."""
     for words in (("alerts", "ack", "LK-KWJXK4PA", "--by", "asha"), ("review", "--by", "asha")):
         done = run_in_process(*words, cwd=tmp_path, env={"COLUMNS": "100"})
         assert done.returncode == ExitCode.USAGE
@@ -183,7 +183,7 @@ def test_a_silence_without_an_end_or_a_matcher_is_refused(place):
 
 
 def test_a_recurring_silence_mutes_within_its_periods(place):
-    """A silence that recurs for two hours is correct in the week in which Berlin changes its clocks."""
+    """A recurring silence keeps its local hours in the week in which the clocks change in Berlin."""
     place.clock.at = datetime(2027, 3, 22, 12, tzinfo=UTC)
     words = ("--target", "demo", "--every", "every Sunday 02:00–04:00", "--zone", "Europe/Berlin")
     with time_machine.travel(place.clock.at):
@@ -277,10 +277,7 @@ def test_an_unknown_id_is_an_error_that_repeats_it(place):
 
 @pytest.mark.parametrize("user", [None, " "])
 def test_without_a_user_name_no_decision_is_stored(place, user):
-    """Without a user name, a decision is refused and nothing is stored.
-
-    A service has no USER variable, for example.
-    """
+    """Without a user name, for example in a service, a decision is refused and nothing is stored."""
     incident = place.id_of("limit-3")
     silence = ("silence", "--reason", "because", "--for", "4h", "--case", "limit-3")
     for words in (("ack", incident), ("resolve", incident), silence, ("unsilence", "S-1")):

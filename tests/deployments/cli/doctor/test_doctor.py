@@ -206,9 +206,9 @@ def test_the_command_looks_at_a_page(pages: str, tmp_path: Path, page: str, code
 @pytest.mark.browser
 @pytest.mark.whole_only
 def test_a_bot_without_small_talk_is_asked_what_its_page_suggests(pages: str, tmp_path: Path) -> None:
-    """If a bot rejects small talk, the doctor asks a question that the bot's page suggests.
+    """If a bot rejects small talk, the doctor asks the questions that the bot's page suggests.
 
-    It tries this question before it proposes it as the probe, and prints it next to the answers.
+    The output lists these questions with their answers.
     """
     words = ("doctor", f"{pages}/fallback.html", "--json")
     done = fork_server.run(*words, cwd=tmp_path, env=os.environ | fork_server.WARM)

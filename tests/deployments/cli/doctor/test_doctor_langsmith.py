@@ -1,6 +1,6 @@
 """`lookout doctor` requires a separate key and project for evaluations in LangSmith.
 
-It sends no request for this check.
+The check sends no request.
 """
 
 from __future__ import annotations

@@ -69,9 +69,9 @@ def test_a_source_that_has_all_it_needs_is_named(around):
 
 
 def test_a_night_whose_suite_is_not_there_is_broken_and_names_it(around, tmp_path):
-    """A suite file that does not exist is an error. The target does not count as one without a suite.
+    """A suite file that does not exist is an error. The target is not treated as a target without a suite.
 
-    The nightly run needs the suite: if live traffic contains a question of the suite, its gold grades the reply.
+    A nightly run needs the suite: the gold grades replies to questions of the suite in live traffic.
     """
     (tmp_path / "s.jsonl").unlink()
     (check,) = check_traffic_settings(

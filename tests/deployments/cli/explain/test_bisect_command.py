@@ -44,9 +44,9 @@ def listed(folder: Path, builds: list[DemoBuild]) -> str:
 
 @pytest.mark.whole_only
 def test_the_first_bad_of_eight_builds_is_found_on_their_pages_and_asked_again_nothing(tmp_path):
-    """In a real browser, few questions are enough to find the first of eight builds with the planted fault.
+    """In a real browser, at most ten questions find the first of eight builds with the planted fault.
 
-    The same command a second time sends no question.
+    If the command is run again, it sends no question.
     """
     with demo_builds(COMMITS, first_bad=5) as builds:
         written_target(tmp_path, builds[-1].url)
@@ -225,7 +225,10 @@ def test_wrong_use_is_one_line_and_asks_nothing(tmp_path, arguments, snapshot):
 
 
 def test_production_is_refused_as_by_a_run(tmp_path):
-    """An address on the host of a production target is refused if the suite of that target is only for staging."""
+    """If a target is only for staging, a build on the host of a production target is refused.
+
+    No build is asked.
+    """
     with demo_builds(COMMITS[:2], first_bad=1) as builds:
         path = written_target(tmp_path, builds[0].url, driver="json")
         more = (

@@ -57,9 +57,10 @@ def commands(stderr):
 
 @pytest.mark.whole_only
 def test_a_pull_request_that_breaks_something_fails_everywhere_it_is_read(tmp_path, lookout, github):
-    """A pull request that breaks one case fails in every place where its result is shown.
+    """If a pull request breaks one case, every output of the gate reports the failure.
 
-    The base passes first. Then the comment, status, page, notes, JUnit file and exit code all report the failure.
+    The outputs are the comment, commit status, job summary, annotation, JUnit file and exit code. The base branch
+    passes first, and a fix of the pull request passes last.
     """
     with Chat(*[RIGHT] * 4, RIGHT, WRONG, RIGHT, RIGHT) as chat:
         watched(tmp_path, chat)
@@ -96,7 +97,7 @@ def test_a_pull_request_that_breaks_something_fails_everywhere_it_is_read(tmp_pa
 
 
 def test_a_pass_prints_no_error_about_a_case_that_failed(tmp_path, lookout, github):
-    """A failed case that the gate's own settings accept is a warning on the job's page, not an error."""
+    """A failed case that the gate's settings accept is a warning in the job's annotations, not an error."""
     accepts = "min_weighted_score = 0.5\n[gate.targets]\nfactual_accuracy = 0.5\n"
     with Chat(*[RIGHT] * 3, WRONG) as chat:
         watched(tmp_path, chat, more=accepts)

@@ -67,9 +67,9 @@ def test_a_matrix_over_suites_has_one_of_each_and_a_name_of_your_own_is_taken(tm
 def test_of_two_gates_on_one_commit_the_newer_one_s_verdict_stays(
     tmp_path, lookout, prefect_environment, github, is_pull
 ):
-    """Of two gates on one commit, status and comment stay those of the newer gate.
+    """If two gates run on one commit, its status and comment are those of the newer gate.
 
-    The older gate ends last, with PASS.
+    In this test, the older gate ends last, with PASS.
     """
     event, ref = (pull_event(), f"refs/pull/{PULL}/merge") if is_pull else (push_event(HEAD), "refs/heads/main")
     (tmp_path / "older").mkdir()
@@ -119,7 +119,8 @@ def test_a_comment_s_job_sets_the_status_of_the_pull_request_s_head(tmp_path, lo
 def test_the_baseline_of_a_pull_request_is_of_its_target_branch(tmp_path, lookout, github):
     """The baseline of a pull request is the last run on its target branch.
 
-    This is the run on main with both cases right, not the run on the feature branch with one case right.
+    In this test, it is the run on main with both cases right, not the run on the feature branch with one case
+    right.
     """
 
     def run_gate(event, ref, *answers):

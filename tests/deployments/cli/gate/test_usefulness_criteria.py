@@ -78,9 +78,10 @@ def get_rated(results: tuple[CaseResult, ...]) -> dict[str, Judged]:
 
 
 def test_three_criteria_go_from_the_judge_s_reply_to_every_place(lookout, tmp_path, agent):
-    """The judge's reply contains the rating and the three criteria, and both appear in every output.
+    """The rating and the three criteria in the judge's reply appear in every output.
 
-    The criteria of one report quote words that the report does not contain. Only these criteria are unknown.
+    If the judge quotes words that a report does not contain, the criteria of this report are unknown. Its rating
+    stays.
     """
     folder = tmp_path / "checkout"
     with AnthropicServer() as judge, LangSmithExperimentServer(key=LANGSMITH_KEY) as langsmith, GitHub() as github:

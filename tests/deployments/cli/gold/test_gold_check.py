@@ -1,4 +1,4 @@
-"""``lookout gold check`` finds planted faults in a suite, reports their place, and accepts a clean suite."""
+"""``lookout gold check`` finds planted faults in a suite, reports their lines, and accepts a clean suite."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ BASE = len(DEMO.read_text(encoding="utf-8").splitlines())
     ],
 )  # fmt: skip
 def test_planted_findings_are_found_with_their_line(found, tmp_path, rows, check, lines):
-    """Each planted fault is reported with its line, and no other finding is reported.
+    """Each planted fault is reported with its line, and the exit code says that something must be fixed.
 
-    The exit code says that something must be fixed.
+    No other check reports an error, except the checks for contradictions and duplicates.
     """
     code, groups = found(suite_with(tmp_path, *rows))
     assert code == 1
@@ -152,7 +152,7 @@ def test_a_severe_gold_that_no_plain_grader_can_check_is_reported(found, tmp_pat
 
 
 def test_clauses_are_looked_up_where_documents_are_at_hand(found, tmp_path):
-    """A clause that does not occur in its document is reported as not traceable."""
+    """A clause that does not occur in its document must be fixed. A missing document is a weaker finding."""
     documents = tmp_path / "documents"
     documents.mkdir()
     (documents / "wording.txt").write_text("4.2 Old illness is covered after\n24 months of continuous cover.")
@@ -202,9 +202,9 @@ def test_a_real_suite_of_another_project_gives_few_findings(found, tmp_path):
 
 
 def test_people_read_where_what_and_what_to_do(tmp_path):
-    """The findings for people are grouped. Each has its line, its case id and what to do.
+    """The text output groups the findings by check. Each finding has its line, its case id and what to do.
 
-    The worst findings come first, and the conclusion comes last.
+    The conclusion comes last.
     """
     path = suite_with(tmp_path, {"id": "no-severity", "severity": None})
     said = lookout("check", path).stdout.splitlines()
@@ -222,7 +222,7 @@ def test_a_file_that_is_not_there_is_a_usage_error(tmp_path):
 
 
 def test_a_suite_of_issues_is_checked_as_issues(found, tmp_path):
-    """A sound suite of issues has findings about its balance only, although its issues are similar.
+    """For a sound suite of two similar issues, the only findings are about the balance of the suite.
 
     A faulty issue is reported with its line.
     """
@@ -264,9 +264,9 @@ def test_a_suite_of_issues_is_checked_as_issues(found, tmp_path):
     ],
 )
 def test_the_advice_on_a_gold_in_another_language_is_true(found, tmp_path, question, gold, advised):
-    """Advice about a gold in a language whose words are not read does not ask to begin it with a yes, no or figure.
+    """The advice on a gold in a language whose words are not read is one that the user can follow.
 
-    The rules would not read such a word. The advice may say that only amounts are read.
+    It does not say to begin the gold with a yes, a no or a figure, because the rules would not read such a word.
     """
     path = tmp_path / "suite.jsonl"
     path.write_text(json.dumps({"id": "c", "question": question, "gold": gold, "severity": 1}) + "\n")

@@ -55,10 +55,7 @@ def test_facts_become_a_suite_that_loads(tmp_path, capsys, snapshot):
 
 
 def test_rows_are_read_too_and_json_holds_the_same(tmp_path, capsys):
-    """Rows of a table are accepted as facts too.
-
-    One row becomes one case, and the JSON output contains the same.
-    """
+    """Rows of a JSON Lines file are accepted as facts, and the JSON output counts the cases."""
     rows = written_rows(
         tmp_path / "rows.jsonl", row("grace_period", value=30), row("co_payment_pct", value=20, quote="20%")
     )
@@ -147,7 +144,7 @@ ARRAY = [
 
 
 def test_an_array_of_another_project_is_taken_over_with_severities_that_are_given(tmp_path, capsys):
-    """An array of another project is imported with the severities that the user gives.
+    """A JSON array of another project is imported with the severities that the user gives.
 
     The user gives a severity for each question type, or one for all other types. A repeated id gets a suffix and is
     reported.
@@ -167,10 +164,7 @@ def test_an_array_of_another_project_is_taken_over_with_severities_that_are_give
 
 
 def test_an_array_is_no_suite_and_the_message_says_what_makes_one(tmp_path):
-    """An array instead of a suite is an error. One message names the command that imports the array.
-
-    It replaces a hundred findings about the lines of the array.
-    """
+    """A JSON array instead of a suite is one error, which names the command that imports the array."""
     array = tmp_path / "gold_qa.json"
     array.write_text(json.dumps(ARRAY))
     with pytest.raises(GoldSetError, match="lookout gold import"):

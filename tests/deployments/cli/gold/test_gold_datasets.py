@@ -208,10 +208,10 @@ def test_cases_are_deleted_only_when_that_is_asked_for(
 def test_a_case_added_in_langsmith_catches_the_bad_reply(
     folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
 ) -> None:
-    """A case that a person adds in LangSmith detects the bad reply from now on.
+    """An example that a person creates from a trace in LangSmith becomes a draft, and then a case.
 
-    One click on a trace and the right answer in LangSmith become a redacted draft in Lookout, with the id of its
-    trace. After a yes in the review, the draft becomes gold.
+    The draft is redacted and contains the id and the bad reply of the trace. It becomes a case only with a gold
+    that fails the bad reply.
     """
     lookout(folder, "push", ADDRESS, "--yes")
     server.traces[TRACE] = {
@@ -313,7 +313,7 @@ def test_pages_without_a_stable_order_end_the_pull_and_change_nothing(
 ) -> None:
     """If pages overlap because their order is not stable, the pull stops and changes nothing.
 
-    Of 230 examples, one is read twice or never, so the pull cannot know what to remove or add.
+    Of 230 examples, one is returned twice or not at all, so the pull cannot know what to remove or add.
     """
     write_suite(
         folder, *(gold_case(f"plan-{number}", turns=(f"How long, plan {number}?",)) for number in range(230))

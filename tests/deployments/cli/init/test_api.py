@@ -224,10 +224,7 @@ def test_the_request_format_of_an_api_is_detected(place, shapes, path):
 
 
 def test_ungraded_aspects_of_a_bot_in_another_language_are_named(place, shapes, snapshot):
-    """For a bot in a language whose words are not read, `lookout init` names the aspects that cannot be graded.
-
-    It does so at the first answer, and not after most of the suite was ungraded.
-    """
+    """For a bot in a language whose words are not read, `lookout init` names the aspects that cannot be graded."""
     done = init(place, f"{shapes.url}/german")
     assert done.returncode == 0, done.stderr
     assert replace_volatile(done.stderr, place.folder) == snapshot
@@ -303,9 +300,9 @@ def test_for_an_unknown_api_the_attempts_are_listed_and_nothing_is_written(place
 
 @pytest.mark.parametrize("path", ["/deaf", PATH])
 def test_for_an_unknown_request_body_a_table_to_fill_in_is_written(place, shapes, strict, path, snapshot):
-    """For an API with an unknown request body, a table to complete is written.
+    """For an API with an unknown request body, `lookout init` writes a table for the user to complete.
 
-    Each body that was tried is listed with its response.
+    The output lists each body that was tried, with its response.
     """
     address = f"{shapes.url if path == '/deaf' else strict.url}{path}"
     done = init(place, address, "--driver", "sse")

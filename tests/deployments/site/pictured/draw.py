@@ -1,6 +1,6 @@
-"""Write the site's pictures in docs/pictures: ``python -m tests.deployments.site.pictured.draw``.
+"""Write the site's screenshots in docs/pictures: ``python -m tests.deployments.site.pictured.draw``.
 
-Each picture is a page of the running site over `example_site`, in a real browser.
+Each screenshot shows a page of the site in a real browser, with the data of `example_site`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ MAX_BYTES: Final = 150_000
 
 
 class Picture(NamedTuple):
-    """A page, and the picture of it. ``says`` are texts that the page contains.
+    """A screenshot of a page. ``name`` is its file name without the suffix, and ``address`` the path of the page.
 
-    ``zone`` is the reader's time zone.
+    ``width`` and ``height`` are those of the viewport in pixels. ``says`` are texts that the page contains.
     """
 
     name: str
@@ -60,7 +60,7 @@ def pictured_site(folder: Path) -> Iterator[ServedSite]:
 
 
 def main() -> None:
-    """Take all pictures of the site."""
+    """Write the screenshots of all pages in `PICTURED_PAGES`."""
     from PIL import Image
     from playwright.sync_api import sync_playwright
 

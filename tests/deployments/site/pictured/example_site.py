@@ -1,6 +1,6 @@
 """Made-up data for a site as an owner sees it on a Monday morning.
 
-It is used for pictures and for viewing the pages. The application, its customers and its policies are invented.
+It is used for screenshots and for viewing the pages. The application, its customers and its policies are invented.
 All events are before `NOW`.
 """
 

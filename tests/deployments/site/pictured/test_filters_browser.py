@@ -98,7 +98,7 @@ FILTERS: dict[str, dict[str, Filtered]] = {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Serve the site with the data of the pictures."""
+    """Serve the site with the data of the screenshots."""
     folder = tmp_path_factory.mktemp("filters")
     store = filled(folder)
     with_drafts(folder)
@@ -153,7 +153,7 @@ async def options(field) -> list[str | None]:
 
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
 async def test_the_menu_of_a_phone_is_one_line_and_leads_everywhere(chromium, site, script):
-    """The closed menu is one line with the page's name. The open menu lists every page and does not move sideways."""
+    """On a phone, the closed menu is one line with the page's name, and the open menu lists every page."""
     async with opened(chromium, f"{site.address}/runs", width=PHONE, script=script) as (page, heard):
         bar = await page.locator("header.bar").bounding_box()
         assert bar is not None

@@ -1,6 +1,6 @@
-"""Tests of the site's pictures in the documentation.
+"""Tests of the site's screenshots in the documentation.
 
-The pictures are small and in use, and the pages still contain the texts that the pictures show.
+The screenshots are small and in use, and the pages still contain the texts that the screenshots show.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def site(tmp_path_factory):
 
 @pytest.mark.parametrize("one", PICTURED_PAGES, ids=lambda one: one.name)
 def test_a_page_says_what_its_picture_shows(site, one):
-    """A page still contains the texts that its picture shows. If not, renew the picture or fix the page."""
+    """A page still contains the texts that its screenshot shows. If not, renew the screenshot or fix the page."""
     answer = httpx.get(f"{site.address}{one.address}", trust_env=False)
     assert answer.status_code == 200
     shown = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.text))
@@ -32,7 +32,7 @@ def test_a_page_says_what_its_picture_shows(site, one):
 @pytest.mark.parametrize("one", PICTURED_PAGES, ids=lambda one: one.name)
 @pytest.mark.parametrize("page", ["README.md", "docs/site.md"])
 def test_each_picture_is_shown_and_small(one, page):
-    """The documentation of the site shows each picture, and each picture is small, so that a clone stays small."""
+    """README.md and docs/site.md show each screenshot. Each file is small, so that a clone stays small."""
     file = PICTURES / f"{one.name}.png"
     assert 5_000 < file.stat().st_size < MAX_BYTES
     assert f"pictures/{one.name}.png" in (ROOT / page).read_text(encoding="utf-8")

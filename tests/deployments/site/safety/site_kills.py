@@ -65,9 +65,10 @@ class KillReport:
 
 
 def kill_while_people_decide(folder: Path, kills: int, seed: int) -> KillReport:
-    """Serve the site, send a form, and kill the site with SIGKILL at some moment.
+    """Serve the site ``kills`` times. Each time, send a form and kill the site with SIGKILL after a random delay.
 
-    Then serve it and send the form again. The site is served by the same function as in the command.
+    A form without a response is sent again to the next site. The site is served by the function that the command
+    uses.
     """
     chance, port = random.Random(seed), find_free_port("127.0.0.1", 0)
     with_people(folder, incidents=kills)

@@ -51,7 +51,7 @@ def site(tmp_path_factory):
 
 
 async def test_each_rule_finds_what_is_planted(chromium, site):
-    """Each rule finds its own planted fault, and no rule reports faults of other rules."""
+    """Each rule finds the fault that is planted for it. Without a planted fault, no rule reports anything."""
     async with opened(chromium, f"{site.address}/runs", without_policy=True) as (page, _):
         assert await find_broken_rules(page) == []
         missed, beside = [], []
@@ -79,7 +79,7 @@ async def test_each_rule_finds_what_is_planted(chromium, site):
     ],
 )
 async def test_each_rule_of_the_page_finds_what_is_planted(chromium, site, change, rule):
-    """A rule that requires an element once, or at least once, reports a page that breaks it."""
+    """Each rule about the page as a whole, such as its language, finds the fault that is planted for it."""
     async with opened(chromium, f"{site.address}/runs", width=DESKTOP) as (page, _):
         await page.evaluate(f"() => {{ {change} }}")
         assert any(rule in line for line in await find_broken_rules(page))

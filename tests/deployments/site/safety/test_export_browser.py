@@ -119,7 +119,10 @@ async def test_a_page_from_disk_can_be_read_and_asks_for_nothing(chromium, copy,
 @pytest.mark.browser
 @IN_ONE_LOOP
 async def test_a_reader_finds_the_way_by_clicking(chromium, copy):
-    """A reader gets from the first page to a run, a case, an incident and back by clicks, all inside the folder."""
+    """In an export, a reader gets to every page of the menu, to a run and to older runs by clicks.
+
+    No link leads outside the folder.
+    """
     _, goal = copy
     async with opened(chromium, (goal / "index.html").as_uri()) as (page, heard):
         for name in ("Runs", "Cases", "Incidents", "Nightly", "Hallucinations", "Review", "Judge", "Suite", "Now"):
@@ -237,9 +240,10 @@ def test_a_web_servers_own_user_can_read_a_copy(tmp_path):
 
 
 def _points(config, goal: Path) -> Iterator[int]:
-    """Yield step numbers after which an export is killed.
+    """Yield the numbers of steps after which an export is killed.
 
-    An export first writes files and then moves them. The numbers include some steps of each half and both ends.
+    An export first writes files and then moves them. The numbers are near the start, the middle and the end of both
+    halves.
     """
     count = 2 * len(exported(config, goal).files)
     yield from sorted({0, 1, 2, count // 4, count // 2 - 1, count // 2, count // 2 + 1, 3 * count // 4, count - 3})

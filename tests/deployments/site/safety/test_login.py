@@ -36,9 +36,9 @@ def signer_of(guarded):
 
 
 def test_a_session_is_over_when_its_time_is(guarded):
-    """A session ends after its lifetime.
+    """A session ends after twelve hours.
 
-    A cookie of eleven hours ago gives access. A cookie of thirteen hours ago does not.
+    A cookie that is eleven hours old gives access, and one that is thirteen hours old does not.
     """
     signer = signer_of(guarded)
     owner = signer.tokens.find_owner(guarded.tokens["operate"])
@@ -109,12 +109,12 @@ def test_a_login_begins_a_new_session(guarded):
     ],
 )
 def test_a_cookie_that_is_none_of_ours_opens_nothing(guarded, cookie):
-    """Any foreign cookie leads to HTTP 401, never to an internal error."""
+    """A cookie that the site did not issue leads to HTTP 401, never to an internal error."""
     assert guarded.ask("/runs", cookie=f"{build_cookie_name('')}={cookie}".encode().decode("latin-1")).status == 401
 
 
 def test_a_token_that_is_none_of_ours_opens_nothing(tmp_path):
-    """An empty token, one with other characters, a too long one, and one of another scheme give no access."""
+    """An empty, malformed or too long token gives no access, and neither does another authentication scheme."""
     given = ("Bearer ", "Bearer é", "bearer lookout_", "Basic bG9va291dA==", "Bearer " + "x" * 9_000)
     with guarded_site(tmp_path) as guarded:
         found = [guarded.ask("/runs", authorization=one.encode().decode("latin-1")).status for one in given]
@@ -122,10 +122,7 @@ def test_a_token_that_is_none_of_ours_opens_nothing(tmp_path):
 
 
 def test_another_installations_token_and_session_open_nothing(guarded, tmp_path):
-    """A token or a session of another installation gives no access.
-
-    This is also true for the same person with the same role.
-    """
+    """A token or a session of another installation gives no access, even for the same person with the same role."""
     with guarded_site(tmp_path) as other:
         token, cookie = other.tokens["operate"], other.session()
         assert other.ask("/runs", cookie=cookie).status == 200
@@ -135,7 +132,10 @@ def test_another_installations_token_and_session_open_nothing(guarded, tmp_path)
 
 
 def test_a_revoked_token_opens_nothing_more(tmp_path):
-    """After revocation, neither the token nor its sessions give access; a new token of this name does."""
+    """After a token is revoked, neither the token nor its sessions give access.
+
+    A new token of the same name does not change this result.
+    """
     with guarded_site(tmp_path) as guarded:
         token, cookie = guarded.tokens["operate"], guarded.session()
         build_token_store(tmp_path).revoke_token("operate")
@@ -151,9 +151,9 @@ def test_a_revoked_token_opens_nothing_more(tmp_path):
 
 
 def test_a_damaged_file_of_tokens_lets_nobody_in_and_says_so(tmp_path):
-    """If the file of tokens is damaged, nobody has access: the response is HTTP 503, and the log contains advice.
+    """If the file of tokens is damaged, nobody has access. The response is HTTP 503 and states the reason.
 
-    No token is added to the damaged file.
+    The response does not contain the path of the file.
     """
     with guarded_site(tmp_path) as guarded:
         (tmp_path / "site" / "tokens.json").write_text("{")
@@ -191,10 +191,7 @@ CONTROLS = ("/%09/evil.example", "/%0A/evil.example")
 
 @pytest.mark.parametrize("path", [*ELSEWHERE, "/runs?next=//evil.example", "/runs/%3Fx=1"])
 def test_the_login_goes_on_to_this_site_whatever_was_asked(guarded, path):
-    """A user who already has a session is redirected from the login page, but never to another host.
-
-    This is true for any spelling of the address.
-    """
+    """After the login, the user is sent to a page of this site, whatever address was requested before the login."""
     page = _Links()
     page.feed(guarded.ask(path).text)
     if path in CONTROLS:  # no page has such an address: it is refused before the login
@@ -205,9 +202,9 @@ def test_the_login_goes_on_to_this_site_whatever_was_asked(guarded, path):
 
 
 def test_plain_http_beyond_this_machine_is_warned_of(tmp_path):
-    """The login page warns of plain HTTP beyond this machine, and only then.
+    """The login page warns of plain HTTP only if a trusted proxy reports that the browser uses it.
 
-    In this case, a browser would drop the cookie, and others could read the token.
+    With plain HTTP, a browser would drop the cookie, and others could read the token.
     """
     with guarded_site(tmp_path, host_names=["monitor.example"], **PROXY) as guarded:
         shown = [
@@ -252,7 +249,7 @@ def test_headers_of_a_peer_that_is_no_proxy_give_it_no_other_address(tmp_path):
 
 
 def test_many_tries_at_once_are_counted_as_many(tmp_path):
-    """Sixty wrong tokens at the same moment count as sixty: ten are answered, and the others have to wait."""
+    """Of sixty wrong tokens that are sent at the same moment, ten get HTTP 401 and the rest HTTP 429."""
     with guarded_site(tmp_path) as guarded, ThreadPoolExecutor(20) as pool:
         tries = [
             pool.submit(guarded.ask, "/login", method="POST", form={"token": f"lookout_{number}"})

@@ -93,9 +93,9 @@ def test_a_permitted_user_asks_and_is_logged(guarded, asking):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("name", ["read", "operate"])
 def test_an_unpermitted_user_is_refused_and_logged(guarded, name):
-    """A user without permission gets HTTP 403 without the data from every page, also as JSON.
+    """A user without permission gets no personal data from any page or its JSON.
 
-    The view log does not say that the data was shown.
+    Each request is logged, as a request that showed no personal data.
     """
     folder, before = guarded.site.config.data_folder, len(views(guarded.site.config.data_folder))
     asked = [

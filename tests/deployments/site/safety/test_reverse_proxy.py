@@ -176,7 +176,7 @@ def test_no_header_makes_anybody_local(local, guarded, name):
 def test_a_page_elsewhere_cannot_reach_the_site_by_its_own_name(local, guarded, host):
     """A foreign page cannot use the site through its own host name (DNS rebinding), for reading or for deciding.
 
-    This holds with and without a login, and for any forwarding header.
+    This holds with and without a login. With a login, a forwarding header does not change this result.
     """
     for site in (local, guarded):
         for method in ("GET", "POST"):
@@ -207,10 +207,7 @@ def test_a_trusted_proxys_word_for_the_host_counts(tmp_path, host, forwarded, st
 
 
 def test_an_error_behind_the_proxy_is_json_where_json_was_asked_for(behind):
-    """If a path below the prefix has the suffix for JSON, an error is JSON too.
-
-    It contains no address outside the prefix.
-    """
+    """If the requested path below the prefix ends with ``.json``, an error is JSON too."""
     _, proxy, way = behind
     answer = httpx.get(f"{proxy.address}{way.prefix}/runs/nobodys.json", trust_env=False)
     assert (answer.status_code, set(json.loads(answer.text))) == (401, {"error"})

@@ -78,7 +78,7 @@ def test_addresses_of_files_are_closed_too(guarded, path):
     ],
 )
 def test_no_spelling_of_an_address_leads_around_the_login(guarded, path):
-    """A path below an open address, or in another spelling, shows nothing from the warehouse."""
+    """Without a token, neither unusual spellings of a path nor paths below a public one show any stored data."""
     answer = guarded.ask(path)
     assert answer.status in {200, 400, 401, 404}
     assert "helpdesk" not in answer.text
@@ -187,7 +187,7 @@ def test_the_same_forms_from_their_own_page_are_carried_out(tmp_path):
 
 
 def _existing(visited, path):
-    """Return the ids that only the site knows: of the created silence, the answer to review, or a draft."""
+    """Return the ids that the form at ``path`` needs, read from the site: of a silence, an answer or a draft."""
     if path.endswith("/end"):
         shown = visited.ask(address_of("/incidents/{incident}.json")).text
         return {"silence": shown.partition('"silences":[{"id":"')[2].partition('"')[0]}

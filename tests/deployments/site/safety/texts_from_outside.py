@@ -1,4 +1,4 @@
-"""A warehouse whose texts from outside are given texts, in every field that can contain such a text."""
+"""Fills a warehouse with given texts, in every field that can contain a text of the application or its users."""
 
 from __future__ import annotations
 

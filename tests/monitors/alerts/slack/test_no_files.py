@@ -22,10 +22,7 @@ def files_asked_for(slack):
 
 
 async def test_a_file_would_be_noticed(slack):
-    """A file that is sent to Slack would be noticed, so the next test can fail.
-
-    A real upload with Slack's own SDK is detected.
-    """
+    """The test server detects a file that is uploaded with Slack's own SDK, so the next test can fail."""
     client = AsyncWebClient(token=TOKEN, base_url=slack.api_url)
     client.proxy = None
     await client.files_upload_v2(channel="C0ALERTS", filename="page.png", content=b"a picture")

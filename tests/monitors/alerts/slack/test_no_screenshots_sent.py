@@ -1,4 +1,4 @@
-"""Fault row 90: a picture of a page may show personal data, so no message contains a picture or its path."""
+"""Fault row 90: a screenshot may show personal data, so no message contains a screenshot or its path."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEAK = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)
 
 
 def photographed() -> CaseResult:
-    """Build the observation of a leak with a picture and a trace."""
+    """Return the result of a case with a leak. Its evidence has a screenshot and a trace."""
     leaking = case_result(gold_case(severity=Severity.CRITICAL), LEAK)
     proof = Evidence(screenshot="evidence/case-1.r0.t0.jpg", trace="evidence/case-1.r0.t0.zip")
     return leaking.model_copy(update={"result": leaking.result.model_copy(update={"evidence": proof})})

@@ -81,9 +81,9 @@ async def test_faults_of_the_monitor_go_to_its_own_channel(slack):
 
 
 async def test_the_three_runs_of_a_fault_are_a_page_a_reply_and_a_page(slack):
-    """A fault in three runs gives a message, a reply and a message.
+    """A fault that appears, recovers and returns gives a message, a reply and a new message.
 
-    First seen starts a thread, recovered is a reply in it, and regressed starts the next thread.
+    The recovery is a reply in the thread of the first message. The regression starts a new thread.
     """
     decider, sender = AlertDecider(), bot(slack)
     reasons = []
@@ -245,7 +245,7 @@ async def test_f05_a_failed_lookup_does_not_post_again(slack, fault):
 
 @pytest.mark.parametrize("make", [bot, webhook], ids=["bot", "webhook"])
 async def test_f05_an_unfindable_message_is_duplicated_with_the_same_id(slack, make):
-    """A message that cannot be found in Slack is sent twice at most, both times with the same id.
+    """If a sender cannot find its message in Slack, it sends the message again with the same id.
 
     The sender is a webhook, or a bot without permission to read.
     """

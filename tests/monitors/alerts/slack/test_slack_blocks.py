@@ -1,4 +1,4 @@
-"""The blocks for Slack are within its limits and inert for any answer of the application."""
+"""Test that messages stay within Slack's limits and contain no active markup, whatever the application answers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_f82_mentions_and_masked_links_in_an_answer_are_inert(text):
 def test_f82_mentions_and_masked_links_in_a_report_are_inert(text):
     """Mentions and masked links in an agent's report are inert.
 
-    The text about the dimensions is inert too, although it contains only Lookout's own figures.
+    The text about the dimensions is also inert, although it normally contains only Lookout's own figures.
     """
     sent = payload(alert(said_by_the_app(text, is_report=True)).model_copy(update={"dimensions": text}))
     assert wrong_with(sent) is None

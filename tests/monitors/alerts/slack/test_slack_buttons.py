@@ -35,7 +35,7 @@ def blocks_of(sent):
 
 
 def offered(sent) -> list[tuple[str, str]]:
-    """Return the ``action_id`` and the value of every element of a message that can be pressed."""
+    """Return the ``action_id`` and the value of every button and menu option of a message."""
     blocks = blocks_of(sent)
     menus = [block["accessory"] for block in blocks if "accessory" in block]
     found = [(MENU, option["value"]) for menu in menus for option in menu["options"]]

@@ -1,4 +1,4 @@
-"""The response to a press is sent only to Slack's hosts. Every failure is an internal error without the address."""
+"""Test that the response to a button press is sent only to Slack's hosts, and that no error contains its URL."""
 
 from __future__ import annotations
 

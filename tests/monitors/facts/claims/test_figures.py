@@ -1,4 +1,4 @@
-"""Figures: a value is the same in any of its forms, and words around a text change none of its values."""
+"""Test that a figure has the same value in any form, and that words around it do not change its value."""
 
 from __future__ import annotations
 

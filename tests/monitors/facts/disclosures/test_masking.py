@@ -39,10 +39,7 @@ def test_without_labels_nothing_is_left_for_the_reader() -> None:
 
 
 def test_a_text_that_never_settles_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A text is withheld if its redaction never ends.
-
-    This happens in an attack, in which each round of redaction finds one more character.
-    """
+    """A text is withheld if each round of redaction finds one more disclosure, as in an attack."""
 
     def one_more(
         text: str, *, account_patterns: Sequence[str], hidden: Sequence[tuple[int, int]]

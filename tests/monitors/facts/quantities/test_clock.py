@@ -69,5 +69,5 @@ def test_a_time_keeps_the_place_that_it_has_in_the_text():
 
 
 def test_a_number_with_its_own_unit_is_not_a_time():
-    """In "₹5 before noon", the number is an amount of money, not a time."""
+    """In "₹5 by 12 noon", the number with the currency sign is an amount of money and not part of the time."""
     assert [fact.kind for fact in read_facts("It costs ₹5 by 12 noon")] == [FactKind.MONEY, FactKind.TIME]

@@ -1,4 +1,4 @@
-"""Two adjacent quantities stay two, with any text between them; only a smaller scale continues a number."""
+"""Test that adjacent quantities are read separately, and that only a smaller scale continues a number."""
 
 from __future__ import annotations
 
@@ -124,5 +124,5 @@ _JOINTS = st.sampled_from(
 def test_any_two_quantities_between_any_joint_are_two(
     first: tuple[str, Read], joint: str, second: tuple[str, Read]
 ) -> None:
-    """Two quantities are read as two, and unchanged, whatever text is between them."""
+    """Two quantities are read separately and with unchanged values, whatever text is between them."""
     assert _read(f"{first[0]}{joint}{second[0]}") == [first[1], second[1]]

@@ -1,4 +1,4 @@
-"""In a language whose words are not read, the only words that count are currency names, ``h`` and ``min``."""
+"""Test that in a language without word lists, only currency names, ``h`` and ``min`` are read as words."""
 
 from __future__ import annotations
 

@@ -74,8 +74,8 @@ def test_a_gold_traces_to_field_clause_and_document():
 def test_negatives_are_honest():
     """Golds about what is not covered or not stated are correct.
 
-    An excluded item is an answer, a zero is an answer, silence is a refusal, and a field that was not read is
-    not asked.
+    An excluded item and a zero are answers, a field that the document does not state is a refusal, and a field that
+    was not read gives no case.
     """
     cases = by_template(built_of(SHEET))
     assert set(cases) == {"ped-waiting", "ayush", "co-payment", "deductible"}

@@ -138,7 +138,7 @@ async def test_an_item_that_a_person_archived_is_not_read(
 
 
 async def test_an_item_of_another_dataset_is_left_alone(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
-    """Removing an item from a dataset does not affect other datasets, and writing its id there is an error.
+    """An item of another dataset is not deleted, and writing an item with its id is an error.
 
     In Langfuse, an id is unique in the whole project.
     """

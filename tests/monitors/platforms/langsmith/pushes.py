@@ -80,9 +80,9 @@ def plans(count: int) -> list[GoldCase]:
 async def run_schedule(server: LangSmithDatasetServer, seed: int) -> int:
     """Push the suite again and again until one push completes, and return the number of pushes.
 
-    ``seed`` determines the faults: pushes are killed, rate-limited, or lose their replies. The dataset may contain
-    an older state of the suite. Raises `AssertionError` if the dataset does not contain each case of the suite once
-    at the end.
+    ``seed`` determines the faults: pushes are killed, rate-limited, or lose their replies. At the start, the
+    dataset may contain an older state of the suite. Raises `AssertionError` if the dataset does not contain each
+    case of the suite once at the end.
     """
     chance = random.Random(seed)
     server.restart(late=chance.choice((0, 0, 1, 3)), multipart=chance.random() < 0.8)

@@ -173,7 +173,7 @@ async def test_temporary_files_lie_in_the_runs_folder_and_go_with_the_browser():
 
 @contextmanager
 def browser_root() -> Iterator[Path]:
-    """Return a new run folder whose path is as short as that of a real run."""
+    """Yield a new run folder whose path is as short as that of a real run."""
     folder = Path("/tmp") / f"lookout-test-{os.getpid()}"
     folder.mkdir()
     try:
@@ -311,7 +311,7 @@ exec setpriv --reuid=nobody --clear-groups "{chromium}" "$@"
 
 
 def browser_of_a_user(folder: Path) -> str:
-    """Start the browser as a system user without privileges."""
+    """Return the path of a command that starts the browser as a system user without privileges."""
     chromium = os.environ.get("CHROMIUM_PATH") or find_system_chromium()
     if chromium is None or (os.geteuid() == 0 and shutil.which("setpriv") is None):
         pytest.skip("no browser that a user without rights could start")

@@ -90,7 +90,7 @@ async def test_a_start_that_is_cancelled_leaves_no_driver_behind(browser_path) -
 
 
 def drivers() -> set[int]:
-    """Return the running Playwright driver processes that are descendants of this process."""
+    """Return the process ids of the running Playwright drivers that are descendants of this process."""
     commands = {pid: Path(f"/proc/{pid}/cmdline") for pid in find_descendants(os.getpid())}
     return {pid for pid, command in commands.items() if command.exists() and b"run-driver" in command.read_bytes()}
 

@@ -72,7 +72,7 @@ async def test_a_greeting_that_comes_in_the_second_turn_is_no_answer(zoo: str, d
 
 @shares_browser
 async def test_a_page_that_only_counts_and_ticks_says_nothing_new(zoo: str, driver_for: MakeDriver) -> None:
-    """A counter of online users that changes every 1.7 s does not delay the answer."""
+    """Lookout stops waiting for a greeting, although a counter of online users changes every 1.7 s."""
     async with driver_for(f"{zoo}/socket.html") as driver, driver._pages.open_tab() as tab:
         chat = await driver._pages.open_chat_in_tab(tab)
         await call_in_page(chat.frame, "greeted", 2000, 600_000)

@@ -1,4 +1,4 @@
-"""Test that a question that a page loses before it is connected is asked once more and not blamed on the app."""
+"""Test that a question that a page loses while it connects is sent once more and not blamed on the app."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Test the browser's proxy: it connects only where the address guard allows it.
+"""Test that the browser's proxy connects only to addresses that the address guard allows.
 
-If the owner configured a network proxy, the connection goes through that.
+If the owner configured a network proxy, the connection goes through the network proxy.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ async def test_a_stream_that_breaks_there_breaks_here_and_does_not_look_ended() 
 
 
 async def test_whenever_it_is_closed_no_connection_stays_open() -> None:
-    """No connection stays open until garbage collection, whenever the proxy is closed."""
+    """Whenever the proxy is closed, it closes its connections itself and leaves none to the garbage collection."""
     async with echo() as port:
         guard = guard_of(f"http://app.example.com:{port}")
         gc.collect()

@@ -51,7 +51,7 @@ async def test_answers_of_random_markdown_are_read_to_the_character(page) -> Non
     ],
 )  # fmt: skip
 async def test_answers_that_read_like_labels(page, seed, unsure) -> None:
-    """An answer that looks like a label is never read wrongly. If the page is ambiguous, it is unsure."""
+    """An answer that looks like a label is never read wrongly. On an ambiguous page, the reading is unsure."""
     await open_page(page)
     seen = await read_many(page, seed, 1)
     assert (seen.wrong, seen.unsure) == ([], unsure)
@@ -79,7 +79,7 @@ async def test_a_figure_at_the_edge_that_may_be_the_answers_own_leaves_it_ungrad
 ) -> None:
     """If the figure at the edge of an answer may be the age of the message, the answer is not graded.
 
-    If the figure was removed by mistake, a right answer could become wrong.
+    If Lookout removed the figure by mistake, a right answer could become wrong.
     """
     async with driver_for(f"{zoo}/eta.html", screenshots="never", traces="never") as driver:
         question = "when does it arrive?"

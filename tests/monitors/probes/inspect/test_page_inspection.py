@@ -47,7 +47,7 @@ async def looked(
 
 
 def pinned(look: PageInspection) -> dict[str, object]:
-    """Return the probe settings that result if the lines that `lookout doctor` prints are in `lookout.toml`."""
+    """Return the probe settings of a `lookout.toml` that contains the lines that `lookout doctor` prints."""
     import tomllib
 
     lines = f"[targets.page]\nurl = '{look.address}'\nsuite = 's.jsonl'\n{format_selectors_toml(look, 'page')}\n"

@@ -99,7 +99,7 @@ def test_the_formats_own_field_name_wins_and_the_other_is_stored():
 
 @pytest.mark.parametrize("written", ["NaN", "Infinity", "-Infinity"])
 def test_a_score_that_is_not_a_number_is_stored_by_name(written):
-    """A score such as NaN, which Python's JSON writer can produce, is stored as the text ``nan``."""
+    """A score such as NaN, which Python's JSON writer can produce, is read as ``None`` and can be stored."""
     entry = read(f'{{"user_text": "x", "top_score": {written}}}'.encode())
     assert entry.reply.top_score is None
     assert HallucinationEntry.model_validate_json(entry.model_dump_json()) == entry

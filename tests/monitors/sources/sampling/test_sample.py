@@ -109,7 +109,8 @@ def test_by_rate_they_sum_to_the_expected_number(conversations, rate, minimum):
 def test_by_rate_a_conversation_is_sampled_independently_of_others(conversations, data):
     """If conversations are sampled by rate, each is sampled independently of all others.
 
-    In its own stratum this holds only if the minimum does not apply.
+    The test ignores strata to which the minimum per stratum may apply, because there the conversations are not
+    independent.
     """
     facts = stratified(rate=0.3, certainty=())
     sampling = sample_conversations(conversations, facts, NIGHT)
