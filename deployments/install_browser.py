@@ -122,7 +122,7 @@ def _format_browser(browser: WorkingBrowser) -> str:
 def install_command() -> ExitCode:
     """Install a browser for Lookout if none works: download it or, as root, install the system's package.
 
-    If no browser can be installed, print the reason and return exit code 2.
+    If no browser can be installed, the exit code is 2, and the output lists other ways.
     """
     from flows.runtime.secrets import get_environment  # slow: imports duckdb and slack_sdk
 

@@ -40,7 +40,7 @@ def build_artifact_key(name: str) -> str:
 async def publish_report_artifact(name: str, paths: ReportPaths, *, link: str | None, description: str) -> None:
     """Publish a report's Markdown with a link to the report's page on the site.
 
-    This must be called in a flow run.
+    Call this function in a flow run.
     """
     key = build_artifact_key(name)
     async with continue_without_prefect_server():

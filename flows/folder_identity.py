@@ -24,7 +24,7 @@ def claim_or_separate_data_folder(
 ) -> None:
     """Check whether the data folder is a copy, and make the folder usable by this installation.
 
-    A new folder gets the identity ``new_id``. A copy is refused unless the caller says what happened. With
+    A new folder gets the identity ``new_id``. A copy is refused unless ``moved`` or ``copied`` is set. With
     ``moved``, the original is gone, and this folder continues with the original's identity and incidents. With
     ``copied``, both folders are used: this folder gets the identity ``new_id``, and the original sends the alerts
     and finishes the runs that it began. Neither option changes a folder that is not a copy. See `open_store_in` for

@@ -1,8 +1,8 @@
 """Writes to standard output and standard error, and makes control characters visible.
 
-Texts of applications, pages, logs and files can contain control characters that clear the screen, set the clipboard
-or reverse a line. In text for people, each control character is shown as its code point (`[U+001B]`). `write_json`
-and `write_data` write exact data for programs. Only `flows.terminal_console` writes colours.
+Output of applications, pages, logs and files can contain control characters that clear the screen, set the
+clipboard or reverse a line. In text for people, each control character is shown as its code point (`[U+001B]`).
+`write_json` and `write_data` write exact data for programs. Only `flows.terminal_console` writes colours.
 
 On a terminal, long lines of text for people are wrapped between words. In a file or a pipe, lines stay whole.
 """

@@ -21,14 +21,14 @@ from monitors.reports.invisible import replace_invisible_by_code_points
 
 
 class TerminalConsole(Console):
-    """A console that makes control characters in texts visible.
+    """A console that makes control characters in its output visible.
 
     Only the console's own colours and cursor movements take effect.
     """
 
     @property
     def file(self) -> IO[str]:
-        """The stream to which the console writes. It is not wrapped by the guard, which shows colours as text."""
+        """The stream to which the console writes. This stream has no guard, which would show colours as text."""
         stream = self._file or (sys.stderr if self.stderr else sys.stdout)
         stream = getattr(stream, "unguarded", stream)
         return cast("IO[str]", FailSafeStream(cast("TextIO", getattr(stream, "rich_proxied_file", stream))))

@@ -1,7 +1,7 @@
 """Shows on a terminal what a command waits for, and since when.
 
-The line appears on standard error after a second without output. It is erased before other output is written. The
-line is shown only on a terminal that can erase a line.
+The line appears on standard error after a second without output. The line is erased before other output is written,
+and is shown only on a terminal that can erase a line.
 """
 
 from __future__ import annotations

@@ -218,10 +218,7 @@ class AnswerNotFound(PageNotUnderstood):
 
 
 class CaptureUnsure(ProbeError):
-    """The text from the page may be another text than the answer, or only a part of the answer.
-
-    It is not graded.
-    """
+    """The text from the page may not be the answer, or not the whole answer. The text is not graded."""
 
     reason = NoAnswerReason.CAPTURE_UNSURE
 

@@ -227,7 +227,7 @@ def _choose_unpacker(encoding: str) -> Any:
 
 
 class _Unpacker:
-    """Yield decompressed data in small pieces, because a compressed megabyte may contain a gigabyte."""
+    """Decompresses data in small pieces, because a compressed megabyte may contain a gigabyte."""
 
     def __init__(self, window_bits: int) -> None:
         self._unpacking = zlib.decompressobj(window_bits)

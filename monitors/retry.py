@@ -33,7 +33,7 @@ def parse_retry_after_s(headers: Mapping[str, str]) -> float | None:
     """Return the wait time from the Retry-After header in seconds.
 
     Returns ``None`` if the header is missing or invalid. The header contains a number of seconds or a time. A time
-    is compared with the Date header, because both come from the clock of the server. The names in ``headers`` must
+    is compared with the Date header, which comes from the same clock on the server. The names in ``headers`` must
     be in lower case.
     """
     value = headers.get("retry-after", "").strip()

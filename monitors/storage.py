@@ -47,7 +47,7 @@ def write_atomically(path: Path, content: Content, *, mode: int | None = None, w
     """Write a file atomically. Even after a power failure, ``path`` is the complete old or the complete new file.
 
     ``mode`` is the permissions of the file. By default, the umask determines the permissions. Missing folders are
-    created, and only their owner can read them. Raises `WarehouseUnwritable` with the path and what to do.
+    created, and only their owner can read them. Raises `WarehouseUnwritable` with the path and the fix.
     """
     try:
         with open_folder(path.parent, within=within or path.parent, make=True) as folder:
@@ -195,7 +195,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def build_unwritable_error(path: Path, error: OSError) -> WarehouseUnwritable:
-    """Build the error for a path that cannot be written, with the reason and what to do."""
+    """Build the error for a path that cannot be written, with the reason and the fix."""
     code = error.errno or 0
     advice = _ADVICE.get(code, "set data_folder in lookout.toml to a writable folder")
     if code == errno.ENOSPC and _has_no_inodes(path):

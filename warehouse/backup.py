@@ -1,8 +1,8 @@
 """Back up a data folder into one file, and restore it. Runs can write to the folder during a backup.
 
-A backup is a tar.gz file. It contains a manifest with the SHA-256 of each file, and the files of the data folder
-that Lookout cannot create again. The warehouse file is usually not in the backup, because it can be rebuilt from
-the journal. The backup contains the warehouse file only if this file has rows that the journal lost.
+A backup is a tar.gz file with the files of the data folder that Lookout cannot create again, and a manifest with
+the SHA-256 of each file. The warehouse file is usually not in the backup, because it can be rebuilt from the
+journal. The backup contains the warehouse file only if this file has rows that the journal lost.
 
 Runs never wait for a backup. The order in which files are read makes the backup consistent:
 

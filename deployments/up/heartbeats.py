@@ -1,4 +1,4 @@
-"""Renews the heartbeat in a data folder's lock file. The process that holds the lock renews it twice a minute."""
+"""Renews the heartbeat in a data folder's lock file twice a minute, in the process that holds the lock."""
 
 from __future__ import annotations
 

@@ -75,11 +75,11 @@ async def add_summary_to_sent_alerts(
 ) -> tuple[str, ...]:
     """Add the summary of a finished run to the messages that the run sent. Return the errors of failed edits.
 
-    The summary contains the scores, the links, what the failed cases have in common, and what changed since the
-    last accepted run. ``flaky`` maps the id of each flaky case to a text that says how often the case was answered
-    correctly. ``format_recheck`` returns a text about the result of rechecking an alert's cases. This text is added
-    to the message. A message that already shows the scores, or that a person has acknowledged, is edited only if
-    this text is not empty.
+    The summary contains the scores, the links, the common attributes of the failed cases, and the changes since the
+    last accepted run. ``flaky`` maps the id of each flaky case to a note on how often the case was answered
+    correctly. ``format_recheck`` formats the result of rechecking an alert's cases. This result is added to the
+    message. A message that already shows the scores, or that a person has acknowledged, is edited only if this
+    result is not empty.
     """
     failures: list[str] = []
     acknowledged = await asyncio.to_thread(_read_acknowledged_fingerprints, notifier)

@@ -1,4 +1,4 @@
-"""Everything that the alerting functions need: the store, the sender, the target, and the operator actions.
+"""The context of the alerting functions: the store, the sender, the target, and the operator actions.
 
 An operator action is a person's reaction to an alert, for example "acknowledge" or "silence".
 """
@@ -28,7 +28,7 @@ LOCK_WAIT_S = 30.0
 
 @dataclass(frozen=True)
 class OperatorActions:
-    """Everything that is needed to store operator actions and to carry them out.
+    """The context for storing operator actions and for carrying them out.
 
     ``account_patterns`` returns a target's patterns of account numbers, which are redacted in drafts. ``silences``
     and ``production_targets`` come from the configuration.
@@ -91,11 +91,11 @@ def apply_waiting_actions(actions: OperatorActions, *, wait_s: float = LOCK_WAIT
 
 @dataclass(frozen=True)
 class Notifier:
-    """Everything that is needed to send one target's alerts during one run.
+    """The context for sending the alerts about one target during one run.
 
     ``terminal`` prints alerts that no other sender accepts. ``owner`` is the part of Lookout that opens the
     incidents. ``production`` is true for a production target. ``shared_server`` is a Prefect server that other
-    machines use too, or ``None`` if this machine has its own server.
+    machines also use, or ``None`` if this machine has its own server.
     """
 
     target: str

@@ -41,9 +41,9 @@ from monitors.records.incidents import (
 LEASE_S: Final = 60.0
 """Duration of a lease in seconds. After this time, another machine can take the lease of a stopped machine."""
 ANSWER_TIMEOUT_S: Final = 5.0
-"""Timeout of one step in seconds, for all requests of the step together.
+"""Time limit in seconds for all requests of one step together.
 
-One step takes the lease. Another step records what was sent and returns the lease.
+One step takes the lease. Another step records the sent message and releases the lease.
 """
 AWAY_S: Final = 60.0
 """If the server does not answer, Lookout waits this many seconds before the next request to the server."""
@@ -53,7 +53,7 @@ SENT_ELSEWHERE: Final = "sent by another machine"
 OWN_KINDS: Final = ABOUT_THE_MONITOR | {IncidentKind.DRILL}
 """Kinds of incidents that are about Lookout on this machine. No other machine reports them."""
 MAX_ROWS: Final = 200
-"""Maximum number of records that Lookout reads from the Prefect server. This is Prefect's page size.
+"""Maximum number of records that Lookout reads from the Prefect server, which is Prefect's page size.
 
 Faults in older records are reported again.
 """
@@ -94,7 +94,7 @@ _VARIABLES: Final = TypeAdapter(list[Variable])
 
 @dataclass
 class ReportedFault:
-    """Everything that the messages of all machines have reported about one fault since the fault began.
+    """The records of one fault in the messages of all machines, since the fault began.
 
     ``opening`` is the first record of the fault. ``newest`` is the last record of another machine, written at
     ``at`` by the server's clock. ``is_over`` is true if the end of the fault was reported. ``is_own`` is true if
@@ -136,9 +136,8 @@ class ReportedFault:
 class AlertPart:
     """The part of an alert that this machine must send.
 
-    ``alert`` is ``None`` if other machines sent the whole alert. ``note`` is the text in the receipt that explains
-    why nothing is sent, or why there is no lease. ``channel`` and ``thread`` belong to the first message about the
-    fault.
+    ``alert`` is ``None`` if other machines sent the whole alert. ``note`` explains in the receipt why nothing is
+    sent, or why there is no lease. ``channel`` and ``thread`` belong to the first message about the fault.
     """
 
     alert: Alert | None
@@ -328,7 +327,7 @@ class _SharedTarget:
     async def read_reported_faults_and_time(
         self, interval: timedelta
     ) -> tuple[Mapping[str, ReportedFault], datetime]:
-        """Read what was reported about each fault within ``interval``.
+        """Read the reports about each fault within ``interval``.
 
         Also return the current time of the server's clock.
         """
@@ -352,7 +351,7 @@ class _SharedTarget:
     ) -> None:
         """Record that this machine reported ``facts``, which are pairs of a shortened fingerprint and a fact.
 
-        ``receipt`` contains the channel and the thread of the message. It is ``None`` if no message was sent.
+        ``receipt`` contains the channel and the thread of the message, or is ``None`` if no message was sent.
         """
         pairs = list(facts)
         for start in range(0, len(pairs), MAX_FACTS):

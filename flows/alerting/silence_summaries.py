@@ -29,7 +29,8 @@ A summary is sent this long after the end of the silence's period.
 def record_silence_summaries(notifier: Notifier) -> tuple[Alert, ...]:
     """Record and return the summaries that are due for all targets. The summaries are not sent.
 
-    A summary has the same id in every process. Therefore it is stored and sent only once. Raises `WarehouseError`.
+    A summary has the same id in every process. Therefore each summary is stored and sent only once. Raises
+    `WarehouseError`.
     """
     now, store = notifier.now(), notifier.store
     silences = [silence for silence in notifier.actions.list_silences() if silence.recurrence is not None]

@@ -121,7 +121,7 @@ class PollResult(Record):
 
 @dataclass(frozen=True)
 class DeployPoller:
-    """Everything that a poll needs. ``notifier`` is called only if Lookout's owners must be notified."""
+    """The context of a poll. ``notifier`` is called only if Lookout's owners must be notified."""
 
     config: Config
     settings: DeploySettings

@@ -38,11 +38,11 @@ class NotSetUp(Exception):
 
 @dataclass
 class DrillContext:
-    """Everything that a drill needs.
+    """The live objects and settings of one drill.
 
     ``chance`` is a random number that selects the planted fault. ``prefect_api`` is ``None`` if the drill runs
     without a worker. ``outside_at`` is a pair of times at the same moment: the time on an external server, and this
-    machine's time. A station of the drill sets it.
+    machine's time. A station of the drill sets ``outside_at``.
     """
 
     config: Config

@@ -44,7 +44,7 @@ from warehouse.journal.rows import DrillRow
 STATION_TIMEOUT_S: Final = 300.0
 """Timeout of one station in seconds. A station may wait for a slow judge or for the warehouse."""
 REPORT_FILE: Final = "drill.json"
-"""Name of the file in the data folder with the report of the newest drill. It can be read without the warehouse."""
+"""Name of the file in the data folder with the report of the newest drill. Readers do not need the warehouse."""
 PASSED_TEXT: Final = "Drill: passed, no action needed."
 MISSING_DRILL_FAULT: Final = "DrillMissing"
 """The name of the fault that is reported if the drill is overdue."""

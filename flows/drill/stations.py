@@ -1,7 +1,7 @@
 """The stations of a drill that run before the drill asks a question. Each station tests one part that alerts need.
 
-A station returns a text about what it found. It raises `StationFailed` if the part does not work, and `NotSetUp` if
-this installation does not have the part.
+A station returns a message about its result. A station raises `StationFailed` if the part does not work, and
+`NotSetUp` if this installation does not have the part.
 """
 
 from __future__ import annotations

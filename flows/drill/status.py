@@ -24,7 +24,7 @@ class DrillState(StrEnum):
 
 
 class DrillStatus(NamedTuple):
-    """The state of drills, a text that describes it, and what to do."""
+    """The state of drills, a description of this state, and the next command to run."""
 
     state: DrillState
     text: str

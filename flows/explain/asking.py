@@ -37,7 +37,7 @@ MAX_FAILURES_IN_A_ROW = 3
 
 @dataclass(frozen=True)
 class CaseAsker:
-    """Asks cases at one address, with a new session for each case. Use it in one event loop only."""
+    """Asks cases at one address, with a new session for each case. Use each instance in one event loop only."""
 
     driver: ChatDriver
     panel: Sequence[Grader]
@@ -92,7 +92,7 @@ async def open_case_asker(
     environment: Mapping[str, str],
     clock: Clock,
 ) -> AsyncGenerator[CaseAsker]:
-    """Open a `CaseAsker` for ``target`` at ``address``, which is the target's address or that of another build.
+    """Open a `CaseAsker` for ``target`` at ``address``: the target's own address, or the address of another build.
 
     ``cases`` contain the scripted replies for an agent that asks a question before it answers. ``folder`` is for
     files of the driver, and must not be the folder of the run. Raises `ConfigError` if the target cannot be asked

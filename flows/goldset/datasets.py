@@ -134,7 +134,8 @@ def build_dataset_tag(suite: Suite) -> str:
 class PullPlan(Record):
     """The changes that a pull makes in a suite's file.
 
-    ``conflicts`` is the number of cases that do not change, because suite and dataset both changed them.
+    ``conflicts`` is the number of cases that do not change, because they were changed in the suite and in the
+    dataset.
     """
 
     changed: tuple[GoldCase, ...]

@@ -122,7 +122,7 @@ async def open_metered_model(
 MAX_DOCUMENT_CHARACTERS: Final = 240_000
 """Maximum length of a document in characters, about 60,000 tokens of English.
 
-This is a third of the models' context, and enough for a long policy with its annexes.
+This limit is a third of the models' context, and enough for a long policy with its annexes.
 """
 
 TOKENS_PER_DRAFT: Final = 320
@@ -243,8 +243,8 @@ def _build_draft_prompt(
 CASES_PER_PROMPT: Final = 10
 """The number of cases that are translated with one prompt.
 
-With fewer cases in a prompt, Lookout pays for the instructions more often. With more cases, an unusable reply
-wastes more money.
+With fewer cases in a prompt, Lookout pays for the instructions more often. With more cases, an unusable reply costs
+more.
 """
 
 TOKENS_PER_TRANSLATION: Final = 400

@@ -131,9 +131,9 @@ def _explain_ungraded_paraphrase(case: GoldCase, panel: Sequence[Grader]) -> str
 
 
 _MIN_SENTENCE_WORDS: Final = 3
-"""Minimum number of words after the yes or no of a gold. A shorter rest is not graded as a reply of its own.
+"""Minimum number of words after the yes or no of a gold. A shorter text is not graded as a separate reply.
 
-For example, "online", the rest of "Yes, online", is too short.
+For example, "online" in the gold "Yes, online" is too short.
 """
 
 
@@ -223,7 +223,7 @@ def assess_reply(case: GoldCase, reply: str, panel: Sequence[Grader]) -> Assessm
 class SuiteReach(Record):
     """The number of golds that were tried, and the number of golds that rules can grade.
 
-    ``left`` has the ids of the cases whose golds rules cannot grade, the most severe first.
+    ``left`` contains the ids of the cases whose golds rules cannot grade, the most severe first.
     """
 
     golds: int
@@ -232,7 +232,7 @@ class SuiteReach(Record):
 
     @property
     def gradable_share(self) -> float:
-        """The share of golds that rules can grade, from 0 to 1. It is 1 for an empty suite."""
+        """The share of golds that rules can grade, from 0 to 1, and 1 for an empty suite."""
         return self.by_rules / self.golds if self.golds else 1.0
 
     def explain_coverage_shortfall(self, floor: float) -> str:

@@ -311,9 +311,9 @@ _RESOLVED_TEXTS: Final = {
     LOG_LINES_UNREADABLE: "Lookout could read new entries.",
     LOG_GAP: None,
 }
-"""The text that is sent when a fault has ended, by the name of the fault.
+"""Maps the name of a fault to the message that is sent when the fault has ended.
 
-A gap in the log is resolved without a text, because the entries in the gap stay lost.
+The end of a gap in the log has no message, because the entries in the gap stay lost.
 """
 
 

@@ -27,7 +27,10 @@ MAX_ASIDE_SHOWN: Final = 10
 
 
 class LineSettings(Record):
-    """A target's settings for storing log entries. If ``store_raw`` is true, texts are stored without redaction."""
+    """A target's settings for storing log entries.
+
+    If ``store_raw`` is true, entries are stored without redaction.
+    """
 
     target: Identifier
     fields: LogFields = LogFields()
@@ -115,7 +118,7 @@ class _RowTemplate:
 
 
 def redact_reply(reply: BlockedReply, account_patterns: Sequence[str] = ()) -> BlockedReply:
-    """Return ``reply`` with personal data and secrets redacted in all texts, including unknown fields."""
+    """Return ``reply`` with personal data and secrets redacted in all strings, including unknown fields."""
     values = reply.model_dump(mode="json", exclude={"ts"})
     safe = {name: _redact_value(value, account_patterns) for name, value in values.items()}
     return BlockedReply.model_validate({**safe, "ts": reply.ts})
@@ -143,7 +146,7 @@ def _redact_text(text: str, account_patterns: Sequence[str]) -> str:
 
 
 def _collect_texts(reply: BlockedReply) -> list[str]:
-    """Collect all texts that `redact_reply` redacts."""
+    """Collect all strings that `redact_reply` redacts."""
     texts = (reply.user_text or "", reply.blocked_reply or "")
     return [*texts, *reply.reasons, *reply.unsupported_claims, *reply.policy_ids, *_iterate_texts(reply.extra)]
 

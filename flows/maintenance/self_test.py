@@ -110,9 +110,9 @@ async def send_test_alerts_and_ping(
 ) -> tuple[PathOutcome, ...]:
     """Send a test alert by each delivery path, and ping the heartbeat of ``target``. Nothing is stored.
 
-    With a Slack bot, the channels for the application and for Lookout's owners are both tested. A path that was
-    tested recently, according to ``proofs``, is skipped. If a path fails, no error is raised. Raises `ConfigError`
-    if credentials are set without the settings that they need.
+    With a Slack bot, the channel for application alerts and the channel for Lookout's owners are tested. A path
+    that was tested recently, according to ``proofs``, is skipped. If a path fails, no error is raised. Raises
+    `ConfigError` if credentials are set without the settings that they need.
     """
     alert = build_test_alert(config, now())
     valid_proofs = {path: proof for path, proof in proofs.items() if now() - proof.at < PROOF_VALID_FOR}
@@ -195,9 +195,9 @@ KNOWN_CASE: Final = GoldCase(
 class JudgeOutcome(Record):
     """The verdicts of one model on a right answer and a wrong answer.
 
-    ``distinguished`` is true if both verdicts are correct, and false if a verdict is wrong. If no verdict is wrong
-    but a verdict is missing, it is ``None``. ``detail`` is the reason. ``cost_usd`` and ``took_s`` are for both
-    answers together.
+    ``distinguished`` is true if both verdicts are correct, and false if a verdict is wrong. ``distinguished`` is
+    ``None`` if no verdict is wrong but a verdict is missing. ``detail`` is the reason. ``cost_usd`` and ``took_s``
+    are totals for the two answers.
     """
 
     model: str

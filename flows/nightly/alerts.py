@@ -62,7 +62,7 @@ NIGHT_FAULTS: Final = {
     SCORES_UNWRITTEN: "Lookout wrote the night's scores back to the platform again.",
     JUDGE_SILENT: "The judge answers again.",
 }
-"""The names of the faults of a nightly run, each with the text that is sent when the fault has ended."""
+"""Maps the name of each fault of a nightly run to the message that is sent when the fault has ended."""
 
 GRADED_AGAIN_TEXT: Final = "Lookout graded the night's traffic again."
 RESOLVED_TEXT: Final = "No sampled conversation of the last week failed in this way."
@@ -235,7 +235,7 @@ def build_nightly_census_observations(
 def find_incidents_resolved_by_census(
     report: NightlyReport, earlier: Sequence[NightlyReport], open_incidents: Sequence[Incident]
 ) -> Iterator[Ending]:
-    """Find the incidents that have ended, because rules no longer find the failure kind of the incident."""
+    """Find the open incidents that have ended, because rules no longer find their failure kinds."""
     return find_ended_census_incidents(
         _build_census_from_report(report), _list_earlier_censuses(report, earlier), open_incidents
     )

@@ -52,16 +52,16 @@ MIN_CITING_SHARE: Final = 0.1
 A smaller share can occur by chance, because a text such as "(see page 4)" may not be a citation.
 """
 _LINE_LIMIT: Final = 1 << 26
-"""Maximum size of a worker's answer in bytes. An answer contains no texts and is far smaller."""
+"""Maximum size of a worker's answer in bytes. Answers contain no conversations and are far smaller."""
 
 ConversationsJson = Sequence[bytes]
 """Conversations, each encoded as JSON."""
 
 
 class CensusPool:
-    """Classifies conversations by rules, with one worker process for each core. Use it within ``aclosing``.
+    """Classifies conversations by rules, with one worker process for each core.
 
-    The results have the same order as the conversations.
+    Use an instance within ``aclosing``. The results have the same order as the conversations.
     """
 
     def __init__(self, settings: CensusSettings, workers: int | None = None) -> None:
@@ -100,9 +100,9 @@ class CensusPool:
             await worker.stop()
 
     async def _classify_by_worker(self, chunk: ConversationsJson, number: int) -> list[CensusResult]:
-        """Classify a chunk in a worker.
+        """Classify a chunk in a worker process.
 
-        This process itself classifies the first chunks, and the chunk of a killed worker.
+        The first chunks, and the chunk of a killed worker, are classified in this process.
         """
         if self._max_workers > 1 and number > MIN_CHUNKS_FOR_WORKERS:  # a single worker would not be faster
             if not self._workers:
@@ -160,7 +160,7 @@ class _Worker:
 
 
 MAX_EXAMPLE_CHARACTERS: Final = 1_000
-"""Maximum number of characters of a question or reply in an example. A message shortens the text further."""
+"""Maximum number of characters of a question or reply in an example. A message may shorten the example further."""
 MAX_EXAMPLES_PER_KIND: Final = 3
 """Maximum number of candidates for the example of a failure kind.
 
@@ -180,7 +180,7 @@ class Census(NamedTuple):
 class TakenConversation(NamedTuple):
     """The data that the census stores about a conversation.
 
-    Each bit of ``graded_bits`` and of ``found_bits`` stands for one failure kind.
+    ``graded_bits`` and ``found_bits`` have one bit for each failure kind in `KINDS`.
     """
 
     id: str
@@ -202,8 +202,7 @@ class _CensusHit(NamedTuple):
 class SourceCensus:
     """The census of one source.
 
-    The census needs about 250 bytes of memory for each conversation, and memory for the texts of samples and
-    examples.
+    The census needs about 250 bytes of memory for each conversation, and memory for the samples and the examples.
     """
 
     def __init__(self, known_ids: Container[str], candidates: Candidates) -> None:

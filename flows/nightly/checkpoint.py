@@ -173,9 +173,9 @@ def build_intake_checkpoint(
     census: Census | None = None,
     strata: Sequence[StratumCount] = (),
 ) -> IntakeCheckpoint:
-    """Build the checkpoint that is stored after the sources were read. It contains no conversations.
+    """Build the checkpoint that is stored after the sources were read. The checkpoint contains no conversations.
 
-    If a nightly run is only planned, it has no ``census`` and no ``strata``.
+    A checkpoint of a planned nightly run has no ``census`` and no ``strata``.
     """
     census = census or Census()
     return IntakeCheckpoint(

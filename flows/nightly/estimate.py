@@ -58,7 +58,7 @@ from monitors.stats.stratified import (
 )
 
 RULES: Final = "rules"
-"""The name of the rules in the text that identifies the graders of a nightly run."""
+"""The name of the rules in the string that identifies the graders of a nightly run."""
 DRIFT_REFERENCE_AFTER: Final = timedelta(days=7)
 """Time after a drift alert until the changed rate becomes the reference for later nightly runs."""
 NEW_REFERENCE_REASON: Final = (
@@ -150,10 +150,10 @@ class NightlyEstimates:
         return self._said.get(conversation_id, ())
 
     def is_graded(self, conversation_id: str) -> bool:
-        """Return whether a conversation in which no failure was found counts as correct.
+        """Return whether a conversation without a found failure counts as correct.
 
-        It counts as correct if its facts were checked, and if every reply was graded for disclosures and leaked
-        errors.
+        Such a conversation counts as correct if its facts were checked, and if every reply was graded for
+        disclosures and leaked errors.
         """
         result = _assess_conversation("", self.get_assessments(conversation_id), _is_failed, _would_wrong_fact_fail)
         return result.by in {FactChecker.GOLD, FactChecker.JUDGE} and result.is_safe
@@ -316,7 +316,7 @@ class NightlyEstimates:
     def _estimate_rates_by_checker(
         self, passed: Sequence[_ConversationResult], rest: float
     ) -> list[tuple[float, RateEstimate]]:
-        """Estimate the rate of wrong facts for each checker, which is gold or the judge.
+        """Estimate the rate of wrong facts separately for the facts that gold checked and that the judge checked.
 
         For each checker, return a pair: its share of all conversations, and the rate in this share. ``rest`` is the
         share of conversations that rules did not fail.
@@ -524,7 +524,7 @@ VERDICT_TOKENS: Final = 300
 MIN_CALLS: Final = 20
 """Minimum number of judge calls in earlier nightly runs from which the cost of a call is computed.
 
-With fewer calls, the cost is estimated from the length of the texts.
+With fewer calls, the cost is estimated from the length of the prompts and replies.
 """
 
 

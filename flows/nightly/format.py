@@ -115,7 +115,10 @@ def list_nightly_finding_lines(report: NightlyReport) -> tuple[str, ...]:
 
 
 def build_nightly_report_text(report: NightlyReport, examples: Sequence[CensusExample]) -> NightText:
-    """Build the texts of a nightly report. ``examples`` are redacted conversations from the census."""
+    """Format a nightly report as rates, census rows, shortfalls and lines.
+
+    ``examples`` are redacted conversations from the census.
+    """
     shown = {example.kind: example for example in examples}
     rates = (("severity-3 rate", report.severe), ("any failure", report.failed))
     return NightText(

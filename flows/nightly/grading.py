@@ -277,7 +277,7 @@ async def judge_traffic(
     environment: Mapping[str, str],
     nonce: Callable[[], str],
 ) -> tuple[NightlyJudging, tuple[CaseResult, ...]]:
-    """Ask the judge to grade the replies that rules left open. Return the figures and the new grades.
+    """Ask the judge to grade the replies that rules could not grade. Return the figures and the new grades.
 
     Known answers that test the judge (canaries) are made from ``gold_cases``. If the judge fails, no error is
     raised.
@@ -399,7 +399,10 @@ async def _judge_by_task(
 
 
 def _build_judge_subject(turn: GradedTurn) -> Subject:
-    """Build the request to the judge. It contains the gold if the question has gold, and otherwise the passages."""
+    """Build the request to the judge.
+
+    The request contains the gold if the question has gold, and otherwise the passages.
+    """
     exchange, has_gold = turn.exchange, _has_gold(turn.result.case)
     if turn.is_report:
         subject = build_judge_case(turn.result.case, exchange, turn.result.assessment.grades).subject
@@ -474,9 +477,9 @@ def _build_judging_figures(
 
 
 def format_grader_identity(judging: Judging, rules: str) -> str:
-    """Build a text that identifies the graders: the rules, and each judge by its model and prompts.
+    """Build a string that identifies the graders: the rules, and each judge by its model and prompts.
 
-    The prompts of all tasks for live traffic are included. Therefore the text for a judge is the same each night.
+    The prompts of all tasks for live traffic are included. Therefore the string for a judge is the same each night.
     """
     prompts = "".join(load_instructions(task).sha256 for task in (Task.FACTUAL, Task.GROUNDED))
     judges = {

@@ -20,7 +20,7 @@ class IntakeCheckpoint(NightlyIntake):
     questions: QuestionsAsked = QuestionsAsked(questions=0, up=0, down=0)
     strata: tuple[StratumCount, ...] = ()
     examples: tuple[CensusExample, ...] = ()
-    """Redacted examples. They are deleted when the nightly run ends, but alerts that show them contain copies."""
+    """Redacted examples. This field is deleted when the nightly run ends. Alerts with examples contain copies."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ COUNTED_FOR: Final = timedelta(days=90)
 
 @dataclass(frozen=True)
 class RepeatabilityContext(TargetContext):
-    """Everything that one repeatability session needs."""
+    """The live objects and settings of one repeatability session."""
 
     run_id: str
     rng: Random

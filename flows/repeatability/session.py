@@ -80,7 +80,7 @@ class _AskedTwice:
 
 
 class RepeatabilitySession:
-    """Asks cases twice, stores the results and computes the figures. Use it in one event loop only."""
+    """Asks cases twice, stores the results and computes the figures. Use each instance in one event loop only."""
 
     def __init__(self, context: RepeatabilityContext) -> None:
         self._context = context

@@ -54,7 +54,7 @@ DISTRIBUTION: Final = "lookout-monitor"
 
 @dataclass(frozen=True)
 class TargetContext:
-    """Everything that is needed to ask a target the cases of its suite.
+    """The context for asking a target the cases of its suite.
 
     ``nonce`` returns a random hexadecimal number.
     """
@@ -72,7 +72,7 @@ class TargetContext:
 
 @dataclass(frozen=True)
 class RunContext(TargetContext):
-    """Everything that one verification run needs. ``listener`` receives the progress of the run."""
+    """The context of one verification run. ``listener`` receives the progress of the run."""
 
     panel: tuple[Grader, ...]
     journal: Journal

@@ -41,7 +41,10 @@ from monitors.config.sections import MissedRuns
 
 SKIPPED: Final = "Skipped"
 BUSY: Final = "Busy"
-"""The name of a job's state if the job was skipped because another run used the warehouse. This is not a fault."""
+"""The name of a job's state if the job was skipped because another run used the warehouse.
+
+The skip is not a fault.
+"""
 MISSED_AFTER: Final = timedelta(hours=1)
 """Delay after which a run counts as missed. Short delays are normal on a busy machine."""
 MAX_RUNS: Final = 200
@@ -155,8 +158,8 @@ async def list_skipped_runs(target: str, since: datetime, *, tag: str) -> Sequen
 async def hold_target_exclusively(target: str, tag: str, write_line: Callable[[str], None]) -> AsyncGenerator[None]:
     """Let only this run ask ``target`` in the ``with`` block. Wait while another run asks it, on any machine.
 
-    ``tag`` separates installations. If the server does not answer, the run continues without waiting, because this
-    limit must not prevent a verification. A run that a person starts with a command does not wait.
+    ``tag`` separates installations. If the server does not answer, the run continues without waiting, because a
+    verification must not depend on it. A run that a person starts with a command does not wait.
     """
     if not deployment.id:
         yield

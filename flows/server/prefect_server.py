@@ -38,7 +38,7 @@ PORTS_TO_TRY = 50
 PORT_RELEASE_TIMEOUT_S = 3.0
 STOP_TIMEOUT_S = 30.0
 MAX_PORTS_LOST = 3
-"""Maximum number of times that another server may take the chosen port before the start fails."""
+"""Number of times that another server can take the chosen port until the start fails."""
 PROGRESS_INTERVAL_S = 30.0
 """Interval in seconds at which the progress of a slow start is reported."""
 LOG = "server.log"
@@ -64,7 +64,7 @@ Therefore the pid of every running server is stored.
 """
 
 _children: dict[int, subprocess.Popen[bytes]] = {}
-"""Servers that this process has started and that may outlive it. This process must collect their exit codes."""
+"""Servers that this process has started. The servers may outlive this process, which collects their exit codes."""
 
 
 class PrefectUnavailable(MonitorError):
@@ -93,7 +93,7 @@ class LocalServer(Record):
 def build_client_settings(api_url: str, home: Path) -> dict[str, str]:
     """Build the environment variables that Lookout's Prefect clients need besides the user's variables.
 
-    Prefect's logs are sent to the server, which shows them on the page of a run. They are not printed.
+    Prefect's logs are not printed. They are sent to the server, which shows them on the page of a run.
     """
     return {
         "PREFECT_API_URL": api_url,
@@ -177,8 +177,8 @@ class ServerOnMachine(Record):
 def list_servers_on_machine() -> tuple[ServerOnMachine, ...]:
     """List this user's local servers that Lookout started, with their homes. Without ``/proc``, the list is empty.
 
-    A server belongs to this user if the user owns its home folder. This matters for root, who can read all
-    processes.
+    A server belongs to this user if the user owns its home folder. Without this rule, root would see the servers of
+    all users.
     """
     servers: list[ServerOnMachine] = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -286,8 +286,8 @@ def _has_proc() -> bool:
 def stop_server(home: Path) -> bool:
     """Stop the local server of ``home``. Return false if no server runs.
 
-    This process's last log lines are sent first. A server that does not answer is also stopped. A server that does
-    not end within 30 s is killed.
+    Before the stop, this process sends its last log lines to the server. A server that does not answer is also
+    stopped. A server that does not end within 30 s is killed.
     """
     server = find_server_process(home)
     if server is None or not (_has_proc() or _is_serving(server, home)):

@@ -75,7 +75,7 @@ NOT_STARTED_MESSAGES: Final = (
 CRASHED_AFTER_S: Final = 95.0
 """Time in seconds without heartbeats after which a run counts as crashed.
 
-This is a little more than three heartbeats: `prefect_server.build_client_settings` sets one every 30 s.
+This time is a little longer than three heartbeats: `prefect_server.build_client_settings` sets one every 30 s.
 """
 STOPPED_MESSAGES: Final = [
     "Execution was cancelled by the runtime environment.",

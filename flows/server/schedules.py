@@ -106,7 +106,7 @@ _PURPOSES: Final = {
         "plants a wrong answer on its own page without asking a bot; sends one message to test the alert path"
     ),
 }
-"""The purpose of each flow, in words for the owner of the bot."""
+"""The purpose of each flow, for the owner of the application."""
 
 
 class PlannedDeployment(Record):

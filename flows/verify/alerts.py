@@ -42,7 +42,7 @@ from warehouse.queries.incidents import RunMessage, list_delayed_messages_of_ear
 from warehouse.queries.runs import find_last_run_with_answers
 
 COLLECT_S: Final = 60.0
-"""Time in seconds during which failures are collected after an alert. They are then sent as one message."""
+"""Time in seconds during which failures are collected after an alert. One message then contains these failures."""
 
 
 class EarlyAlerts:
@@ -276,13 +276,13 @@ _MAX_DETAIL_CHARACTERS: Final = 260
 
 
 def _format_detail_with_cause(run: LiveRun, cause: str, detail: str) -> str:
-    """Format a text: the ``cause`` if it is known, then the ``detail``, then the command to run next."""
+    """Format the detail of an alert: the ``cause`` if it is known, the ``detail``, and the command to run next."""
     shortened = shorten(detail, _MAX_DETAIL_CHARACTERS).rstrip(".")
     return f"{f'{cause} ' if cause else ''}{shortened}. Next: `lookout doctor {run.context.target.name}`."
 
 
 def _explain_missing_answers_by_settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
-    """Return whether a change of lookout.toml probably caused the missing answers, and a text that explains it.
+    """Return whether a change of lookout.toml probably caused the missing answers, and an explanation.
 
     A change is the probable cause if the target's settings differ from those of the last run with answers.
     """
@@ -393,12 +393,12 @@ DELIVERY_WORDS: Final = {
     "printed": "only printed here: Slack is not configured, so no person was notified",
     "sent": "sent now",
 }
-"""The text that is printed for each delivery status of messages, worst first."""
+"""Maps each delivery status of a message to the words that are printed. The worst status is first."""
 EARLIER_WORDS: Final = {
     "waiting": "not sent yet: Slack did not accept it; Lookout tries again",
     "sent": "sent now, late",
 }
-"""The text that is printed for each delivery status of messages from before the run, worst first."""
+"""Maps each delivery status of a message from before the run to the printed words. The worst status is first."""
 
 
 def describe_notifications(notifier: Notifier, observations: Sequence[Observation], since: datetime) -> str:

@@ -159,7 +159,7 @@ def _build_usefulness_scores(result: CaseResult, safe: Redact) -> Iterator[Score
 
 
 def _build_severity_score(assessment: Assessment) -> Score:
-    """Build the severity score of a failure. It is 0 for severity 3, and higher for a lower severity."""
+    """Build the severity score of a failure: 0 for severity 3, and higher for a lower severity."""
     value = 1 - assessment.severity / Severity.CRITICAL
     return Score(key=SEVERITY, value=value, comment=f"severity {assessment.severity.value}")
 

@@ -190,13 +190,13 @@ class JudgeStage:
         return self
 
     async def _grade_answers_left_open(self) -> None:
-        """Grade the answers that a stopped run left ungraded."""
+        """Grade the answers that were still ungraded when an earlier run stopped."""
         for opened in [result for result in self._run.results if self.is_needed(result.assessment)]:
             if isinstance(opened.result, Exchange):
                 await self.grade_or_queue_answer(opened.case, opened.result, opened.assessment.grades)
 
     def is_needed(self, assessment: Assessment) -> bool:
-        """Return whether rules left the answer ungraded, or the judge must confirm its grade."""
+        """Return whether rules could not grade the answer, or the judge must confirm the grade."""
         settings = self._plan.settings
         return needs_judge(assessment, settings.scope if settings and self._queue else JudgeScope.OPEN)
 

@@ -15,7 +15,7 @@ class ProgressListener(Protocol):
     def on_planned(self, run_id: str, cases: int, resumed: int) -> None:
         """Handle the plan of the run.
 
-        The run will have ``cases`` results; ``resumed`` of them come from a stopped run.
+        ``cases`` is the number of planned results. ``resumed`` is the number of results from a stopped run.
         """
         ...
 

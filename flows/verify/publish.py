@@ -32,7 +32,7 @@ async def publish_artifacts(
 ) -> None:
     """Publish the Markdown report, the link to the report page, and a table of wrong or ungraded answers.
 
-    This must be called in a flow run.
+    Call this function in a flow run.
     """
     await publish_report_artifact(name, paths, link=link, description=f"{report.verdict}: {paths.html}")
     rows = [_build_case_row(r) for r in results if r.assessment.outcome is not CaseOutcome.CORRECT]
@@ -47,7 +47,7 @@ async def publish_artifacts(
 
 
 class ProgressPage:
-    """Shows the run's progress in Prefect's UI, in steps. Use it in a task run."""
+    """Shows the run's progress in Prefect's UI, in steps. Use an instance in a task run."""
 
     def __init__(self, name: str) -> None:
         self._key = f"{build_artifact_key(name)}-progress"

@@ -56,7 +56,7 @@ APP_DOWN_TEXT: Final = "the application stopped answering before the end of the 
 MAX_BUILD_CHARACTERS: Final = 120
 
 OnOpen = Callable[[CaseResult], bool]
-"""A function that is called with an answer that rules left ungraded.
+"""A function that is called with an answer that rules could not grade.
 
 The function returns whether the judge will grade the answer.
 """

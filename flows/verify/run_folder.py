@@ -27,7 +27,7 @@ NO_BASELINE: Final = "none"
 
 
 class VerifyRequest(BaseModel):
-    """A request to verify one target. It contains the configuration, or the path of a lookout.toml.
+    """A request to verify one target, with the configuration or the path of a lookout.toml.
 
     ``commit`` is the deploy to verify, if known. ``fresh`` starts a new run even if an earlier run could be
     resumed. The results of a staging target are posted to ``pull_request``. ``baseline`` is the run to compare
@@ -215,7 +215,7 @@ def _try_lock_run_folder(folder: Path, data_folder: Path) -> TextIO | None:
 
 
 def _lock_alive_file(folder: Path, data_folder: Path) -> TextIO:
-    """Lock the alive file. This waits only while `has_live_process` tests the lock."""
+    """Lock the file `ALIVE_FILE`. The function waits only while `has_live_process` tests the lock."""
     alive = open_lock_handle(folder / ALIVE_FILE, within=data_folder)
     fcntl.flock(alive, fcntl.LOCK_EX)
     return alive

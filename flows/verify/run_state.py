@@ -121,7 +121,7 @@ _NAMES: Final[dict[frozenset[str], set[str]]] = {}
 def _share_field_names(record: Model) -> Model:
     """Let a record share its sets of field names with other records, which halves the record's size in memory.
 
-    This is safe because records are frozen.
+    Sharing is safe, because records are frozen.
     """
     names = record.model_fields_set
     object.__setattr__(record, "__pydantic_fields_set__", _NAMES.setdefault(frozenset(names), names))
@@ -141,7 +141,7 @@ async def _ignore_step(done: int, planned: int) -> None:
 
 
 class LiveRun:
-    """The state of one run while it asks and grades. Use it in one event loop only."""
+    """The state of one run while it asks and grades. Use each instance in one event loop only."""
 
     def __init__(self, context: RunContext) -> None:
         self.context = context

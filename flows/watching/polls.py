@@ -24,8 +24,8 @@ WATCH_TO_DO: Final = "Start `lookout up`; if it is running, the `service` lines 
 class WatchPoll(Record):
     """The last successful poll of a log, a source or the deployed commits.
 
-    ``name`` is a readable name of what is polled. ``every_s`` is the interval in seconds. ``target`` is ``None``
-    for a poll about all targets.
+    ``name`` is a readable name of the polled log, source or commits. ``every_s`` is the interval in seconds.
+    ``target`` is ``None`` for a poll about all targets.
     """
 
     name: str

@@ -188,7 +188,7 @@ class Watcher:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Readable names of everything that is watched."""
+        """Readable names of the logs, the deploys and the sources that are watched."""
         logs = (f"the log of {name}" for name in self._logs)
         deploys = () if self._poller is None else (DEPLOYS,)
         return (*logs, *deploys, *(source.name for source in self._sources))
@@ -298,7 +298,10 @@ class Watcher:
         return self._paused.get(flow, False)
 
     async def _start_run_for_changed_logs(self) -> None:
-        """Start a run for the changed logs, unless a run that has not ended reads them."""
+        """Start a run for the changed logs, except logs that an active run already reads.
+
+        If another run is active, the new run reads all logs.
+        """
         if self._runs:
             await self._remove_ended_runs()
         covered = {target for run in self._runs for target in run.files}
@@ -347,7 +350,7 @@ class Watcher:
             log.store_read_state(files)
 
     async def _remove_ended_runs(self) -> None:
-        """Remove the runs that have ended, and store what the completed runs have read."""
+        """Remove the runs that have ended, and store the file states that the completed runs have read."""
         try:
             with convert_prefect_errors(self._planned[FOLLOW_LOG].full_name):
                 async with asyncio.timeout(RUN_CREATION_TIMEOUT_S), get_client() as client:

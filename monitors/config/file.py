@@ -209,7 +209,7 @@ class PrefectSettings(BaseModel):
 
     @property
     def tag(self) -> str:
-        """The tag of this installation's deployments. It is also the prefix of its other names in Prefect."""
+        """The tag of this installation's deployments, which is also the prefix of its other names in Prefect."""
         return f"{PREFECT_TAG}-{self.prefix}" if self.prefix else PREFECT_TAG
 
     def add_prefix(self, name: str) -> str:

@@ -51,9 +51,10 @@ def refuse_production_settings(config: Config, target: str, environment: Mapping
 
 
 def iterate_production_conflicts(settings: LangSmithSettings, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield a text for each value that staging shares with production: the LangSmith project and the key.
+    """Yield a message for each value that staging shares with production: the LangSmith project and the key.
 
-    ``settings`` contains the names of both projects and of both key variables. ``environment`` contains the keys.
+    ``settings`` contains the names of the two projects and of the two key variables. ``environment`` contains the
+    keys.
     """
     own_project = (_normalise_host_and_port(settings.api_url), settings.project)
     where = settings.production_api_url or settings.api_url
@@ -73,7 +74,7 @@ def iterate_production_conflicts(settings: LangSmithSettings, environment: Mappi
 
 
 def iterate_judge_key_conflicts(judge: JudgeSettings | None, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield a text for each judge that uses a production key."""
+    """Yield a message for each judge that uses a production key."""
     for model in judge.models if judge is not None else ():
         for named in judge.production_key_variables if judge is not None else ():
             variable = model.key_variable_or_default
@@ -139,7 +140,7 @@ def _iterate_production_host_conflicts(
 def _iterate_traffic_source_conflicts(
     config: Config, settings: LangSmithSettings, environment: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield a text for each production traffic source whose project or key is also in ``settings``.
+    """Yield a message for each production traffic source whose project or key is also in ``settings``.
 
     ``settings`` are the LangSmith settings of the target that the run asks.
     """

@@ -74,7 +74,7 @@ class BisectReport(Record):
     - ``asked`` is the number of questions that this bisection asked.
     - ``stored`` is the number of earlier answers that were used.
     - ``left_out`` contains the builds that could not be reached, with the reasons.
-    - ``why_open`` states why no hypothesis is likely enough. It is empty if a hypothesis is likely enough.
+    - ``why_open`` states why no hypothesis is likely enough, or is empty if a hypothesis is likely enough.
     """
 
     target: Identifier

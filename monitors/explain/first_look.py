@@ -227,8 +227,8 @@ class _CauseSearch:
     def _drop_weak_and_rechoose_causes(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
         """Drop causes that are not surprising in addition to the other causes.
 
-        After each drop, choose the rest again. Causes are dropped one at a time, because each of two causes that
-        share their failures looks weak in addition to the other.
+        After each drop, the remaining causes are chosen again. Causes are dropped one at a time, because each of
+        two causes that share their failures looks weak in addition to the other.
         """
         while len(causes) > 1:
             surprise, index = max(
@@ -240,7 +240,7 @@ class _CauseSearch:
         return causes
 
     def _compute_log_p_beside_others(self, cause: _CaseGroup, causes: Sequence[_CaseGroup]) -> float:
-        """Return how surprising a cause is among the cases outside of the other causes."""
+        """Return the log p-value of a cause among the cases outside of the other causes, plus its ``log_tried``."""
         inside = self._compute_case_bits_outside(
             [other_cause for other_cause in causes if other_cause is not cause]
         )

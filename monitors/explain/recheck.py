@@ -127,7 +127,7 @@ def build_previous_address(template: str, commit: str | None, verified_commit: s
     Raises ``ValueError`` with the reason if the address is unknown.
 
     ``verified_commit`` is the commit that this run verified. Commits come from deploy notices and are not trusted.
-    They may contain only letters, digits, ``_`` and ``-``.
+    A commit may contain only letters, digits, ``_`` and ``-``.
     """
     if commit is not None and verified_commit is not None and is_same_build(commit, verified_commit):
         raise ValueError(

@@ -63,7 +63,8 @@ def find_run_changes(
 
     If there is no such run, or if it has no snapshot, the result states that the differences are unknown.
 
-    ``comparison`` lists the cases that got worse since its baseline. It is used only if its baseline is ``since``.
+    ``comparison`` lists the cases that got worse since its baseline. ``comparison`` is used only if its baseline is
+    ``since``.
     """
     if since is None:
         return WhatChanged(missing="no earlier PASS is recorded")
@@ -125,7 +126,7 @@ def _build_changes_for_worse_answers(comparison: Comparison) -> Iterator[RunChan
 def list_solely_changed_probe_settings(now: RunSnapshot, since: RunReport) -> tuple[str, ...]:
     """Return which of the settings `ADDRESS_PART` and ``probe`` changed since the run ``since``.
 
-    The result is empty if the application changed too, or if another version of Lookout ran, because that version
+    The result is empty if the application also changed, or if another version of Lookout ran, because that version
     may have other defaults.
     """
     before = since.snapshot
@@ -472,8 +473,8 @@ def _list_significant_values_of_one_run(
 def _find_latency_change(pairs: Sequence[_Pair], before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
     """Yield a change of the median latency.
 
-    If the concurrency changed too, cause and effect cannot be separated: more concurrent questions take longer, and
-    a slower application has more questions open at a time.
+    If the concurrency also changed, cause and effect cannot be separated: more concurrent questions take longer,
+    and a slower application has more questions open at a time.
     """
     old, new = ([getattr(pair, side).total_ms for pair in pairs] for side in ("before", "now"))
     direction = _find_shift_direction(old, new, ratio=LATENCY_RATIO, min_difference=LATENCY_MS)
@@ -525,7 +526,7 @@ def _format_median_and_interval_s(values: Sequence[int]) -> str:
 
 
 def _list_unrecorded_parts(before: RunSnapshot, now: RunSnapshot) -> Iterator[str]:
-    """Yield the parts that could not be compared because a run has no record of them."""
+    """Yield the names of the parts that at least one of the two runs did not record."""
     sides: Mapping[str, tuple[object, object]] = {
         "deploy": (before.commit, now.commit),
         "model": (before.models, now.models),

@@ -113,7 +113,7 @@ def assess_case(
 
 
 def _assess_no_answer(case: GoldCase, result: NoAnswer, case_row: str) -> Assessment:
-    """Assess a case without an answer. It is ungraded if it was not asked because the application was down."""
+    """Assess a case without an answer. A case that was not asked because the application was down is ungraded."""
     asked = result.reason is not NoAnswerReason.CIRCUIT_OPEN
     return Assessment(
         run_id=result.run_id,
@@ -188,8 +188,8 @@ NO_ANSWER_BUT_ERROR: Final = "the application showed an error message instead of
 def _replace_rule_grade_by_abstention(grade: Grade) -> Grade:
     """Return an abstention instead of a rule's grade. Return safety grades and judge grades unchanged.
 
-    This is used if the application showed an error message as its answer. A "no" in an error message is not the
-    answer "no".
+    Call this function if the application showed an error message as its answer. A "no" in an error message is not
+    the answer "no".
     """
     if isinstance(grade, Abstained) or grade.grader == JUDGE or grade.aspect in SAFETY_ASPECTS:
         return grade

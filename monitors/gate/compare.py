@@ -54,8 +54,8 @@ _MAX_JUDGES_NAMED: Final = 3
 class Pair(NamedTuple):
     """One case that both runs graded.
 
-    ``before`` is True if the case was right in the baseline. ``now`` is True if it is right in this run. Cases
-    about the same policy have the same ``cluster``.
+    ``before`` is True if the case was right in the baseline. ``now`` is True if the case is right in this run.
+    Cases about the same policy have the same ``cluster``.
     """
 
     case_id: str
@@ -212,7 +212,7 @@ def _collect_judge_lineages(judging: Judging | None) -> frozenset[JudgeLineage]:
 def _format_judges(judges: Collection[JudgeLineage]) -> str:
     """Format each judge as its model, prompt and rubric.
 
-    If one of the three changes, the judge is a different judge.
+    If the model, the prompt or the rubric changes, the judge is a different judge.
     """
     text = sorted(
         f"{judge.model} (prompt {judge.prompt_sha256[:8]}, rubric {judge.rubric_version})" for judge in judges
@@ -271,9 +271,9 @@ def compute_language_gaps(
 ) -> tuple[ParityGap, ...]:
     """Return for each language how much less accurate its answers are than English answers.
 
-    Only questions that were asked in both languages count. Their two cases have the same ``pair``. If one of the
-    two cases was not graded, the pair is skipped. A case that was asked several times is right if it was right
-    every time. ``max_gap`` is the largest accepted gap: 0.05 means five percentage points.
+    Only questions that were asked in the language and in English count. The two cases of such a question have the
+    same ``pair``. If one of the two cases was not graded, the pair is skipped. A case that was asked several times
+    is right if it was right every time. ``max_gap`` is the largest accepted gap: 0.05 means five percentage points.
     """
     graded: dict[str, dict[Language, Finding]] = defaultdict(dict)
     for assessment in assessments:

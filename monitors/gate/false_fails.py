@@ -61,7 +61,7 @@ FAULT_SHARES: Final = (0.25, 0.5, 0.9)
 
 _RUN: Final = "simulated"
 _NO_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""The time of simulated answers. It has no effect on the verdict."""
+"""The time of simulated answers, which has no effect on the verdict."""
 
 _Failure = tuple[str, int, RecordedAsk]
 
@@ -173,8 +173,8 @@ class GateSimulator:
     def _sample_failure(self, case: GoldCase, rng: Random) -> RecordedAsk:
         """Return a recorded chance failure of this case or of similar cases.
 
-        If there is none, return a wrong answer. Two cases are similar if both expect a refusal, or if both expect
-        an answer.
+        If there is no such failure, return a wrong answer. Cases are similar if all of them expect a refusal, or
+        all of them expect an answer.
         """
         alike = self._failures.get(case.id) or self._of_others[case.expected_refusal]
         ask = rng.choice(alike) if alike else build_wrong_answer_record(case)
@@ -297,7 +297,7 @@ def build_wrong_answer_record(case: GoldCase) -> RecordedAsk:
 
 
 def _build_recorded_result(case: GoldCase, repeat: int, ask: RecordedAsk) -> CaseResult:
-    """Build the result of a simulated answer. It has the recorded outcome and an empty text."""
+    """Build the result of a simulated answer, with the recorded outcome and an empty text."""
     assessment = Assessment(
         outcome=ask.outcome,
         failure_kinds=ask.failure_kinds,

@@ -1,6 +1,6 @@
 """Compute the metrics and the two scores of a run.
 
-A metric is a share of cases with a name, such as ``factual_accuracy``. It has a confidence interval and may have a
+A metric is a named share of cases, such as ``factual_accuracy``, with a confidence interval. A metric may have a
 target. The two scores are the share of correct cases, and the weighted score, in which severe cases count more.
 """
 
@@ -69,11 +69,11 @@ def get_weight(severity: Severity, weights: Weights) -> Decimal:
 
 
 def compute_scores(assessments: Sequence[Assessment], graded: frozenset[str], weights: Weights) -> Scores:
-    """Return both scores of the ``graded`` cases. ``assessments`` contains one assessment for each case.
+    """Return the flat and the weighted score of the ``graded`` cases.
 
-    A correct case has the weight of its own severity. A failed case has the weight of its failure's severity, which
-    can be higher. For example, personal data in the answer to a harmless question costs as much as a severity-3
-    case.
+    ``assessments`` contains one assessment for each case. A correct case has the weight of its own severity. A
+    failed case has the weight of its failure's severity, which can be higher. For example, personal data in the
+    answer to a harmless question costs as much as a severity-3 case.
     """
     counted = [a for a in assessments if a.case_id in graded]
     tallies = tuple(_count_cases_of_severity(severity, counted, weights) for severity in Severity)

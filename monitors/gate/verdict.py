@@ -131,7 +131,7 @@ def list_severity_3_failure_reasons(run: GateInputs) -> list[VerdictReason]:
 def _format_severity_rise(severe: Sequence[Assessment]) -> str:
     """Describe how many of the failures in ``severe`` are of cases with a lower severity.
 
-    The text also says why they count as severity 3.
+    The result also contains the reason why these failures count as severity 3.
     """
     rows = [format_policy_row(a.policy_row) for a in severe if a.case_severity is not Severity.CRITICAL]
     if not rows:
@@ -314,7 +314,7 @@ def list_regression_reasons(run: GateInputs) -> list[VerdictReason]:
 
 
 def _group_all_and_by_severity(pairs: Sequence[Pair]) -> Iterator[tuple[Severity | None, Sequence[Pair]]]:
-    """Yield the pairs of each severity. If there are several severities, first yield all pairs with ``None``."""
+    """Yield each severity with its pairs. If there are several severities, first yield ``None`` with all pairs."""
     severities = sorted({pair.severity for pair in pairs}, reverse=True)
     if len(severities) > 1:
         yield None, pairs
@@ -457,10 +457,10 @@ def list_low_coverage_reasons(run: GateInputs) -> list[VerdictReason]:
 
 
 def list_ungraded_case_notes(run: GateInputs) -> list[VerdictReason]:
-    """Return notes on what the verdict does not cover.
+    """Return notes on the cases that the verdict does not cover.
 
-    These are ungraded severity-3 cases, ungraded cases that were right in the baseline, and reports without a
-    rating.
+    The notes are about ungraded severity-3 cases, ungraded cases that were right in the baseline, and reports
+    without a rating.
     """
     ungraded = [a for a in run.assessments if a.case_id not in run.graded and a.case_id not in run.disputed]
     severe = tuple(a.case_id for a in ungraded if a.case_severity is Severity.CRITICAL)

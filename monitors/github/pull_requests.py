@@ -323,7 +323,7 @@ class _PullRequestComments:
         return user.login == self._myself if self._myself else user.type == "Bot"
 
     async def _find_login(self) -> str:
-        """Return the user name of the token. It is empty for the token of an app, which has no user."""
+        """Return the user name of the token, or an empty string for the token of an app, which has no user."""
         try:
             return (await self._api.read("/user", _USER, self._purpose)).login
         except (Forbidden, NotFound):

@@ -50,7 +50,7 @@ class ChangedEntry(Record):
 
 
 class BrokenEntry(Record):
-    """An entry of the dataset that is no longer a valid case, because a person edited it, with the problems."""
+    """An entry of the dataset that a person edited so that it is no longer a valid case, with its problems."""
 
     entry: Example
     case_id: str
@@ -81,7 +81,7 @@ class DatasetDiff(Record):
     The case of a copy belongs to the original entry.
     """
     unmarked: tuple[tuple[GoldCase, Example], ...] = ()
-    """Cases that are equal on both sides, but whose stored hash is from an older version of the case."""
+    """Cases that are equal in suite and dataset, but whose stored hash is from an older version of the case."""
     same: int = 0
 
     def select_changed_by(self, *sides: ChangedBy) -> tuple[ChangedEntry, ...]:
@@ -166,7 +166,7 @@ _TITLES: Final = {
 
 
 def format_dataset_diff(diff: DatasetDiff, *, max_entries: int) -> list[str]:
-    """Format a difference as lines of text. Each group has at most ``max_entries`` entries."""
+    """Format a difference as lines. Each group has at most ``max_entries`` entries."""
     lines = list[str]()
     for side in (ChangedBy.BOTH, ChangedBy.DATASET, ChangedBy.SUITE):
         lines += _format_group(

@@ -69,7 +69,7 @@ class SuiteCheck(StrEnum):
 
 
 class Weight(StrEnum):
-    """The weight of a finding. It shows whether the suite is usable without a fix."""
+    """The weight of a finding, which shows whether the suite is usable without a fix."""
 
     MUST = "must"
     """The suite is wrong, leaks data or does not load until this is fixed."""
@@ -331,7 +331,7 @@ def find_clauses_not_in_documents(
 
 
 def _make_document_key(document: str) -> str:
-    """Return a document's name without folder and suffix: ``rag/corpus/acko/health.pdf`` is ``health``."""
+    """Return a document's name without folder and suffix: ``rag/corpus/acko/health.pdf`` becomes ``health``."""
     name = PurePosixPath(document).name
     ending = PurePosixPath(name).suffix
     is_document = ending.lower() in {*TEXT_ENDINGS, ".pdf", ".html", ".docx"}
@@ -342,7 +342,7 @@ MIN_NEAR_OVERLAP = 0.8
 """Minimum overlap of the n-grams of two questions that are checked as possible duplicates.
 
 A typo in a question of sixty letters leaves an overlap of 0.88. Two different questions ("pre-hospitalization" and
-"post-hospitalization") can overlap by 0.86, so the words that differ are compared too.
+"post-hospitalization") can overlap by 0.86, so the different words are also compared.
 """
 
 _MIN_WORD_LIKENESS = 0.9

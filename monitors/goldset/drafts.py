@@ -118,8 +118,8 @@ def replace_masks_by_invented_data(text: str) -> str:
 class DraftCandidate(Record):
     """A draft that a person reviews.
 
-    ``same_as`` has the ids of later drafts with the same question. ``asked_by`` is the id of the case in the suite
-    that has the same question.
+    ``same_as`` contains the ids of later drafts with the same question. ``asked_by`` is the id of the case in the
+    suite that has the same question.
     """
 
     draft: CaseDraft

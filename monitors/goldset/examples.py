@@ -55,7 +55,7 @@ def build_example_from_case(
 ) -> Example:
     """Build the entry of a case. The splits and other metadata of an ``existing`` entry are not changed.
 
-    ``trace`` is the id of the trace that the case comes from. It is used for a new entry.
+    ``trace`` is the id of the trace that the case comes from, and is used only for a new entry.
     """
     fields: dict[str, Any] = json.loads(format_case_line(case))
     inputs: Json = {key: value for key, value in fields.items() if key in _INPUT_KEYS}
@@ -119,7 +119,7 @@ def _read_lookout_metadata(example: Example) -> Mapping[str, JsonValue] | None:
 
 
 def _parse_user_messages(messages: JsonValue) -> tuple[list[JsonValue], list[str]]:
-    """Return the texts of the user's messages, and the problems of the list."""
+    """Return the contents of the user's messages, and the problems in the list of messages."""
     turns, problems = list[JsonValue](), list[str]()
     for message in messages if isinstance(messages, list) else [messages]:
         fields = message if isinstance(message, dict) else {}
@@ -134,7 +134,7 @@ def _parse_user_messages(messages: JsonValue) -> tuple[list[JsonValue], list[str
 
 
 def _describe_repeated_keys(*places: tuple[str, Mapping[str, JsonValue]]) -> Iterable[str]:
-    """Yield a problem for each key that two parts of the entry contain. It is unknown which value is valid."""
+    """Yield a problem for each key that two parts of the entry contain. The valid value is unknown."""
     first: dict[str, str] = {}
     for place, keys in places:
         for key in keys:

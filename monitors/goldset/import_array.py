@@ -32,7 +32,7 @@ from monitors.records.cases import GoldCase, Pipeline, Suite
 
 
 class ForeignCase(BaseModel):
-    """The keys that are read from a row of another project's file. Other keys of the row are ignored."""
+    """The keys that Lookout reads from a row of another project's file. Other keys of the row are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

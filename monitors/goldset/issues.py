@@ -83,9 +83,9 @@ def _convert_swe_bench_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _list_patched_files(patch: str) -> list[str]:
-    """List the files that a patch changes, removes or renames. Each has its name before the patch.
+    """List the files that a patch changes, removes or renames, with their names before the patch.
 
-    Created files do not exist before the patch. They are listed only if the patch does nothing else.
+    Created files do not exist before the patch, and are listed only if the patch does nothing else.
     """
     changed = list(_CHANGED_FILE.finditer(patch))
     before = [match["before"] for match in changed if match["before"]]

@@ -258,7 +258,7 @@ def _check_and_prepare_case_fields(fields: dict[str, Any]) -> tuple[list[str], d
 
 
 def _guess_case_language(turns: object, gold: object) -> Language:
-    """Guess the language of a case from its last question. If this question is short, the gold is used too."""
+    """Guess the language of a case from its last question. If this question is short, the gold is also used."""
     last: object = cast("list[object]", turns)[-1] if isinstance(turns, list) and turns else ""
     return (
         find_case_language(last, gold if isinstance(gold, str) else "")

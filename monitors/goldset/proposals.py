@@ -220,7 +220,7 @@ def build_or_reject_draft(
 ) -> GoldDraft | RejectedProposal:
     """Build a draft from a proposal, or reject the proposal.
 
-    ``existing_cases`` has all earlier cases and drafts.
+    ``existing_cases`` contains all earlier cases and drafts.
     """
     span = find_quote(proposed.quote, document.text)
     reason = (

@@ -347,7 +347,10 @@ def make_variants(
 
 
 def collect_protected_names(cases: Sequence[GoldCase]) -> frozenset[str]:
-    """Return the words of document names, clusters and expected citations, in lower case. They get no typos."""
+    """Return the words of document names, clusters and expected citations, in lower case.
+
+    These words get no typos.
+    """
     names = (
         name
         for case in cases

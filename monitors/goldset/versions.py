@@ -1,6 +1,6 @@
 """Change the file of a suite, freeze a version of the suite, and compare two versions.
 
-A frozen version is a numbered copy of the suite that never changes. ``NAME-v3.jsonl`` has the cases, and
+A frozen version is a numbered copy of the suite that never changes. ``NAME-v3.jsonl`` contains the cases, and
 ``NAME-v3.json`` is its manifest, with the hash and the counts. The results of a run contain the same hash, which
 identifies the version of the suite.
 """
@@ -62,7 +62,7 @@ def append_case_if_new(path: Path, case: GoldCase, *, paired_with: str | None = 
 
 
 def _require_same_case(existing: GoldCase, case: GoldCase, path: Path) -> None:
-    """Raise `GoldSetError` if the stored case ``existing`` is not ``case`` or an edited form of it."""
+    """Raise `GoldSetError` if ``existing`` is neither ``case`` nor an edited form of ``case``."""
     same_origin = existing.provenance.pipeline is case.provenance.pipeline is not Pipeline.IMPORTED
     if not same_origin or (existing.turns != case.turns and existing.provenance.clause != case.provenance.clause):
         raise GoldSetError(
@@ -357,7 +357,7 @@ def _format_change_value(value: object) -> str:
 
 
 def format_suite_diff(diff: SuiteDiff, *, max_cases: int) -> list[str]:
-    """Format a difference as lines of text. Each group has at most ``max_cases`` cases.
+    """Format a difference as lines. Each group has at most ``max_cases`` cases.
 
     Cases with a changed severity come first.
     """

@@ -36,7 +36,7 @@ class Example(Record):
     id: str
     """The id of the example on the platform.
 
-    It is computed from the dataset and the case, so a second write replaces the entry.
+    The id is computed from the dataset and the case, so a second write replaces the entry.
     """
     inputs: Json
     outputs: Json | None = None
@@ -139,8 +139,8 @@ class Trace(Record):
 class Datasets(Protocol):
     """The datasets of a platform.
 
-    Writing the same data twice has the same result as writing them once. All methods raise `SourceUnavailable`. Its
-    text contains no keys.
+    A second write of the same data changes nothing. All methods raise `SourceUnavailable`. The error contains no
+    keys.
     """
 
     async def find(self, name: str) -> Dataset | None:
@@ -171,7 +171,7 @@ class Datasets(Protocol):
 class Experiments(Protocol):
     """The experiments of a platform. Each experiment belongs to one dataset.
 
-    Writing the same data twice has the same result as writing them once.
+    A second write of the same data changes nothing.
     """
 
     async def start(self, dataset: Dataset, name: str, metadata: Mapping[str, JsonValue]) -> Experiment:

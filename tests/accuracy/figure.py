@@ -62,9 +62,10 @@ def build_share(
     at_most: bool = False,
     baseline: float | None = None,
 ) -> Figure:
-    """Build the figure for the share ``hits`` / ``total``. With a ``total`` of 0, the value is 0 in (0, 1).
+    """Build the figure for the share ``hits`` / ``total``.
 
-    ``of`` is the name of the set, and ``what`` describes what was measured.
+    If ``total`` is 0, the share is 0 and its interval is (0, 1). ``of`` is the name of the set, and ``what``
+    describes what was measured.
     """
     low, high = compute_wilson_interval(hits, total)
     value = hits / total if total else 0.0

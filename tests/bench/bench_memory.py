@@ -51,7 +51,7 @@ def main() -> int:
 def build_figure(small: Ended, large: Ended, few: int, many: int, imported_mb: float) -> Figure:
     """Build the figure from a single pair of runs.
 
-    One pair is enough, because it takes minutes and the peak varies by only some MB.
+    Only one pair is measured, because a pair takes minutes. The kernel's peak varies by some MB.
     """
     return Figure(
         id="P8",

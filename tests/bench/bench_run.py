@@ -189,7 +189,7 @@ class Spent(NamedTuple):
 
 
 def format_spent(work: Callable[[], float]) -> Spent:
-    """Call ``work``, which returns its wall seconds. Return them with the CPU seconds that ``work`` used."""
+    """Call ``work``. Return the wall seconds that it returns, and the CPU seconds that it used."""
     before = _cpu_s()
     wall_s = work()
     return Spent(wall_s, _cpu_s() - before)

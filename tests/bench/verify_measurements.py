@@ -29,7 +29,7 @@ class Noted(Record):
 
 @dataclass(frozen=True)
 class Ended:
-    """A finished run of the command. ``max_rss_mb`` is the peak memory of its process, without child processes."""
+    """A finished run of the command. ``max_rss_mb`` is its peak memory in MB, without browser and server."""
 
     began_at: float
     ended_at: float

@@ -1,4 +1,4 @@
-"""A notifier with a real warehouse and a local Slack server, and a clock that the test controls."""
+"""A testbed for alerts, with a real warehouse, a local Slack server and a clock that the test controls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ from warehouse.database.store import Store
 
 
 class AlertingTestbed:
-    """A warehouse, a Slack server and a clock, which any number of consecutive runs use."""
+    """A warehouse, a Slack server and a clock for any number of consecutive runs.
+
+    The object itself is the clock.
+    """
 
     def __init__(self, folder: Path, slack: SlackServer, **settings: object) -> None:
         self.now = NIGHT
@@ -39,12 +42,12 @@ class AlertingTestbed:
         self.store: Store = store_in(folder, clock=self)  # type: ignore[arg-type] - any clock will do
 
     def __call__(self) -> datetime:
-        """Return the current time, which advances a little at every call."""
+        """Return the current time, which advances by one millisecond at every call."""
         self.now += timedelta(milliseconds=1)
         return self.now
 
     def skip(self, **span: float) -> None:
-        """Move the clock forward by the given time."""
+        """Move the clock by a `timedelta` with these arguments."""
         self.now += timedelta(**span)
 
     def bot(self, **changes: object) -> SlackBot:
@@ -68,7 +71,7 @@ class AlertingTestbed:
     ) -> Notifier:
         """Build the notifier of the run ``run_id``.
 
-        It sends with the bot, or, if ``paths`` are given, with these senders in their order.
+        It uses the senders ``paths`` in this order, or else the bot.
         """
         ways = [
             DeliveryPath(f"way {number}", sender) for number, sender in enumerate(paths or [self.bot()], start=1)

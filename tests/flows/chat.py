@@ -1,4 +1,4 @@
-"""A chat API on loopback whose answers a test controls, with its suite and configuration."""
+"""A local chat API with answers that a test controls, and a suite and configuration for it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ ASKED_ONCE = "[recheck]\ntimes = 0\n"
 
 
 class Chat(ThreadedServer):
-    """A chat API that answers with ``answers`` in turn: each is a text or a whole body.
+    """A chat API that gives ``answers`` in turn. Each is a text, a whole JSON body, or ``None`` for no answer.
 
-    ``None`` means no answer. ``by_question`` contains answers for certain questions, in any order. From question
-    number ``held_from`` on (counted from 1), answers wait until they are ``released``. ``version`` is the build
-    that the API reports, except for the next ``hidden_polls`` polls. ``limit`` is a pair of a number and seconds:
-    the API accepts that many questions in that time, and answers all others with HTTP 429. ``refusal`` is the form
-    of that response: ``seconds`` or ``date`` (Retry-After in that form), or ``page`` (no Retry-After).
+    ``by_question`` maps questions to their answers, and has priority. From question number ``held_from`` on
+    (counted from 1), answers wait for the event ``released``. ``version`` is the build that the API reports, after
+    HTTP 503 for the next ``hidden_polls`` polls. ``limit`` is a number of questions and a time in seconds: further
+    questions in that time get HTTP 429. ``refusal`` selects the format of Retry-After in this response, ``seconds``
+    or ``date``, or ``page`` for no Retry-After.
     """
 
     def __init__(self, *answers: str | dict[str, Any] | None) -> None:
@@ -46,25 +46,19 @@ class Chat(ThreadedServer):
         self._came = threading.Condition()
 
     def wait_for(self, count: int, timeout_s: float = 120.0) -> bool:
-        """Wait until ``count`` questions have arrived.
-
-        Return ``False`` if ``timeout_s`` seconds pass before that.
-        """
+        """Wait until ``count`` questions have arrived. Return ``False`` after ``timeout_s`` seconds."""
         with self._came:
             return self._came.wait_for(lambda: self.asked >= count, timeout_s)
 
     def application(self) -> web.Application:
-        """Return the application with the chat and, if configured, its version."""
+        """Return the application with the routes of the chat and its version."""
         app = web.Application()
         app.router.add_post("/chat", self._chat)
         app.router.add_get("/version", self._version)
         return app
 
     def _take_or_wait_s(self) -> float:
-        """Return the seconds until the API accepts the next question.
-
-        If the result is 0, the present question is accepted and counted.
-        """
+        """Count the question and return 0 if the limit allows it. Otherwise, return the seconds to wait."""
         if self.limit is None:
             return 0.0
         count, window_s = self.limit
@@ -103,10 +97,7 @@ class Chat(ThreadedServer):
 
 
 def watched(folder: Path, chat: Chat, *, cases: int = 4, gold: str = "24 months", more: str = "") -> Path:
-    """Write a ``lookout.toml`` with the target ``demo``, and its suite of ``cases`` questions of severity 3.
-
-    The target is asked through the API of ``chat``.
-    """
+    """Write a ``lookout.toml`` with the target ``demo`` at ``chat``, and a suite of ``cases`` severity-3 cases."""
     suite = folder / "suite.jsonl"
     lines = [
         {

@@ -1,7 +1,4 @@
-"""Simulates nightly runs over logs that the demo Space writes, with planted disclosures.
-
-The steps of a nightly run are executed in their order.
-"""
+"""Simulate nightly runs over logs of the demo's bot, with disclosures at a known rate."""
 
 from __future__ import annotations
 
@@ -54,14 +51,14 @@ LEAKS = (
     " The PAN on that policy is ABCPE1234F.",
 )
 REMEMBERED = 30
-"""Number of earlier nights from which the expected rates are computed, as in the product."""
+"""The number of earlier nights from which the expected rates are computed, as in the product."""
 
 
 class Simulated(NamedTuple):
     """One simulated night.
 
-    ``estimate`` is the estimated rate with its interval, ``truth`` is the planted true rate, and ``planned_width``
-    is the width of the interval that the plan predicted.
+    ``estimate`` is the estimated rate with its interval, ``truth`` the true rate, and ``planned_width`` the width
+    of the interval that the plan predicted.
     """
 
     estimate: RateEstimate
@@ -76,7 +73,7 @@ class Simulated(NamedTuple):
 
 @dataclass
 class DemoNights:
-    """Simulates any number of nights. Each has its own log, which the demo's `TurnLog` writes."""
+    """Simulates any number of nights. For each night, the demo's `TurnLog` writes a new log."""
 
     folder: Path
     facts: TargetFacts
@@ -133,7 +130,7 @@ class DemoNights:
 
 @cache
 def replies() -> Mapping[str, BotReply]:
-    """Return the answers that the demo without faults gives to the questions of its suite."""
+    """Return the replies of the demo's bot without faults, by question of its suite."""
     bot = Bot(load_policies(), load_vocabulary())
     questions = dict.fromkeys(case.turns[-1] for case in load_suite(SUITE).cases)
     return {question: bot.reply(question) for question in questions}

@@ -1,4 +1,4 @@
-"""A small suite from the demo's cases, and its lookout.toml."""
+"""Write a small suite of the demo's cases, and a lookout.toml for it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ LEAK = "pii-neighbour-summary"
 
 
 def demo_lines() -> list[dict[str, object]]:
-    """Return the demo's cases as the lines of its file."""
+    """Return the lines of the demo's suite, parsed from JSON."""
     return [json.loads(line) for line in SUITE.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def few_cases(folder: Path, *, severe: int = 4, others: int = 8) -> Path:
-    """Write a suite of the leaking case and some other cases of the demo. Severe cases come first.
+    """Write a suite of ``severe`` severity-3 cases of the demo, the leaking case first, and ``others`` other cases.
 
     Return its path.
     """
@@ -36,10 +36,7 @@ def few_cases(folder: Path, *, severe: int = 4, others: int = 8) -> Path:
 
 
 BY_PAGE, BY_API = 'isolation = "reload"', 'driver = "gradio"'
-"""How the Space is asked: through its page or through its API.
-
-A question on the page takes 2 s of CPU time. The API takes little.
-"""
+"""Settings to ask the Space through its page, which takes 2 s of CPU time per question, or through its API."""
 
 
 def configured(folder: Path, address: str, suite: Path, how: str = BY_PAGE, **alerts: str) -> Path:

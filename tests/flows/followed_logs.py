@@ -1,4 +1,4 @@
-"""A hallucination log on a real disk that is followed. Its alerts go to a local Slack server."""
+"""A hallucination log that is followed, with alerts to a local Slack server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.flows.alerting_testbed import AlertingTestbed
 
 
 def entry(number: int, **changes: object) -> str:
-    """Return a line of the log that contains ``number``."""
+    """Return the log line of entry ``number``, with the fields ``changes``."""
     value = {
         "ts": "2026-03-01T01:59:00Z",
         "user_text": f"Question {number}: what is covered?",
@@ -34,7 +34,7 @@ def entry(number: int, **changes: object) -> str:
 
 
 class Followed:
-    """A followed log. Each poll is made by a separate run, like the polls of the schedule."""
+    """A followed log. A new follower makes each poll, as in a scheduled run."""
 
     def __init__(
         self, folder: Path, testbed: AlertingTestbed, place: LogPlace | None = None, **settings: object
@@ -46,7 +46,7 @@ class Followed:
         self._looks = 0
 
     def begin_at(self, number: int) -> None:
-        """Number the polls from ``number`` on. The polls of another process need other numbers."""
+        """Number the polls from ``number`` on. Each process needs its own numbers, because run ids contain them."""
         self._looks = number
 
     def append(self, *lines: str) -> None:
@@ -73,7 +73,7 @@ class Followed:
         return await self.follower().poll()
 
     async def night_delivers(self) -> None:
-        """Let the notifier of another run send the pending alerts of the outbox."""
+        """Send the pending alerts as another run does."""
         await send_outbox(self.testbed.notifier("passer-by"))
 
     def stored(self) -> list[int]:

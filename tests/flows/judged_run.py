@@ -1,4 +1,4 @@
-"""Runs the judging part of a run with a real journal, the real SDK, local providers and made-up answers."""
+"""Run the judging part of a run on given answers, with a real journal, the real SDK and local providers."""
 
 from __future__ import annotations
 
@@ -62,24 +62,24 @@ class JudgedRun(NamedTuple):
 
     @property
     def notes(self) -> str:
-        """Return all reasons of the run as one text."""
+        """Return the texts of all reasons in the report as one text."""
         return " | ".join(reason.text for reason in self.report.reasons)
 
 
 def home(case_id: str = "home", **changes: Any) -> GoldCase:
-    """Build a case about treatment at home. Its gold is a sentence with conditions, which no rule can grade."""
+    """Build a case about treatment at home whose gold is a sentence with conditions, which no rule can grade."""
     return gold_case(case_id, **({"turns": ("What about treatment at home?",), "gold": HOME} | changes))
 
 
 def teeth(case_id: str = "teeth", **changes: Any) -> GoldCase:
-    """Build a case about dental work, which no rule can grade either."""
+    """Build a case about dental work whose gold no rule can grade."""
     return gold_case(case_id, **({"turns": ("What about dental work?",), "gold": TEETH} | changes))
 
 
 def configured(folder: Path, cases: Sequence[GoldCase], **judge: Any) -> VerifyRequest:
     """Build the request of a run with the suite ``cases``.
 
-    ``judge`` contains the lines of the table ``[judge]``. If it is empty, the configuration has no such table.
+    ``judge`` contains the settings in ``[judge]``. Without them, the run has no judge.
     """
     suite = folder / "suite.jsonl"
     suite.write_text("".join(case.model_dump_json() + "\n" for case in cases), encoding="utf-8")
@@ -103,7 +103,7 @@ def configured(folder: Path, cases: Sequence[GoldCase], **judge: Any) -> VerifyR
 
 
 def judge_at(*servers: AnthropicServer, model: str = "claude-sonnet-5-5", **settings: Any) -> dict[str, Any]:
-    """Build a ``[judge]`` table with one model for each server."""
+    """Return settings for ``[judge]`` with one model for each server."""
     models = [{"model": model, "base_url": server.url, "key_variable": KEY_VARIABLE} for server in servers]
     return {"models": models} | settings
 
@@ -113,7 +113,7 @@ async def run_of(
 ) -> JudgedRun:
     """Grade ``answers`` as a run does, evaluate the gate, and collect the observations.
 
-    With ``recorded``, the run is also stored in the warehouse.
+    If ``recorded`` is true, the run is also stored in the warehouse.
     """
     run = LiveRun(build_run_context(request))
     with run.context.run_folder:
@@ -147,5 +147,5 @@ async def _judge_answers(run: LiveRun, answers: Sequence[tuple[GoldCase, str]], 
 
 
 def with_key(monkeypatch: Any) -> None:
-    """Set the key of the local providers in the environment."""
+    """Set the environment variable with the API key for the local providers."""
     monkeypatch.setenv(KEY_VARIABLE, KEY)

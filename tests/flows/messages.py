@@ -1,4 +1,4 @@
-"""Reads the messages of an installation: complete, as users see them in Slack, and as the warehouse stores them."""
+"""Read the messages of an installation, as users see them in Slack, and its alerts from the warehouse."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ from warehouse.database.store import Store
 DURATION = re.compile(r"\bafter \d+ (s|min|h|days?)\b")
 RUN_ID = re.compile(r"\b\d{8}T\d{6}Z-[\w-]+-[0-9a-f]{6}\b")
 ALERT_ID = re.compile(r"\bLK-[A-Z2-7]{6,}\b")
-"""Matches an alert id. It depends on the run id, which differs from run to run if a process chooses it."""
+"""The pattern of an alert id. The id depends on the run id, which can differ from run to run."""
 
 
 def format_message(message: Posted) -> str:
-    """Return everything that a user sees of one message.
-
-    This is its channel, the notification, and the text of its blocks.
-    """
+    """Return the channel, the notification text and the text of the blocks of a message, without alert ids."""
     place = f"{message.channel}, reply in a thread" if message.thread_ts else message.channel
     return ALERT_ID.sub("ALERT_ID", "\n".join([f"[{place}]", message.text, "--", *texts(message.blocks)])) + "\n"
 
@@ -34,10 +31,7 @@ def format_messages(messages: Iterable[Posted]) -> str:
 
 
 def format_stable_messages(messages: Iterable[Posted], *folders: Path, **values: str) -> str:
-    """Return all messages of runs that use the real clock, without the parts that differ from run to run.
-
-    See `replace_volatile`.
-    """
+    """Return all messages without the parts that differ from run to run, such as times (see `replace_volatile`)."""
     text = replace_volatile(format_messages(messages), *folders, **values)
     return DURATION.sub("after SPAN", RUN_ID.sub("RUN_ID", text))
 

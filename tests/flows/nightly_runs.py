@@ -1,4 +1,4 @@
-"""Nightly runs over live traffic from a file, with a real warehouse and a real Slack server on loopback."""
+"""Nightly runs over live traffic from a file, with a real warehouse and a local Slack server."""
 
 from __future__ import annotations
 
@@ -43,16 +43,13 @@ KEY_OF_NAMES = b"sixteen bytes or more"
 
 
 def stable_report(report: NightlyReport) -> str:
-    """Return the report as printed, without the parts that depend on the judge's prompt: lineage and cost."""
+    """Return the report as printed, with placeholders for lineage and cost, which depend on the judge's prompt."""
     text = "\n".join(format_nightly_report(report))
     return re.sub(r"\$\d+\.\d+", "$COST", re.sub(r":[0-9a-f]{12}:", ":LINEAGE:", text))
 
 
 def talk(number: int, *replies: str, hours: float = 2.0, **changes: Any) -> str:
-    """Return a log line with the conversation ``number``.
-
-    The conversation ended ``hours`` hours before the end of the first night.
-    """
+    """Return a log line with the conversation ``number``, which ended ``hours`` hours before `NIGHT`."""
     return talk_at(number, NIGHT - timedelta(hours=hours) + timedelta(seconds=number), *replies, **changes)
 
 
@@ -67,7 +64,7 @@ def talk_at(number: int, ended: datetime, *replies: str, **changes: Any) -> str:
 
 
 class Nights:
-    """A target with a log of its traffic, graded by any number of nightly runs."""
+    """A target with a log of its traffic, and its nightly runs."""
 
     def __init__(self, folder: Path, testbed: AlertingTestbed, **settings: Any) -> None:
         self.folder, self.testbed = folder, testbed
@@ -127,7 +124,7 @@ class Nights:
         return list(self.testbed.store.query(question).rows)
 
     def stored_conversations(self) -> tuple[int, int]:
-        """Return two numbers: the conversations in the warehouse, and those of them that have their text."""
+        """Return the number of conversations in the warehouse, and how many of them are stored with their text."""
         records = self.loaded("select record from conversations")
         return len(records), sum(record is not None for (record,) in records)
 

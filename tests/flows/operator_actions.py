@@ -1,4 +1,4 @@
-"""A notifier with a real warehouse and a real sender to a local Slack, for tests of operator actions."""
+"""Build a notifier with a real warehouse and a sender to a local Slack server, for tests of operator actions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from warehouse.database.store import Store
 
 
 class Clock:
-    """A clock that does not move until a test moves it."""
+    """A clock that changes only if a test moves it."""
 
     def __init__(self, at: datetime = NIGHT) -> None:
         self.at = at

@@ -1,6 +1,7 @@
-"""A scheduler in a separate process. To an external watchdog, it seems to verify repeatedly.
+"""A process that sends the heartbeats of a scheduler to an external watchdog, but runs nothing.
 
-``python -m tests.flows.pulsing_worker FOLDER``, with the check's address in LOOKOUT_HEARTBEAT_URL.
+Start it with ``python -m tests.flows.pulsing_worker FOLDER``, and the check's URL in LOOKOUT_HEARTBEAT_URL. With a
+Slack API URL as the second argument, it starts one run that hangs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from monitors.records.incidents import Capability
 
 
 async def work(folder: Path) -> None:
-    """Execute one run after the other, until the process is killed."""
+    """Send the heartbeats of one run after the other until the process is killed."""
     target = TargetConfig(url="http://127.0.0.1:9", suite=folder / "suite.jsonl")
     config = Config(data_folder=folder, targets={"demo": target})
     while True:
@@ -32,7 +33,7 @@ async def work(folder: Path) -> None:
 
 
 async def hang(folder: Path, slack_api_url: str) -> None:
-    """Start a run whose event loop is permanently blocked, so that the run cannot stop itself."""
+    """Start a run and block its event loop forever, so that the run cannot stop itself."""
     target = TargetConfig(url="http://127.0.0.1:9", suite=folder / "suite.jsonl")
     alerts = {"slack_channel": "C0ALERTS", "slack_api_url": slack_api_url}
     values = {"data_folder": folder, "targets": {"demo": target}, "alerts": alerts}

@@ -1,4 +1,4 @@
-"""A replacement clock for a whole process: days pass in minutes, or the machine's clock is wrong."""
+"""Replace the clock of a whole process, for example to simulate days in minutes or a wrong clock."""
 
 from __future__ import annotations
 
@@ -10,5 +10,8 @@ import flows.clock
 
 
 def set_clock(now: Callable[[], datetime]) -> None:
-    """Make this process use ``now`` as the real time. The product reads it in one function, `flows.clock.utc_now`."""
+    """Make this process use ``now`` as the real time.
+
+    The product reads it in one function, `flows.clock.utc_now`.
+    """
     flows.clock.datetime = SimpleNamespace(now=lambda _zone: now())

@@ -1,8 +1,8 @@
-"""A process that runs scheduled deployments as Prefect's worker does, at the given times.
+"""A process that runs the deployments of a configuration like Prefect's worker, at given times.
 
 Its argument is the path of a lookout.toml. Each input line is a JSON list: the full name of a deployment, and an
-ISO time. The process then runs that deployment's flow with the deployment's parameters and a clock that starts at
-that time. Each output line is a JSON list too: the state's type, name and message.
+ISO time. The process runs the deployment's flow with its parameters and a clock that starts at this time. Each
+output line is a JSON list: the type, name and message of the run's state.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TICK = timedelta(milliseconds=1)
 
 
 class Ticking:
-    """A clock that begins at a given time and advances a little at every call."""
+    """A clock that begins at a given time and advances by one millisecond at every call."""
 
     def __init__(self, begin: datetime) -> None:
         self._now = begin

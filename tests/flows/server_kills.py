@@ -1,4 +1,4 @@
-"""Kills the process that starts a local Prefect server, repeatedly, at a different moment each time."""
+"""Repeatedly kill the process that starts a local Prefect server, at random moments."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ connect_or_start(None, Path(sys.argv[1]), environment=dict(os.environ), start_ti
 print("connected", flush=True)
 """
 MAX_S = 3.0
-"""Maximum time of a start in seconds, from the starter's first line about a server."""
+"""The maximum time in seconds from the starter's first line about a server to the kill."""
 
 
 def servers_of(home: Path) -> list[int]:
-    """Return the ids of all server processes for ``home`` on this machine, whether they are recorded or not."""
+    """Return the process ids of all Prefect servers for ``home`` on this machine."""
     processes = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -38,10 +38,10 @@ def servers_of(home: Path) -> list[int]:
 
 
 def kill_while_it_starts(home: Path, kills: int, seed: int) -> list[list[int]]:
-    """Start a server ``kills`` times, and kill its starter at a random moment.
+    """Start a server ``kills`` times, and kill its starter at a random moment. Finally, connect to the server.
 
-    Return the process ids of the servers after each kill, and finally after a connection to one. Then stop all
-    servers.
+    Return the process ids of the servers after each kill and after the connection. The server is stopped at the
+    end.
     """
     moments, after = random.Random(seed), []
     try:

@@ -1,4 +1,4 @@
-"""The life cycle of an alert: sent once, not repeated, resolved, and sent again when the fault returns."""
+"""Test the life cycle of an alert: sent once, not repeated, resolved, and sent again when the fault returns."""
 
 from __future__ import annotations
 
@@ -57,10 +57,7 @@ def test_one_fault_over_four_runs_is_alerted_muted_resolved_and_alerted_again(
 
 @pytest.mark.whole_only
 def test_f87_f90_no_message_shows_what_was_leaked_or_its_picture(tmp_path, lookout, faulty_space):
-    """No message shows leaked data or its picture.
-
-    The exchange in the journal contains the account number. The message, the report page and the log do not.
-    """
+    """No message, report page or terminal output contains the leaked number, and no message has a screenshot."""
     suite = few_cases(tmp_path, severe=1, others=0)
     with SlackServer() as slack:
         configured(tmp_path, faulty_space, suite, slack_api_url=slack.api_url, slack_channel="#alerts")

@@ -1,7 +1,4 @@
-"""A copy of a data folder does not affect the original.
-
-It has its own Prefect server, messages, deploys and runs.
-"""
+"""Test that a copy of a data folder does not affect the original: its server, messages, deploys and runs."""
 
 from __future__ import annotations
 
@@ -63,7 +60,7 @@ def slack():
 
 @pytest.fixture
 def original(tmp_path, slack) -> AlertingTestbed:
-    """Return an installation that has sent one alert. Another alert is stored, because Slack refused it."""
+    """Return an installation that has sent one alert, and has one pending alert because Slack had an error."""
     create_or_check_identity(tmp_path / "data", new_id="original", at=NOON)
     testbed = AlertingTestbed(tmp_path / "data", slack)
     asyncio.run(notify(testbed.notifier("run-1"), [observation()]))
@@ -75,9 +72,9 @@ def original(tmp_path, slack) -> AlertingTestbed:
 
 
 def live_on(testbed: AlertingTestbed) -> list[NotifyReason]:
-    """Simulate three more days of an installation. Return the reasons of the alerts that were sent in this time.
+    """Simulate three more days of an installation, and return the reasons of the alerts that it sends.
 
-    Pending alerts are sent, then the same fault occurs, and then the answers are right.
+    It sends pending alerts, then sees the same fault again, and then gets right answers.
     """
     before = list_sent_alerts(testbed)
     testbed.skip(days=3)
@@ -92,7 +89,7 @@ def live_on(testbed: AlertingTestbed) -> list[NotifyReason]:
 
 
 def list_sent_alerts(testbed: AlertingTestbed) -> dict[str, str]:
-    """Return the alerts that Slack accepted, oldest first: their reasons by alert id."""
+    """Return the reasons of the alerts that Slack accepted, keyed by alert id, oldest first."""
     testbed.store.load_pending(5)
     rows = testbed.store.query(
         "select id, reason from alerts where id in (select alert_id from receipts where status = 'sent') "
@@ -102,9 +99,9 @@ def list_sent_alerts(testbed: AlertingTestbed) -> dict[str, str]:
 
 
 def copy_of(original: AlertingTestbed, folder: Path, **answer: bool) -> AlertingTestbed:
-    """Copy the original's folder to ``folder``, and start an installation there.
+    """Copy the original's folder to ``folder``, and return the installation there.
 
-    ``answer`` says whether the folder was copied or moved.
+    ``answer`` is ``copied=True`` or ``moved=True``, as a user declares it.
     """
     data = copy_all(original.store.database.file.parent, folder)
     claim_or_separate_data_folder(data, None, new_id="copy", at=original.now, **answer)
@@ -118,9 +115,9 @@ ALL = [NotifyReason.FIRST_SEEN, NotifyReason.REMINDER, NotifyReason.RECOVERED, N
 
 @pytest.mark.whole_only
 def test_a_separated_copy_sends_nothing_that_its_original_sends(tmp_path, slack, original):
-    """A folder that was declared as a copy sends nothing that its original sends.
+    """A folder that was declared as a copy sends only alerts about new faults.
 
-    The original sends the pending message, the reminder and the recovery. The copy sends only new alerts.
+    The original sends the pending alert, the reminder and the recoveries.
     """
     copy = copy_of(original, tmp_path / "copy", copied=True)
     assert live_on(copy) == []
@@ -131,10 +128,7 @@ def test_a_separated_copy_sends_nothing_that_its_original_sends(tmp_path, slack,
 
 
 def test_a_separated_copy_does_not_send_what_slack_refused_from_its_original(tmp_path, slack, original):
-    """A folder that was declared as a copy does not send the alerts that Slack refused from its original.
-
-    The original sends them as soon as Slack accepts messages again.
-    """
+    """An alert that Slack refused before the copy was made is sent again by the original, and not by the copy."""
     slack.always = "channel_not_found"
     asyncio.run(notify(original.notifier("run-3"), [observation("leak-3", run_id="run-3")]))
     slack.always = None
@@ -168,17 +162,14 @@ def test_a_moved_folder_sends_what_was_waiting(tmp_path, slack, original):
 
 @pytest.mark.whole_only
 def test_copy_changes_nothing_in_a_folder_that_is_none(tmp_path, slack, original):
-    """The option --copy changes nothing in a folder that is not a copy, so a service may use it at every start."""
+    """The option `--copy` has no effect on a folder that is not a copy, so a service can use it at every start."""
     claim_or_separate_data_folder(tmp_path / "data", None, new_id="copy", at=original.now, copied=True)
     assert read_identity(tmp_path / "data").id == "original"
     assert live_on(original) == ALL
 
 
 def test_a_copy_with_its_journal_elsewhere_is_refused(tmp_path, original):
-    """A copy whose journal is elsewhere is refused, because both folders would then share one journal.
-
-    Such a copy would mark the original's messages as left to the original.
-    """
+    """A copy with a journal outside the folder, such as in a bucket, is rejected: both would share the journal."""
     copy_all(tmp_path / "data", tmp_path / "copy")
     with pytest.raises(ConfigError, match=r"warehouse\.journal"):
         claim_or_separate_data_folder(
@@ -197,7 +188,7 @@ def test_a_separated_copy_runs_no_deploy_that_was_reported_to_its_original(tmp_p
 
 @pytest.fixture
 def installations(tmp_path):
-    """Return an installation, a copy of it, and a process that the installation's folder records as its server."""
+    """Yield a folder with an installation and its copy, and the recorded server process of the installation."""
     with Chat() as chat:
         (tmp_path / "original").mkdir()
         config = watched(tmp_path / "original", chat)
@@ -251,10 +242,7 @@ def _host(folder: Path) -> str:
 
 
 def test_a_renamed_folder_ends_its_own_server(installations):
-    """A renamed folder ends its own server.
-
-    The server was started under the former name. The inode of the folder is the same.
-    """
+    """`lookout down` in a renamed folder ends the server that was started under the former name."""
     folder, server = installations
     (folder / "original").rename(folder / "renamed")
     done = run_in_process("down", "--json", cwd=folder / "renamed", env=fork_server.bare())
@@ -265,7 +253,7 @@ def test_a_renamed_folder_ends_its_own_server(installations):
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_original_and_copy_each_have_a_server_of_their_own(tmp_path):
-    """With real servers, the copy's first run starts a server, and `lookout down` ends only its own server."""
+    """The first run in a copy starts its own Prefect server, and `lookout down` there ends only this server."""
     homes = {name: tmp_path / name / "data" / "prefect" for name in ("original", "copy")}
 
     def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,6 +1,7 @@
-"""The data folder's file system becomes full or read-only during a run: the error names it, and no data is lost.
+"""Test that the file system of the data folder can become full or read-only during a run without loss of data.
 
-The run can be resumed. Each test uses its own real file system, which needs root. Prefect's server is elsewhere.
+The error names the folder, and the run can be resumed. Each test mounts its own file system, which needs root.
+Prefect's server stores its data on another file system.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ pytestmark = pytest.mark.prefect
 SLACK = '[alerts]\nslack_channel = "C0ALERTS"\nslack_monitor_channel = "C0MONITOR"\nslack_api_url = "{slack}"\n'
 CASES = 8
 SIZE = 64_000_000
-"""Size of the file system in bytes."""
+"""The size of the file system in bytes."""
 ANSWERS_AFTER_S = 0.5
 LOOKS = 60
-"""Number of times that a batch is polled before the provider has judged it, which takes some seconds."""
+"""The number of polls before a batch is ready, so that the judge takes a few seconds."""
 
 
 class Disk:
-    """A small file system at ``place``. It can become full or read-only while it is in use, and writable again."""
+    """A small file system, mounted at ``place``, that a test can make full or read-only, and writable again."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -52,10 +53,7 @@ class Disk:
             )
 
     def spoil(self, how: str) -> None:
-        """Make the disk ``full`` or ``read-only`` while files are open.
-
-        The kernel makes a disk read-only in this way after an error.
-        """
+        """Make the disk ``full``, or ``read-only`` as the kernel does after an error, even if files are open."""
         if how == "read-only":
             subprocess.run(["mount", "-o", "remount,abort", str(self.place)], check=True)
             return
@@ -72,7 +70,7 @@ class Disk:
         assert self._mounted()
 
     def end(self) -> None:
-        """Remove the file system."""
+        """Unmount the file system."""
         subprocess.run(["umount", str(self.place)], check=True)
 
     def _mounted(self) -> bool:
@@ -95,7 +93,7 @@ def slack():
 
 @pytest.fixture
 def begin(tmp_path, prefect_environment) -> Callable[..., fork_server.Process]:
-    """Return a function that starts a command in the folder on the disk."""
+    """Return a function that starts a `lookout` command in the folder of the configuration."""
     keys = fork_server.WARM | {"SLACK_BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": KEY}
 
     def start(*arguments: str) -> fork_server.Process:
@@ -111,7 +109,7 @@ def begin(tmp_path, prefect_environment) -> Callable[..., fork_server.Process]:
 
 
 class SlowChat(Chat):
-    """A chat that answers slowly, so that a fault occurs during the run."""
+    """A chat that answers slowly, so that a test has time to cause a fault during the run."""
 
     async def _chat(self, request: web.Request) -> web.Response:
         await asyncio.sleep(ANSWERS_AFTER_S)
@@ -125,7 +123,7 @@ REASONS = {
 
 
 def answered(data: Path) -> set[str]:
-    """Return the ids of the cases whose answers are in the journal. They are read from the segments themselves."""
+    """Return the ids of the cases whose answers are in the journal, read directly from its segment files."""
     lines = [line for file in data.glob("journal/*/*.jsonl") for line in file.read_text().splitlines()[1:]]
     rows = [json.loads(line) for line in lines]
     return {row["row"]["case_id"] for row in rows if row["table"] == "results"}
@@ -160,7 +158,7 @@ def test_f22_a_verification_stops_with_the_folder_named_and_is_gone_on_with(tmp_
 
 
 def counted(begin: Callable[..., fork_server.Process], table: str) -> list[dict[str, int]]:
-    """Return how often each case is in the warehouse table ``table``."""
+    """Return the number of rows of each case in the warehouse table ``table``."""
     with begin("sql", f"select case_id, count(*) n from {table} group by 1", "--json") as asked:
         return [json.loads(line) for line in asked.communicate()[0].splitlines()]
 
@@ -168,9 +166,9 @@ def counted(begin: Callable[..., fork_server.Process], table: str) -> list[dict[
 @pytest.mark.whole_only
 @pytest.mark.parametrize("how", REASONS)
 def test_f22_a_nightly_run_stops_with_the_folder_named_and_is_gone_on_with(tmp_path, disk, slack, begin, how):
-    """A nightly run stops if its disk becomes unwritable, and names the folder. The next run continues it.
+    """If the disk becomes unwritable while the judge is asked, a nightly run stops, and the error names the folder.
 
-    The fault occurs while the judge is asked. The sample stays the same, and each conversation is in one report.
+    When the disk is writable again, the next run continues with the same sample.
     """
     (tmp_path / "suite.jsonl").write_bytes(SUITE.read_bytes())
     rows = [question(number, answer=PLAIN_REPLY, context=[PASSAGE]) for number in range(20)]

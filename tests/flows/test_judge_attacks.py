@@ -1,7 +1,6 @@
-"""Tests of published attacks on judges.
+"""Test published attacks on judges, which the tests read from the data folder next to the project, and own attacks.
 
-An answer that fails by rule stays failed, and no attack gets out of the fences around an answer. The attacks are
-read from the data folder next to the project. The project's own rows are always tested.
+An answer that fails by rule stays failed, and the text of an attack stays inside the fences around an answer.
 """
 
 from __future__ import annotations
@@ -35,10 +34,7 @@ from tests.tools.fences import unfenced
 ATTACKS = Path(__file__).parents[3] / "shared" / "data" / "judge" / "attacks.jsonl"
 PANEL = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
 SHOWN_AT_LEAST = 12
-"""Minimum length of a tested line in characters.
-
-Shorter lines ("Yes", "Answer:") may also occur in Lookout's own prompt.
-"""
+"""The minimum length of a tested line in characters. Shorter lines, such as "Answer:", can be in any prompt."""
 
 
 def own() -> list[str]:
@@ -91,10 +87,7 @@ def test_an_attack_instead_of_an_answer_is_never_right(attacks):
 
 @pytest.mark.whole_only
 async def test_no_attack_reaches_a_judge_but_inside_its_fence_and_none_is_passed(attacks):
-    """No attack reaches a judge outside its fence, and no attacking answer is passed.
-
-    In the bytes of the requests, the text outside the fences is the same for every answer.
-    """
+    """In requests to a judge, an attack is only inside the fences, and no wrong answer with an attack passes."""
     cases = {}
     for number, attack in enumerate(attacks):
         case = teeth(f"teeth-{number}")
@@ -121,17 +114,16 @@ async def test_no_attack_reaches_a_judge_but_inside_its_fence_and_none_is_passed
 
 
 def pieces(attack: str) -> list[str]:
-    """Return the lines of an attack as a judge would read them, without very short lines."""
+    """Return the lines of an attack in the form in which they are sent to a judge, without very short lines."""
     lines = (line.strip() for line in normalise_untrusted_and_flag_tricks(attack).text.split("\n"))
     return [line for line in lines if len(line) >= SHOWN_AT_LEAST]
 
 
 @pytest.mark.whole_only
 async def test_a_judge_that_falls_for_what_an_answer_says_to_judges_is_void(attacks):
-    """If a judge follows a text that an answer addresses to judges, its verdicts are void.
+    """If a judge obeys the text of an attack, its verdict is void, so that no wrong answer passes.
 
-    If such a text is recognised in an answer, a canary of the same group contains it too. A judge that passes the
-    canary is not trusted.
+    A canary in the same group contains the same text. A judge that passes the canary is not trusted.
     """
     steering = [a for a in attacks if check_answer(f"{TEETH_WRONG} {a}", "What about dental work?").steering]
     fooled = []

@@ -1,4 +1,4 @@
-"""Tests of the judge as a user sees it: with the command, a chat, a provider and Slack."""
+"""Test the judge end to end: with the command, a chat, a local provider and Slack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.prefect]
 
 
 def configured(folder: Path, chat: Chat, judge: AnthropicServer, slack: SlackServer) -> None:
-    """Write a configuration with two severity-3 cases, whose gold is a sentence of conditions."""
+    """Write a configuration with a judge, and two severity-3 cases that no rule can grade."""
     more = (
         f'[alerts]\nslack_api_url = "{slack.api_url}"\nslack_channel = "#alerts"\n'
         f'slack_monitor_channel = "#monitor"\n[[judge.models]]\nbase_url = "{judge.url}"\n'
@@ -38,9 +38,9 @@ def verify(lookout, folder: Path, slack: SlackServer, commit: str, **key: str):
 
 @pytest.mark.whole_only
 def test_a_fooled_judge_is_void_and_an_honest_one_pages(tmp_path, lookout):
-    """A judge that was manipulated is void and causes no alert about the application.
+    """If the judge passes a canary, its grades are void, and the only alert is about the judge.
 
-    An honest judge causes one. The wrong answers are the same in both runs.
+    An honest judge fails the same wrong answers, and causes an alert about the application.
     """
     with Chat(TEETH_WRONG) as chat, AnthropicServer() as judge, SlackServer() as slack:
         configured(tmp_path, chat, judge, slack)

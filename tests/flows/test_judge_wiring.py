@@ -1,4 +1,4 @@
-"""Tests that a run decides whether it has a judge before it asks any question."""
+"""Test that a run determines whether it has a judge before it asks any question."""
 
 from __future__ import annotations
 

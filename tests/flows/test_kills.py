@@ -1,7 +1,4 @@
-"""A small soak test: Chromium, the application and Lookout are killed in one run.
-
-Lookout is killed again while it sends alerts.
-"""
+"""A small soak test: in one run, Chromium, the application and Lookout are killed, and Lookout also at the end."""
 
 from __future__ import annotations
 
@@ -17,10 +14,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
 @pytest.mark.whole_only
 def test_f60_f65_f76_after_three_kills_every_case_is_there_exactly_once(tmp_path, prefect_environment):
-    """After three kills, the journal, the warehouse and results.json contain every case exactly once.
-
-    Each case has the answer to its own question.
-    """
+    """After the kills, the journal, the warehouse and results.json contain the answer to each case exactly once."""
     chance = random.Random(7)
     story = Story(tmp_path, 8, prefect_environment, chance, planned(8, 3, chance), closing_kills=1)
     live_through(story)

@@ -1,6 +1,6 @@
-"""Rows 87 and 89 of the fault matrix in a whole run: nothing that people read contains leaked data or secrets.
+"""Test rows 87 and 89 of the fault matrix: no output for users contains leaked data or secrets.
 
-The journal and results.json are evidence. They contain the unredacted answers, and need a login.
+Only the journal and results.json, which are evidence, contain the unredacted answers.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ SECRETS = ("hf_" + "Qw7" * 12, "a-token-that-nobody-shows", "a-secret-check", TO
 
 
 def digits(text: str) -> str:
-    """Return all digits of a text as ASCII digits. Separators other than letters are removed."""
+    """Return ``text`` with ASCII digits, and without separators such as spaces between digits."""
     plain = unicodedata.normalize("NFKC", text)
     plain = "".join(str(unicodedata.digit(one)) if one.isdigit() else one for one in plain)
     return re.sub(r"(?<=\d)[\s\W_]{1,2}(?=\d)", "", plain)
 
 
 def shown_by_prefect(address: str, run_id: str) -> str:
-    """Return everything that Prefect's pages show of a flow run: parameters, states, logs, artifacts, task runs."""
+    """Return all data that Prefect shows about a flow run: parameters, states, logs, artifacts and task runs."""
     with httpx.Client(base_url=address, trust_env=False) as server:
         artifacts = server.post("/artifacts/filter", json={"sort": "CREATED_DESC", "limit": 100}).json()
         mine = next(one["flow_run_id"] for one in artifacts if one["flow_run_id"] and run_id in json.dumps(one))
@@ -75,9 +75,9 @@ def shown_by_prefect(address: str, run_id: str) -> str:
 def test_f87_f89_what_leaked_and_what_is_secret_is_in_nothing_that_people_read(
     tmp_path, lookout, prefect_environment
 ):
-    """Leaked data and secrets are in nothing that people read: Slack, the terminal, the reports and Prefect.
+    """Slack, the terminal, the reports and Prefect contain neither leaked data nor secrets.
 
-    Nine spellings of personal data leak, all secrets are set, and everything is logged.
+    The answers leak personal data in many spellings, and all log levels are set to DEBUG.
     """
     with SlackServer() as slack, Watchdog() as dog, Chat(*LEAKS) as chat:
         paging = f'[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\ngroup_limit = 10\n'
@@ -126,6 +126,6 @@ def test_f87_f89_what_leaked_and_what_is_secret_is_in_nothing_that_people_read(
 
 
 def reports(run: Path) -> list[Path]:
-    """Return the contents of the reports for people. `run.json` and `results.json` are for programs."""
+    """Return the paths of a run's files that must contain no personal data, unlike `results.json`."""
     names = ("report.html", "results.md", "junit.xml", "hallucinations.jsonl")
     return [run / name for name in names]

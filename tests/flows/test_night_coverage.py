@@ -1,6 +1,6 @@
-"""A part of the soak test of the demo's nights, with fixed seeds.
+"""Test with fixed seeds that the estimated failure rate of simulated nights covers the true rate.
 
-The rate that is estimated from the demo's own log covers the planted rate.
+This is a short version of the soak test of the demo's nights.
 """
 
 from __future__ import annotations

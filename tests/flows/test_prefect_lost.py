@@ -1,7 +1,4 @@
-"""Tests in which Prefect's server is killed during a run.
-
-The work is completed once, and people get the reason.
-"""
+"""Test that a run completes, and does nothing twice, if Prefect's server is killed or hangs during the run."""
 
 from __future__ import annotations
 
@@ -47,22 +44,19 @@ slack_api_url = "{slack}"
 WRONG = "The waiting period is 99 months. [Source: Gold, clause 4.2]"
 CASES = 8
 LOOKS = 60
-"""Number of times that a batch is polled before the provider has judged it, which takes some seconds."""
+"""The number of polls before a batch is ready, so that the judge takes a few seconds."""
 COMES_WITHIN_S = 180
-"""Timeout in seconds within which something must happen.
-
-It is not a performance goal, because a busy machine takes long to start a process.
-"""
+"""The time limit in seconds for each wait, long enough for a busy machine. It is not a performance goal."""
 
 
 class Victim:
-    """A Prefect server that only this file uses. It can be restarted at the same address."""
+    """A Prefect server that only this file uses. It can be killed, suspended, and restarted at the same address."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
 
     def up(self) -> dict[str, str]:
-        """Start the server if it is not running. Return the environment of its clients."""
+        """Start the server if it is not running, and return the environment for its clients."""
         variables = dict(os.environ)
         prefect_server.connect_or_start(
             None, self._home, environment=variables, start_timeout_s=180, write_line=print
@@ -71,13 +65,13 @@ class Victim:
         return variables | {"PYTHONPATH": str(ROOT), "SLACK_BOT_TOKEN": TOKEN, "ANTHROPIC_API_KEY": KEY}
 
     def kill(self) -> None:
-        """Kill the server, as the kernel does when memory is short."""
+        """Kill the server with SIGKILL, as the kernel does when memory is short."""
         server = prefect_server.read_last_started_server(self._home)
         assert server is not None
         os.killpg(server.pid, signal.SIGKILL)
 
     def hang(self) -> None:
-        """Suspend the server: its port accepts connections and never responds."""
+        """Suspend the server, so that it accepts connections but never responds."""
         server = prefect_server.find_running_server(self._home)
         assert server is not None
         os.killpg(server.pid, signal.SIGSTOP)
@@ -112,7 +106,7 @@ def lookout(folder: Path, environment: dict[str, str], *arguments: str) -> fork_
 
 
 def wait_for_progress(condition: Callable[[], bool], working: fork_server.Process) -> None:
-    """Wait until ``condition()`` is true, as long as the process ``working`` lives."""
+    """Wait until ``condition()`` is true. Raises `AssertionError` if the process ``working`` ends before."""
 
     def holds() -> bool:
         assert working.poll() is None, working.communicate()
@@ -122,7 +116,7 @@ def wait_for_progress(condition: Callable[[], bool], working: fork_server.Proces
 
 
 def is_in_flow(environment: dict[str, str]) -> bool:
-    """Return whether the server has a flow run that is in progress and whose page shows its progress."""
+    """Return whether a flow run is in progress on the server and has created an artifact."""
     with httpx.Client(base_url=environment["PREFECT_API_URL"], trust_env=False) as server:
         running = {"flow_runs": {"state": {"type": {"any_": ["RUNNING"]}}}}
         return bool(server.post("/artifacts/filter", json=running).json())
@@ -144,9 +138,10 @@ def test_a_verification_comes_to_its_end_and_the_next_one_tells_nobody_again(tmp
 
 
 def verify_twice(folder: Path, server: Victim, slack: SlackServer, *, to_the_end: bool) -> None:
-    """Run two verifications, and kill the server during the first.
+    """Run two verifications, and kill the server during the first. Check that the second repeats no message.
 
-    With ``to_the_end``, wait until Prefect's client stops retrying, which takes minutes.
+    If ``to_the_end`` is true, wait until the first ends: Prefect's client retries for minutes. Otherwise, kill it
+    when its work is done.
     """
     with Chat(RIGHT, WRONG, *[RIGHT] * (CASES - 2)) as chat:
         chat.held_from = 3
@@ -184,10 +179,7 @@ def verify_twice(folder: Path, server: Victim, slack: SlackServer, *, to_the_end
 
 @pytest.mark.whole_only
 def test_f91_a_hung_server_holds_up_no_severe_failure(tmp_path, server, slack):
-    """A Prefect server that does not respond delays no alert about a severe failure.
-
-    It stops responding before the flow begins. The first failure is sent at once, and the others after it.
-    """
+    """If the Prefect server stops responding during a run, all severe failures are still alerted, each once."""
     with Chat(WRONG) as chat:
         chat.held_from = 3
         watched(tmp_path, chat, cases=CASES, more=SLACK.format(slack=slack.api_url))
@@ -241,9 +233,9 @@ def test_a_nightly_run_comes_to_its_report_and_is_not_graded_twice(tmp_path, ser
 
 
 def test_the_log_is_still_followed_and_each_entry_alerted_once(tmp_path, server, slack):
-    """Without Prefect's server, the log is still followed, and each entry is alerted once.
+    """If Prefect's server is killed, the flow still follows the log, and each entry is alerted once.
 
-    The scheduled flow follows the log. `lookout watch` needs no server.
+    This is also true after a restart of both.
     """
     log, config = tmp_path / "guard.jsonl", tmp_path / "lookout.toml"
     log.write_text(entry(0), encoding="utf-8")

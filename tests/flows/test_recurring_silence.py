@@ -1,4 +1,4 @@
-"""A recurring silence is tested from lookout.toml through a verification to the single message after its period."""
+"""Test a recurring silence end to end: from lookout.toml, over a verification, to the message after its period."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""An application with a rate limit is asked the whole suite.
-
-Waiting is not a fault, and Lookout respects the limit.
-"""
+"""Test that Lookout respects the rate limit of an application, and that a wait for the limit is not a fault."""
 
 from __future__ import annotations
 
@@ -37,9 +34,9 @@ def notes(report):
     ],
 )
 def test_a_limit_of_requests_is_waited_for_and_obeyed(tmp_path, lookout, refusal):
-    """Lookout waits for a rate limit and respects it.
+    """If the application accepts four questions in two seconds, Lookout slows down after a few HTTP 429.
 
-    Four questions in two seconds are accepted. After a few refusals, Lookout adapts and gets every answer.
+    It gets an answer to every question.
     """
     with Chat() as chat:
         chat.limit, chat.refusal = (4, 2.0), refusal

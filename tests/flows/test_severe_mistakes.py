@@ -1,6 +1,6 @@
-"""Tests of one typical wrong answer of each kind, with severity 3, from the command to the verdict.
+"""Test a suite of typical wrong answers of severity 3 from the command to the verdict.
 
-Without a judge, no such run passes. With an honest judge, it fails. The grades of a lenient judge are void.
+The run fails without a judge and with an honest judge, and does not pass with a lenient judge, which is void.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ MISTAKES = {
     ),
 }
 SEEN_BY_RULES = ("swapped", "unit", "row", "ratio")
-"""The answers that a rule recognises as wrong. The rules leave the others ungraded, and never pass them."""
+"""The wrong answers that the rules recognise. The rules leave all other wrong answers ungraded."""
 
 
 def configured(folder: Path, chat: Chat, judge: AnthropicServer | None) -> None:
-    """Write a configuration and a suite of the typical mistakes.
+    """Write a suite of the typical mistakes, and a configuration with ``chat``, and with ``judge`` if it is given.
 
-    The chat answers all its questions wrong. With ``judge``, the configuration has this judge.
+    The chat answers all questions of the suite wrong.
     """
     rows = [
         {
@@ -87,7 +87,7 @@ def configured(folder: Path, chat: Chat, judge: AnthropicServer | None) -> None:
 
 
 def verified(lookout, folder: Path, **key: str):
-    """Run the command. Return the exit code, the verdict, and the outcome of each case."""
+    """Run `lookout verify`. Return the exit code, the verdict, and the outcome of each case."""
     done = lookout("verify", "demo", "--fresh", cwd=folder, **key)
     newest = max(folder.glob("data/runs/*/results.json"), key=lambda path: path.stat().st_mtime)
     report, results = read_results(newest)
@@ -116,7 +116,7 @@ def test_severe_mistakes_never_pass_with_any_judge(tmp_path, lookout):
 
 
 def truthful(server: AnthropicServer) -> RuleJudge:
-    """Make the judge at ``server`` honest: from now on, it recognises the wrong answers. Return it."""
+    """Make the judge at ``server`` honest, so that it fails the wrong answers, and return it."""
     judge = server.judge
     judge.flatters = False
     judge.rejects = tuple(reply for _, _, reply in MISTAKES.values())

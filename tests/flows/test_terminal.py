@@ -1,4 +1,4 @@
-"""Text from outside cannot control a terminal: its escapes are made visible, and data for programs is unchanged."""
+"""Test that text from outside cannot control a terminal, and that data for programs is unchanged."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ HOSTILE = "".join(STEERING[name] for name in STEERING if name != "half a pair")
 
 
 def obeyed(text: str) -> set[str]:
-    """Return the control characters in ``text`` that a terminal or a reader would obey."""
+    """Return the control characters in ``text`` that affect a terminal or the reading direction."""
     return {c for c in text if c in "\x1b\x07\x08\r\x7f\x9b\x9d\x9c\u202e\u2066\U000e0041\ud800"}
 
 
@@ -147,14 +147,14 @@ def command(data: Path, *arguments: str) -> tuple[tuple[str, ...], dict[str, Any
 
 
 def in_a_pipe(data: Path, *arguments: str) -> tuple[str, str]:
-    """Run a command in a pipe. Return its standard output (for programs) and its standard error (for people)."""
+    """Run a command in a pipe. Return its standard output and its standard error."""
     words, where = command(data, *arguments)
     done = fork_server.run(*words, **where)
     return done.stdout, done.stderr
 
 
 def at_a_terminal(data: Path, *arguments: str) -> str:
-    """Run a command on a terminal. Return everything that the terminal gets, including colours."""
+    """Run a command on a pseudo-terminal. Return its whole output, including colour codes."""
     words, where = command(data, *arguments)
     ours, theirs = pty.openpty()
     with fork_server.start(*words, **where, stdout=theirs, stderr=theirs):

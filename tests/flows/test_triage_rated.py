@@ -1,7 +1,4 @@
-"""Tests of reports on issues, from an answer to the gate.
-
-Reports are graded by rules, rated by a judge, averaged, and compared with an earlier run.
-"""
+"""Test a triage agent's reports from the answer to the gate: grades by rule, ratings, averages and comparison."""
 
 from __future__ import annotations
 
@@ -48,7 +45,7 @@ def good(case: GoldCase) -> str:
 
 
 def bad(case: GoldCase) -> str:
-    """Build a report for ``case`` that names the right file and has no other useful content."""
+    """Build a bad report for ``case``: it names the right file, but has no other useful content."""
     (name,) = case.triage.reference.relevant_files if case.triage else ()
     return f"Root cause: users enjoy sunny weather, as {name} shows. Recommended fix: wait for rain and try again."
 

@@ -1,6 +1,6 @@
-"""If two machines with separate data folders share a Prefect server, people get each alert once.
+"""Test that two machines with separate data folders and a shared Prefect server send each alert once.
 
-The tests run the `lookout` command on both machines.
+The tests run the `lookout` command for both machines.
 """
 
 from __future__ import annotations

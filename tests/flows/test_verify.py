@@ -1,4 +1,4 @@
-"""Tests of a verification as a user starts it: its results, stopped runs, and pages without a chat."""
+"""Test a verification with the `lookout` command: its results, stopped runs, and pages without a chat."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
 @pytest.fixture
 def page():
-    """Start a server that answers every request in one way."""
+    """Return a function that starts a server with one response for all requests, and returns its address."""
     servers = []
 
     def serve(status: int, body: str) -> str:
@@ -144,10 +144,7 @@ def test_an_address_where_nobody_listens_is_inconclusive_with_the_reason(tmp_pat
 def test_a_stopped_run_keeps_its_answers_and_the_next_one_goes_on(
     tmp_path, lookout, prefect_environment, clean_space
 ):
-    """A stopped run keeps its answers, and the next run continues it.
-
-    After Ctrl-C, the next run asks only the remaining cases and counts each case once.
-    """
+    """After Ctrl-C, the next run resumes the stopped run: it asks only the remaining cases."""
     configured(tmp_path, clean_space, few_cases(tmp_path, severe=3, others=5))
     journal = tmp_path / "data" / "journal"
     environment, pipe = prefect_environment | fork_server.WARM, subprocess.PIPE
@@ -172,10 +169,7 @@ def test_a_stopped_run_keeps_its_answers_and_the_next_one_goes_on(
 
 @pytest.mark.whole_only
 def test_f58_an_older_commit_is_waited_for_and_never_graded(tmp_path, lookout, clean_space):
-    """If the Space still serves an older commit, the run waits for the deployed one and grades nothing.
-
-    The Space serves commit ``demo``: no question is asked, and one message reports it.
-    """
+    """If the Space still serves an older commit at the deadline, the run asks no question and sends one alert."""
     path = configured(tmp_path, clean_space, few_cases(tmp_path, severe=1, others=1))
     readiness = (
         f'[targets.demo.probe.readiness]\nversion_url = "{clean_space}/version"\ndeadline_s = 2\npoll_s = 0.5\n'

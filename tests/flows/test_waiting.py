@@ -1,4 +1,4 @@
-"""A slow command shows its progress on a terminal, and removes it afterwards. A pipe gets no progress."""
+"""Test that a slow command shows a progress line on a terminal, and erases it. A pipe gets no progress line."""
 
 from __future__ import annotations
 
@@ -36,10 +36,7 @@ with show_waiting("Looking at {place}"):
         sys.stdin.readline()
 print_text("over")
 """
-"""A program that continues with each line of input.
-
-The test sends a line when it has seen the output that it expects.
-"""
+"""A program with three waits. Each wait ends when the program reads a line of input from the test."""
 WRITES = {
     "text": "print_text('written')",
     "a note": "write_note('written\\n')",
@@ -49,7 +46,7 @@ WRITES = {
 
 
 class Terminal:
-    """A pseudo-terminal of 80 columns, and its output. ``start`` starts a program on it."""
+    """A pseudo-terminal and its output. ``start`` starts a program on it."""
 
     def __init__(self, start: Callable[..., subprocess.Popen[Any]]) -> None:
         self.said = ""
@@ -69,7 +66,7 @@ class Terminal:
         os.write(self._ours, b"\n")
 
     def end(self) -> str:
-        """Return the complete output, after the program has ended."""
+        """Wait until the program has ended, and return its complete output."""
         while self._read():
             pass
         assert self.process.wait(COMMAND_S) == 0, self.said
@@ -149,9 +146,9 @@ COMMANDS = {
 def test_a_command_that_waits_for_an_answer_says_so_on_a_terminal_alone(
     command, seen, tmp_path, prefect_environment
 ):
-    """While a command waits for an answer, a terminal shows a line that says so. A pipe gets no such line.
+    """While a command waits for an answer, a terminal shows a progress line, which is erased.
 
-    The answer arrives after the terminal shows the line.
+    A pipe gets no line.
     """
     with HeldBot() as bot:
         written(tmp_path, bot.url, "http://127.0.0.1:9")

@@ -1,7 +1,4 @@
-"""Rows 19 to 24 of the fault matrix: faults of the monitor itself.
-
-Real processes are killed, suspended or get no CPU time. An external watchdog watches them.
-"""
+"""Test rows 19 to 24 of the fault matrix, which are about faults of Lookout itself, with an external watchdog."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ UNGRADABLE = (
     "The insurer listens to its customers patiently, explains the circumstances with empathy and offers alternatives "
     "wherever that is possible at all."
 )
-"""An answer without anything that a deterministic grader could check."""
+"""A gold that contains nothing that a rule could check."""
 
 
 @pytest.fixture
@@ -70,9 +67,9 @@ def worker(folder: Path, *arguments: str, **variables: str) -> fork_server.Proce
 
 
 def test_f19_a_dead_scheduler_stops_the_heartbeat_and_the_outside_check_fires(tmp_path, dog):
-    """If the scheduler is killed, its heartbeats stop, and the external watchdog alerts.
+    """If the scheduler is killed, its heartbeats stop, and the external watchdog raises an alarm.
 
-    The scheduler sends no message itself. The watchdog alerts within a day and an hour.
+    It does so after the period of a day and the grace time of an hour.
     """
     with worker(tmp_path, LOOKOUT_HEARTBEAT_URL=dog.check) as scheduler:
         assert dog.wait_for("", count=2)
@@ -87,10 +84,7 @@ def test_f19_a_dead_scheduler_stops_the_heartbeat_and_the_outside_check_fires(tm
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_f20_a_run_beyond_its_deadline_is_stopped_and_alerts_once(tmp_path, lookout, slack, dog):
-    """A run that exceeds its deadline is stopped, and the monitor's owners get one alert.
-
-    The application accepts every question and never answers.
-    """
+    """If the application never answers, the run stops at its deadline, and the monitor's owners get one alert."""
     with Chat(None) as chat:
         watched(tmp_path, chat, more=paging(slack) + "[watchdog]\nrun_deadline_s = 1.5\n")
         variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check}
@@ -106,9 +100,9 @@ def test_f20_a_run_beyond_its_deadline_is_stopped_and_alerts_once(tmp_path, look
 
 
 def test_f20_a_process_that_does_not_react_is_ended_by_its_guard(tmp_path, slack, dog):
-    """A process that does not react is ended by its guard, because its event loop is permanently blocked.
+    """If the event loop of a run is blocked, the guard sends an alert and ends the process with exit code 4.
 
-    The guard sends an alert, reports the failure to the external watchdog, and ends the process with exit code 4.
+    It also reports the failure to the external watchdog.
     """
     variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check}
     with worker(tmp_path, slack.api_url, **variables) as hung:
@@ -121,10 +115,7 @@ def test_f20_a_process_that_does_not_react_is_ended_by_its_guard(tmp_path, slack
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_f21_a_run_that_graded_nothing_alerts_and_earns_no_heartbeat(tmp_path, lookout, slack, dog, snapshot):
-    """A run that graded nothing alerts and sends no heartbeat.
-
-    Every question is answered, but no grader can decide. Whatever the verdict is, nothing was monitored.
-    """
+    """If no answer could be graded, the run sends an alert and reports no success to the watchdog."""
     with Chat("It depends on many things, as so often. [Source: Gold, clause 4.2]") as chat:
         watched(tmp_path, chat, gold=UNGRADABLE, more=paging(slack))
         variables = {"SLACK_BOT_TOKEN": TOKEN, "LOOKOUT_HEARTBEAT_URL": dog.check}
@@ -142,10 +133,7 @@ def test_f21_a_run_that_graded_nothing_alerts_and_earns_no_heartbeat(tmp_path, l
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_run_says_to_the_outside_check_that_the_watcher_is_down(tmp_path, lookout, dog):
-    """If the watcher has stopped, a run reports this to the external check.
-
-    The run graded its cases, but the log is no longer followed. Only this check can notify the owner.
-    """
+    """If the watcher of the logs has stopped, a run reports a failure to the external watchdog."""
     poll = WatchPoll(name="the log of demo", target="demo", at=utc_now() - timedelta(minutes=5), every_s=15)
     with Chat() as chat:
         watched(tmp_path, chat)
@@ -159,10 +147,9 @@ def test_a_run_says_to_the_outside_check_that_the_watcher_is_down(tmp_path, look
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_f22_a_full_disk_alerts_and_loses_nothing(tmp_path, lookout, prefect_environment, slack, dog):
-    """A full disk causes an alert, and no data is lost.
+    """If no file can grow after the third answer, as on a full disk, the run stops and sends one alert.
 
-    From the third answer on, no file can grow: there is one message and a clear error. With free space, the run
-    resumes.
+    The next run, with free space, resumes it without loss.
     """
     asked_twice = 8
     with Chat() as chat:

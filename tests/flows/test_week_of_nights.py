@@ -1,7 +1,4 @@
-"""Tests of a week of scheduled nightly runs, as an owner sees it in Slack.
-
-There are few messages, they are correct and useful, and docs/traffic.md shows them.
-"""
+"""Test the Slack messages of a week of scheduled nightly runs, which docs/traffic.md shows."""
 
 from __future__ import annotations
 
@@ -21,9 +18,9 @@ _, BURST, DOWN, VOID, DRIFT, BACK, EMPTY = range(7)
 
 @pytest.fixture(scope="module")
 def week(tmp_path_factory, prefect_environment):
-    """Run seven nightly runs, each with its digest, on the Prefect server of the tests.
+    """Run seven nightly runs, each followed by its digest, on the Prefect server of the tests.
 
-    Return the results of both in order, and all alerts.
+    Return the results of the nightly runs, the results of the digests, and all alerts.
     """
     folder = tmp_path_factory.mktemp("week")
     happened = list(Week(folder, prefect_environment).run())
@@ -45,10 +42,7 @@ def places(happened):
 
 @pytest.mark.whole_only
 def test_each_night_ends_as_what_it_was(week):
-    """The state of each nightly run says how it ended.
-
-    It is Partial if the judge failed or was not trusted. Without conversations, it is Empty, not Graded.
-    """
+    """A nightly run ends as Graded, as Partial if the judge failed or was void, or as Empty if nobody asked."""
     nights, digests, _ = week
     named = ["Graded", "Graded", "Partial", "Partial", "Graded", "Graded", "Empty"]
     assert [one.state for one in nights] == [("COMPLETED", name) for name in named]
@@ -59,10 +53,7 @@ def test_each_night_ends_as_what_it_was(week):
 
 @pytest.mark.whole_only
 def test_few_messages_each_in_its_owners_channel(week):
-    """There are few messages, and each is in the channel of its owners.
-
-    Besides the seven digests, there are ten messages: five new ones, each with one reply in its thread.
-    """
+    """Besides the digests, the week has five messages and four replies, each in the channel of its owners."""
     nights, digests, alerts = week
     message, reply = "message", "reply in its thread"
     assert [sorted(places(one)) for one in nights] == [
@@ -90,10 +81,7 @@ def test_few_messages_each_in_its_owners_channel(week):
 
 @pytest.mark.whole_only
 def test_the_first_line_of_each_digest_says_how_it_stands(week, snapshot):
-    """The first line of each digest contains the state of the night.
-
-    A lock screen shows only this line, so a night without grades must not look like good news.
-    """
+    """The first line of each digest states the result of the night, because a lock screen shows only this line."""
     _, digests, _ = week
     lines = [texts(one)[0].splitlines()[0] for one in digests]
     assert [line[0] for line in lines] == ["✅", "🟠", "❔", "❔", "🟠", "✅", "❔"]
@@ -101,11 +89,7 @@ def test_the_first_line_of_each_digest_says_how_it_stands(week, snapshot):
 
 
 def test_messages_state_true_facts(week):
-    """The messages state true facts.
-
-    A resolved fault is not described with "since", an estimate is not below its counts, and "nothing new" does not
-    become "nothing".
-    """
+    """The times, counts, rates and intervals in the messages are correct, and unknown rates are called unknown."""
     nights, digests, _ = week
     (burst,) = texts(nights[BURST])
     for value in (
@@ -146,7 +130,7 @@ def test_no_message_is_sent_twice(week):
 
 
 def test_the_page_shows_this_week(week, snapshot):
-    """The page docs/traffic.md shows the messages of this week. It is updated with the other snapshots."""
+    """docs/traffic.md shows the messages of this week. An update of the snapshots also updates the page."""
     nights, digests, _ = week
     made = page(shown([one for pair in zip(nights, digests, strict=True) for one in pair]))
     if snapshot.session.update_snapshots:

@@ -1,8 +1,7 @@
-"""A simulated week of nightly runs for the assistant of a lamp shop, with all messages in Slack.
+"""Simulate a week of nightly runs for the assistant of an invented lamp shop, with all Slack messages.
 
-Its scheduled deployments execute the runs. The shop, its log, its gold set and its configuration are made up. Slack
-and the judge's provider are local servers, and the clock is passed in. `docs/traffic.md` shows the result. To
-update it, run `python -m tests.flows.week_of_nights`.
+The runs are those of scheduled deployments, with a simulated clock. Slack and the judge's provider are local
+servers. `docs/traffic.md` shows the result. To update it, run `python -m tests.flows.week_of_nights`.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ BEGIN: Final = "<!-- made by python -m tests.flows.week_of_nights -->"
 END: Final = "<!-- end of what was made -->"
 
 MONDAY: Final = datetime(2026, 3, 2, 2, 0, tzinfo=UTC)
-"""The time at which the first night is graded: the schedule's default hour, in UTC."""
+"""The time of the first nightly run, at the default hour of the schedule."""
 DIGEST: Final = timedelta(hours=5)
-"""The time from a nightly run to its digest, as both are scheduled by default."""
+"""The time from a nightly run to its digest in the default schedules."""
 PER_DAY: Final = 300
 
 TOPICS: Final = (
@@ -105,9 +104,9 @@ verify_cron = ""
 
 @dataclass(frozen=True)
 class Day:
-    """The events of one day of the week. Of 100 answers, ``wrong`` are not supported by their source.
+    """The events of one day. ``wrong`` is the percentage of answers that their source does not support.
 
-    The provider's errors occur between the given hours.
+    ``errors`` are the hours between which all answers are errors of the provider.
     """
 
     title: str
@@ -129,10 +128,9 @@ WEEK: Final = (
 
 
 class Sent(NamedTuple):
-    """A message as Slack accepted it.
+    """A message that Slack accepted.
 
-    ``kind`` is a key of `_ARRIVALS`. ``threaded`` states whether the message is in a thread, and ``rings`` whether
-    it notifies people.
+    ``kind`` is a key of `_ARRIVALS`. ``threaded`` is true if it is in a thread, and ``rings`` if it mentions users.
     """
 
     channel: str
@@ -143,7 +141,7 @@ class Sent(NamedTuple):
 
 
 class Happened(NamedTuple):
-    """The result of one scheduled run: the state's type, name and message, and Slack's messages during the run."""
+    """The result of one scheduled run: the type, name and message of its state, and its Slack messages."""
 
     title: str
     flow: str
@@ -154,14 +152,14 @@ class Happened(NamedTuple):
 
 
 class Week:
-    """A simulated week in ``folder``, recorded on the Prefect server in ``environment``."""
+    """A simulated week with its data in ``folder``, and the Prefect server in ``environment``."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self.folder = folder
         self._environment = dict(environment)
 
     def run(self, days: tuple[Day, ...] = WEEK) -> Iterator[Happened]:
-        """Execute the nightly runs in order, each followed by its digest."""
+        """Execute the nightly run and the digest of each day in order, and yield their results."""
         log = self.folder / "slack.jsonl"
         with SlackServer(log=log) as slack, AnthropicServer() as provider:
             self.write(slack, provider)
@@ -185,7 +183,7 @@ class Week:
                         yield Happened(day.title, name.partition("/")[0], at, (state, named), message, sent)
 
     def write(self, slack: SlackServer, provider: AnthropicServer) -> None:
-        """Write the configuration and the gold set as an owner would."""
+        """Write the configuration and the gold set."""
         suite = [
             {"id": name, "question": question, "gold": gold, "severity": 2, "language": "en", "type": "care"}
             | {"provenance": {"pipeline": "manual"}}
@@ -198,7 +196,7 @@ class Week:
         (self.folder / "lookout.toml").write_text(config, encoding="utf-8")
 
     def live(self, day: Day, until: datetime) -> None:
-        """Write the log of the day, as the shop's assistant does."""
+        """Write the log of the day that ends at ``until``, as the shop's assistant does."""
         begin = until - timedelta(days=1)
         rows = [_row(number, begin, day) for number in range(day.conversations)]
         place = self.folder / f"turns-{begin:%Y-%m-%d}.jsonl"
@@ -280,7 +278,7 @@ def _block(block: dict[str, Any]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return Slack's markup as it is displayed: dates and links as text."""
+    """Return a text with Slack's markup as Slack displays it, for example a link as its label."""
     text = re.sub(r"<!date\^[^|>]*\|([^>]*)>", r"\1", text)
     text = re.sub(r"<[^|<>]*\|([^<>]*)>", r"\1", text)
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
@@ -313,7 +311,7 @@ def _shown(event: Happened) -> Iterator[str]:
 
 
 def page(week: str) -> str:
-    """Build docs/traffic.md with this week in its section."""
+    """Return the content of docs/traffic.md with the formatted week ``week`` in its section."""
     before, _, rest = DOCS.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{week}\n{END}{after}"

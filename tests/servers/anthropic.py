@@ -1,4 +1,4 @@
-"""A local server with Anthropic's Messages and Batches APIs that records its requests and can misbehave.
+"""A local server with Anthropic's Messages and Batches APIs. It records requests and can inject faults.
 
 To start it by hand, run ``python -m tests.servers.anthropic --port 8066``. Set ``base_url`` of ``[judge]`` to the
 printed address and ``ANTHROPIC_API_KEY`` to the printed key. ``POST /control`` with ``["429:2", "refusal"]`` plans
@@ -27,12 +27,12 @@ from tests.servers.threaded_server import ThreadedServer
 
 KEY = "sk-ant-api03-a-key-for-tests"
 MAX_BYTES = 32 * 2**20
-"""The maximum request size, 32 MB: docs.anthropic.com, api/errors."""
+"""The maximum size of a request in bytes. Source: docs.anthropic.com, api/errors."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One request that the server received: its path, its headers (names in lower case), and its body as bytes."""
+    """A request that the server received. The names of the headers are in lower case."""
 
     path: str
     headers: dict[str, str]
@@ -47,12 +47,13 @@ class Asked:
 class AnthropicServer(ThreadedServer):
     """Anthropic's API on the loopback interface.
 
-    Faults, one per request in the planned order: an HTTP status, with Retry-After seconds if given (``429:2``);
-    ``cut`` (half of the reply, then the connection drops), ``hang`` (never answers), ``reset`` (drops it at once),
-    ``html`` (a proxy's page with status 200), ``overloaded_200``, ``refusal``, ``truncated``, ``empty``,
-    ``thinking``, ``wrong_model:NAME``, ``ok``, or a name of ``anthropic_replies.SPOILED``. `always` applies until
-    it is changed. `when` maps a phrase of the prompt to a fault. ``batch_faults`` maps a batch's ``custom_id``, or
-    ``"first"`` and ``"last"``, to ``expired``, ``errored``, ``canceled`` or a fault of the reply.
+    `misbehave` plans one fault for each of the next requests: an HTTP status, with Retry-After seconds if given
+    (``429:2``); ``cut`` (closes the connection after half of the reply), ``hang`` (never answers), ``reset``
+    (closes the connection at once), ``html`` (a proxy's page with status 200), ``overloaded_200``, ``refusal``,
+    ``truncated``, ``empty``, ``thinking``, ``wrong_model:NAME``, ``ok``, or a name in
+    ``anthropic_replies.SPOILED``. ``always`` is a fault for all requests. ``when`` maps a phrase of the prompt to a
+    fault. ``batch_faults`` maps the ``custom_id`` of a request in a batch, or ``"first"`` and ``"last"``, to
+    ``expired``, ``errored``, ``canceled`` or a fault of the reply.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class AnthropicServer(ThreadedServer):
             self._faults.extend(faults)
 
     def behave(self) -> None:
-        """Remove the planned faults."""
+        """Remove all faults."""
         with self._lock:
             self._faults.clear()
         self.always = None

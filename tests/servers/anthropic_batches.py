@@ -1,6 +1,6 @@
-"""Simulates the life cycle of message batches: created, in progress for a few polls, ended.
+"""Simulate the life cycle of message batches: created, in progress for a few polls, ended.
 
-The results have no fixed order. Each is identified by its ``custom_id``.
+The results are not in the order of the requests: clients must use their ``custom_id``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CREATED = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 
 @dataclass
 class Batch:
-    """A batch that ends after ``looks`` further polls; -1 means never."""
+    """A batch that stays in progress for ``looks`` further polls, or forever if ``looks`` is -1."""
 
     id: str
     requests: list[dict[str, Any]]
@@ -33,7 +33,7 @@ class Batch:
         return bool(self.results)
 
     def shown(self, base_url: str) -> dict[str, Any]:
-        """Return the object that the API sends for the batch."""
+        """Return the JSON object of the batch, as the API sends it."""
         kinds = [result["result"]["type"] for result in self.results]
         counts = {name: kinds.count(name) for name in ("succeeded", "errored", "canceled", "expired")}
         status = "ended" if self.ended else ("canceling" if self.canceled else "in_progress")
@@ -51,10 +51,7 @@ class Batch:
         }
 
     def look(self, replies: Replies) -> None:
-        """Count one poll of the batch.
-
-        After the last one, the results are available: the server measures time in polls.
-        """
+        """Count one poll of the batch, and create the results if the batch has been polled often enough."""
         if self.ended:
             return
         if self.canceled or self.looks == 0:

@@ -1,4 +1,4 @@
-"""Builds the Messages API's replies, including replies with status 200 that are wrong."""
+"""Build replies of the Messages API, including invalid replies with status 200."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _with(**changes: Any) -> Spoil:
 
 
 def _with_criterion(name: str, **changes: Any) -> Spoil:
-    """Return a function that changes the criterion ``name`` of a verdict. If no change is given, it removes it."""
+    """Return a function that changes the criterion ``name`` of a verdict, or removes it if ``changes`` is empty."""
 
     def spoil(verdict: dict[str, Any]) -> str:
         others = {key: answer for key, answer in verdict["criteria"].items() if key != name}
@@ -53,7 +53,7 @@ SPOILED: dict[str, Spoil] = {
     "contradiction": _with(factual_match=True, score=0.0, failure_kinds=["wrong_fact"]),
     "surrogate": lambda verdict: as_text(verdict).replace('"reason": "', '"reason": "\\ud800'),
 }
-"""Verdicts that must be rejected, by the name of their fault."""
+"""Functions that make a verdict invalid, so that Lookout must reject it, by the name of the fault."""
 
 SPOILED_CRITERIA: dict[str, Spoil] = {
     "no_criteria": lambda verdict: as_text({k: v for k, v in verdict.items() if k != "criteria"}),
@@ -68,7 +68,7 @@ SPOILED_CRITERIA: dict[str, Spoil] = {
     "criterion_1_without_quote": _with_criterion("completeness", score=1, quote="", reason="all is there"),
     "criterion_0_without_reason": _with_criterion("completeness", score=0, quote="", reason=" "),
 }
-"""Valid ratings with criteria that must be rejected."""
+"""Functions that make only the criteria of a rating invalid, by the name of the fault."""
 
 
 MISCOUNTED: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -78,11 +78,11 @@ MISCOUNTED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "usage_huge": lambda usage: usage | {"input_tokens": 10**30},
     "usage_fraction": lambda usage: usage | {"cache_creation_input_tokens": "1.5"},
 }
-"""Impossible token counts, by name."""
+"""Functions that replace the token counts by invalid ones, by the name of the fault."""
 
 
 class Replies:
-    """A builder of replies. If ``model`` is set, the replies state it instead of the requested model."""
+    """Builds the replies of the Messages API, with the verdicts of ``judge`` and the token counts of ``cache``."""
 
     def __init__(self, judge: RuleJudge, cache: PromptCache) -> None:
         self.judge = judge
@@ -140,7 +140,4 @@ def user_text(body: dict[str, Any]) -> str:
 
 
 OVERLOADED = Refusal("overloaded_error", "Overloaded").body()
-"""The body of an overload error that has status 200.
-
-It comes from a proxy, or from a stream that had already begun.
-"""
+"""The body of an overload error. A proxy, or a stream that has already begun, sends it with status 200."""

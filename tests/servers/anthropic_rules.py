@@ -1,4 +1,4 @@
-"""The errors of the Messages API for invalid requests, as its documentation states them.
+"""Check requests like the Messages API: the errors for invalid requests, according to its documentation.
 
 Sources: docs.anthropic.com, api/messages, api/errors, build-with-claude/structured-outputs and batch-processing;
 parameter names from the SDK's own ``MessageCreateParams`` (2.12).
@@ -52,7 +52,7 @@ class Refusal(NamedTuple):
 
 
 def wrong_with(body: Any) -> Refusal | None:
-    """Return the API's error for the parameters in ``body``, or ``None`` if they are valid."""
+    """Return the API's error for the request ``body``, or ``None`` if its parameters are valid."""
     if not isinstance(body, dict):
         return _invalid("Input should be an object")
     unknown = sorted(set(body) - PARAMETERS)

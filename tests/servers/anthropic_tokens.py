@@ -1,10 +1,10 @@
-"""Counts tokens and simulates the prompt cache, by simple rules.
+"""Count tokens and simulate the prompt cache with simple rules.
 
-Four bytes of UTF-8 are one token, and a prefix that was sent before is read from the cache. As in the real cache,
-only the text up to a ``cache_control`` mark is cached. A prefix below the model's minimum length is not cached, and
-no error reports this. The price of writing depends on the time to live. Two rules are simplified. Entries do not
-expire, because a test takes seconds. The requests of a batch run in parallel. Therefore some of them start before
-the prefix is in the cache and pay for writing it again, as the documentation warns (hit rates of 30 to 98 %).
+Four bytes of UTF-8 count as one token. A prefix that was sent before is read from the cache. As in the real cache,
+only the text up to a ``cache_control`` mark is cached, a prefix below the model's minimum length is silently not
+cached, and written tokens are counted by their time to live. Requests of a batch run in parallel, so some start
+before the prefix is in the cache and write it again. The documentation gives hit rates of 30 to 98 %. Unlike in the
+real cache, entries never expire.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import json
 from typing import Any, NamedTuple
 
 MIN_PREFIX_TOKENS = {"haiku": 4096, "sonnet": 2048, "opus": 4096}
-"""The minimum number of tokens for caching: docs.anthropic.com, prompt-caching, for the 4.5 and 4.6 families."""
+"""The minimum length of a cached prefix in tokens. Source: docs.anthropic.com, prompt-caching, for 4.5 and 4.6."""
 
 BYTES_PER_TOKEN = 4
 
 
 def tokens(text: str) -> int:
-    """Return the number of tokens of ``text``."""
+    """Return the number of tokens in ``text``: one for every four bytes of UTF-8, rounded up."""
     return -(-len(text.encode("utf-8")) // BYTES_PER_TOKEN)
 
 
@@ -31,7 +31,7 @@ class Prompt(NamedTuple):
 
     @classmethod
     def of(cls, body: dict[str, Any]) -> Prompt:
-        """Return the prompt of a request. The order of its parts is schema, system, messages."""
+        """Return the prompt of a request: its schema, then the system prompt, then the messages."""
         schema = (body.get("output_config") or {}).get("format")
         blocks = [(json.dumps(schema), None)] if schema else []
         blocks += _blocks(body.get("system") or [])
@@ -44,9 +44,9 @@ class Prompt(NamedTuple):
         return sum(tokens(text) for text, _ in self.blocks)
 
     def cacheable(self) -> tuple[str, int, str] | None:
-        """Return the key, tokens and time to live of the longest prefix with a cache mark.
+        """Return the key, the number of tokens and the time to live of the prefix up to the last cache mark.
 
-        Return ``None`` if no prefix has a mark.
+        Return ``None`` if there is no mark.
         """
         last = max((at for at, (_, mark) in enumerate(self.blocks) if mark), default=None)
         if last is None:
@@ -64,9 +64,9 @@ def _blocks(content: str | list[dict[str, Any]]) -> list[tuple[str, dict[str, st
 
 
 class PromptCache:
-    """The cache of the prefixes that earlier requests sent.
+    """A simulated prompt cache. It stores the prefixes of earlier requests.
 
-    In a batch, the share ``batch_hit_share`` of the requests finds prefixes that other requests of the batch wrote.
+    ``batch_hit_share`` is the share of the requests in a batch that find their prefix in the cache.
     """
 
     def __init__(self, batch_hit_share: float = 0.7) -> None:
@@ -74,7 +74,7 @@ class PromptCache:
         self._known: set[tuple[str, str]] = set()
 
     def usage(self, body: dict[str, Any], written: str, *, batch: bool = False) -> dict[str, Any]:
-        """Return the usage that the API reports for the request ``body`` and the reply text ``written``."""
+        """Return the API's ``usage`` object for the request ``body`` and the reply text ``written``."""
         prompt = Prompt.of(body)
         total = prompt.count()
         read, wrote, ttl = self._through_cache(prompt, body, early=batch and self._comes_early(body))
@@ -102,9 +102,9 @@ class PromptCache:
         return 0, length, ttl
 
     def _comes_early(self, body: dict[str, Any]) -> bool:
-        """Return whether a request of a batch comes too early to find its prefix in the cache.
+        """Return whether a request of a batch starts before its prefix is in the cache.
 
-        The hash of the request decides, so that the same batch always has the same cost.
+        The hash of the request decides this, so that the same batch always has the same cost.
         """
         digest = hashlib.sha256(json.dumps(body["messages"], sort_keys=True).encode()).digest()
         return digest[0] / 256 >= self.batch_hit_share

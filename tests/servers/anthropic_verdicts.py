@@ -1,11 +1,11 @@
-"""A small judge without a model. It reads the fenced texts of a prompt and compares them by rule.
+"""A small judge without a language model. It compares the fenced texts of a prompt by rule.
 
-The answer must contain the quantities of the gold, in the same order and with their units. The part of the answer
-that is about this question and the present must also contain most words of the gold. An expected refusal must
-refuse and give no information after it. Claims about documents must be in the documents. The judge is simple but
-real, so that end-to-end figures have a meaning. A test can make it pass wrong answers on purpose: those that
-contain certain phrases, or all answers. A judge that flatters accepts the gold's figures anywhere, or half of its
-words if the gold has no figure.
+An answer passes if it contains the quantities of the gold, in the same order and with their units, and most of the
+gold's words. Parts of the answer about another question or the past are ignored. If a refusal is expected, the
+answer must refuse and must not end with a figure. If there are documents, the answer must agree with them. The
+judge really compares texts, so that end-to-end figures have a meaning. A test can make the judge pass wrong
+answers: all answers, answers with certain phrases, or (``flatters``) answers with the gold's figures or, without
+figures, half of its words.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FENCE = re.compile(
     r"^<<<BEGIN (?P<label>[a-z0-9 _-]+) (?P<nonce>[0-9a-f]{16,64})>>>\n(?P<body>.*?)\n?^<<<END (?P=label) (?P=nonce)>>>$",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
-"""The pattern of a fence, the pair of lines around an untrusted text: see ``monitors/judge/untrusted_text.py``."""
+"""The pattern of a fence: two lines around an untrusted text (see ``monitors/judge/untrusted_text.py``)."""
 
 LIKE_ENOUGH = 0.55
 """The minimum share of the gold's content words that an answer must contain."""
@@ -46,7 +46,7 @@ _LEADS = dict.fromkeys(("yes", "haan", "हाँ"), True) | dict.fromkeys(("no"
 
 
 class Case(NamedTuple):
-    """The content of the fences in a prompt: question, golds, answer and documents."""
+    """The fenced texts of a prompt, and whether it says that a refusal is expected."""
 
     question: str
     golds: tuple[str, ...]
@@ -56,7 +56,7 @@ class Case(NamedTuple):
 
 
 def read_prompt(text: str) -> Case | None:
-    """Return the case in the user message of a prompt, or ``None`` if the message has no fenced answer."""
+    """Return the case in a prompt with the user message ``text``, or ``None`` if it has no fenced answer."""
     fields: dict[str, list[str]] = {}
     for fence in FENCE.finditer(text):
         fields.setdefault(fence["label"].lower(), []).append(fence["body"])
@@ -73,11 +73,10 @@ def read_prompt(text: str) -> Case | None:
 
 
 class RuleJudge:
-    """A judge that gives verdicts by rule.
+    """A judge that decides by rule.
 
-    An answer with a phrase of ``fooled_by`` passes, and an answer with a phrase of ``rejects`` fails. ``ratings``
-    maps a phrase to the rating, 1 to 5, of an answer that contains the phrase. The known answers of a batch contain
-    no such phrase.
+    An answer with a phrase in ``rejects`` fails, and an answer with a phrase in ``fooled_by`` passes. ``ratings``
+    maps a phrase to the rating (1 to 5) of answers that contain it. Canaries must not contain any of these phrases.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class RuleJudge:
         self.ratings: dict[str, int] = {}
 
     def verdict(self, prompt: str, wanted: Iterable[str]) -> dict[str, Any]:
-        """Return the verdict on ``prompt``, with the fields of the schema in ``wanted``."""
+        """Return the verdict on the answer in ``prompt``, with the fields ``wanted`` of the schema."""
         case = read_prompt(prompt)
         score, kinds = (0.0, ["format"]) if case is None else self._score(case)
         answer = case.answer if case else ""
@@ -115,7 +114,7 @@ class RuleJudge:
         return {name: verdict[name] for name in wanted if name in verdict}
 
     def is_right(self, case: Case) -> bool:
-        """Return whether the judge passes the answer."""
+        """Return whether the judge passes the answer of ``case``."""
         score, kinds = self._score(case)
         return score >= LIKE_ENOUGH or not kinds
 
@@ -153,11 +152,11 @@ class RuleJudge:
 
 
 _REFERENCE = re.compile(r"(?:Severity|Root cause|Relevant files): ?")
-"""The start of an issue's reference, see ``monitors/goldset/issues.py``."""
+"""The start of a gold that is the reference of an issue (see ``monitors/goldset/issues.py``)."""
 
 
 def _rated_alone(issue: str, report: TriageReport) -> tuple[float, list[str]]:
-    """Rate a report that has no reference. The cause must share words with the issue, and files raise the score."""
+    """Score a report without a reference: its cause must share a word with the issue, and files raise the score."""
     shared = {word.lower() for word in _WORD.findall(report.root_cause or "")} & {
         word.lower() for word in _WORD.findall(issue)
     }
@@ -167,9 +166,9 @@ def _rated_alone(issue: str, report: TriageReport) -> tuple[float, list[str]]:
 
 
 def _rated(reference: TriageReport, report: TriageReport) -> tuple[float, list[str]]:
-    """Rate a report strictly against its reference. The cause is most important, then the files.
+    """Score a report by its reference. A wrong cause fails. With the right cause, the files decide the score.
 
-    The scores 1, 0.75, 0.5 and 0.25 are the ratings 5 to 2, and the score 0 is the rating 1.
+    The scores 1, 0.75, 0.5, 0.25 and 0 are the ratings 5 to 1.
     """
     cause = _alike(reference.root_cause or "", report.root_cause or "")[0] if reference.root_cause else 1.0
     files = compute_agreement(report.files or (), reference.files or ()).f1 if reference.files else 1.0
@@ -194,9 +193,9 @@ def _alike(gold: str, answer: str) -> tuple[float, list[str]]:
 
 
 def _criteria(case: Case, right: bool) -> dict[str, dict[str, object]]:
-    """Return the criteria of a report: helpfulness, completeness and accuracy.
+    """Return the scores of a report for helpfulness, completeness and accuracy.
 
-    The criterion of a missing part has no quote. The criterion of a wrong part has one.
+    If a score is 0 because a part is missing, there is no quote. If the part is wrong, there is one.
     """
     report = read_report(case.answer)
     cause = report.root_cause or ""
@@ -235,7 +234,7 @@ _OPPOSITES = (
 def _about(question: str, answer: str) -> str:
     """Return the part of an answer that is about this question and the present.
 
-    A row of a table counts; parts about other questions or the past do not.
+    This is the table row for the question, or else all sentences that do not name another question or a past year.
     """
     rows = [line.strip("| ").split(" | ") for line in answer.split("\n") if line.startswith("|")]
     named = [row[-1] for row in rows if len(row) > 1 and question.endswith(row[0])]
@@ -254,10 +253,7 @@ def _is_found(gold: str, answer: str) -> bool:
 
 
 def _is_reordered(gold: str, answer: str) -> bool:
-    """Return whether the answer has the gold's figures in another order, or with other units or references.
-
-    An example of a reference is "per day".
-    """
+    """Return whether the answer has the gold's figures in another order, other units, or another "per"."""
     for source in reversed(find_citations(answer)):
         answer = answer[: source.start] + answer[source.end :]
     per = set(_PER.findall(gold))
@@ -272,7 +268,7 @@ def _is_reordered(gold: str, answer: str) -> bool:
 
 
 def _is_turned(gold: str, answer: str) -> bool:
-    """Return whether the answer replaces a word of the gold by its opposite."""
+    """Return whether the answer has the opposite of a word in the gold, such as "after" for "before"."""
     wanted, stated = (set(re.findall(r"[a-z]+", text.lower())) for text in (gold, answer))
     turned = ((word, opposite) for pair in _OPPOSITES for word, opposite in (pair, pair[::-1]))
     return any(
@@ -304,12 +300,12 @@ def _words(text: str) -> set[str]:
 
 
 def _closest(case: Case) -> str:
-    """Return the sentence of the answer that is most similar to the gold."""
+    """Return the sentence of the answer that has the most words in common with the golds and documents."""
     wanted = _words(" ".join((*case.golds, *case.documents)))
     sentences = [piece for piece in re.split(r"(?<=[.!?।])\s+|\n+", case.answer) if re.search(r"\w", piece)]
     return max(sentences, key=lambda piece: len(_words(piece) & wanted), default=case.answer)[:300]
 
 
 def as_text(verdict: dict[str, Any]) -> str:
-    """Return the verdict as the text that a model would write."""
+    """Return the verdict as JSON text, as a model writes it."""
     return json.dumps(verdict, ensure_ascii=False)

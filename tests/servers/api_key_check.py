@@ -1,7 +1,4 @@
-"""An application whose APIs and export require a key. It records the headers of each request.
-
-The APIs are JSON, event streams, jobs and Gradio.
-"""
+"""An application whose APIs (JSON, event stream, jobs, Gradio) and export require a key in a header."""
 
 from __future__ import annotations
 
@@ -14,10 +11,10 @@ from tests.servers.threaded_server import ThreadedServer
 
 
 class Keyed(ThreadedServer):
-    """A server that requires ``header: value`` and answers 401 (``status``) without it.
+    """A server that responds with ``status`` unless a request has the header ``header`` with the value ``value``.
 
-    ``seen`` contains the headers of each request. If ``repeats`` is true, answers contain the key; in a stream, the
-    key is split into two parts. If ``leads_to`` is set, `POST /away` redirects to that URL.
+    ``seen`` contains the path and headers of each request. If ``repeats`` is true, answers contain the key; a
+    stream splits the key into two parts. ``POST /away`` redirects to the URL ``leads_to``.
     """
 
     def __init__(self, header: str, value: str, *, status: int = 401, repeats: bool = False) -> None:

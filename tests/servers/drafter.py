@@ -1,7 +1,7 @@
-"""A small writer of drafts without a model. It parses the fences of a prompt and asks about numbered clauses.
+"""A writer of case drafts without a language model. It writes a question about each numbered clause in a prompt.
 
-The servers with Anthropic's and OpenAI's APIs can use this writer in place of the rule judge. Its drafts can be
-spoilt: they then have false quotes, other figures than the clause, personal data, or another language.
+The servers with Anthropic's and OpenAI's APIs can use it in place of the rule judge. It can write invalid drafts,
+for example with false quotes, wrong figures or personal data.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def false_quote(draft: Draft) -> Draft:
 
 
 def other_figure(draft: Draft) -> Draft:
-    """Return the draft with another gold answer, which the clause does not support."""
+    """Return the draft with a gold answer that the clause does not support."""
     return draft | {"gold": "777 days"}
 
 
@@ -49,9 +49,9 @@ def without_severity(draft: Draft) -> Draft:
 
 
 class RuleDrafter:
-    """A writer that makes drafts by rule.
+    """Writes drafts by rule.
 
-    ``spoil`` contains functions that change the first, second, … draft. The last function changes all further
+    The first function in ``spoil`` changes the first draft, and so on. The last function changes all further
     drafts.
     """
 

@@ -1,6 +1,6 @@
-"""A chat API that answers with named events.
+"""A chat API that streams its answer as named events.
 
-The events are ``piece`` with a part of the text, a ``note`` between pieces, and ``closed`` at the end.
+The events are ``piece`` for each word of the text, then ``note`` without text, then ``closed``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ PATH = "/v2/dialog/turn"
 
 
 class EventChat(ThreadedServer):
-    """A server that answers each question with ``text`` at `PATH`. A GET request there returns an empty HTTP 200.
+    """A server that answers each ``POST`` at `PATH` with ``text``, and each ``GET`` with an empty HTTP 200.
 
-    If ``gone`` is true, the path does not exist. If ``strict`` is true, the server resets the connection unless the
-    request body has the field ``utterance``, whose name a client cannot guess.
+    If ``gone`` is true, a ``POST`` gets HTTP 404. If ``strict`` is true, the server resets the connection unless
+    the request body has the field ``utterance``, a name that a client cannot guess.
     """
 
     def __init__(self, text: str, *, strict: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""A local server that exports stored items in pages of JSON, with common kinds of pagination, and can misbehave."""
+"""A local server that exports items as pages of JSON, with several kinds of pagination and planned faults."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Answer = Callable[[web.Request], web.StreamResponse]
 
 
 class ExportServer(ThreadedServer):
-    """An export with ``size`` items on each page, at ``/numbered``, ``/cursor``, ``/links`` and ``/headers``.
+    """An export with ``size`` items on each page, and a path for each kind of pagination, such as ``/cursor``.
 
-    ``faults`` are the responses to the first requests, in order. ``asked`` are the addresses and tokens of the
-    requests. ``answers`` are the responses for paths below ``/other/``.
+    ``faults`` are the responses to the next requests, in order. ``asked`` are the paths with queries of the
+    requests, and ``tokens`` their Authorization headers. ``answers`` are the responses for paths below ``/other/``.
     """
 
     def __init__(self, items: list[Any], *, size: int = 3, token: str | None = None) -> None:
@@ -31,7 +31,7 @@ class ExportServer(ThreadedServer):
         self.tokens: list[str | None] = []
 
     def application(self) -> web.Application:
-        """Return the routes, one for each kind of pagination."""
+        """Return the application, with routes for each kind of pagination, a slow response and ``answers``."""
         application = web.Application()
         application.router.add_get("/numbered", self._numbered)
         application.router.add_get("/clamped", self._clamped)

@@ -1,4 +1,4 @@
-"""A local server for static files: with range requests, without them, or with a response of the test's own."""
+"""A local server for static files, with or without support for range requests."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.servers.threaded_server import ThreadedServer
 class FileServer(ThreadedServer):
     """A server of ``files``, which are keyed by path.
 
-    If ``ranges`` is false, it ignores range requests and sends no length. If ``token`` is set, it rejects requests
-    without that token.
+    If ``ranges`` is false, it ignores range requests and sends no length. If ``token`` is set, requests without
+    this bearer token get HTTP 401. ``statuses`` maps paths to error statuses, and ``moved`` to redirect targets.
     """
 
     def __init__(self, files: dict[str, bytes], *, ranges: bool = True, token: str | None = None) -> None:
@@ -27,7 +27,7 @@ class FileServer(ThreadedServer):
         self.asked: list[str] = []
 
     def application(self) -> web.Application:
-        """Return the routes, which serve every path as a file."""
+        """Return the application, which serves ``files`` and records all requests."""
         application = web.Application()
         application.router.add_get("/{path:.*}", self._serve_file)
         return application

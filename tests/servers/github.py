@@ -1,8 +1,8 @@
-"""A part of GitHub's REST API on the loopback interface: comments, statuses and the current user. It can misbehave.
+"""A local server with a part of GitHub's REST API: comments, statuses, deployments and the current user.
 
-It follows GitHub's behaviour: pages with a ``Link`` header, 403 for a token without a permission, 422 for a text
-that is too long or an unknown commit, the author of a comment by token, and no changes to a deleted comment.
-``python -m tests.servers.github`` starts it for experiments.
+Like GitHub, it sends pages with a ``Link`` header, and responds with 403 for a token without a permission, and with
+422 for a text that is too long or an unknown commit. The author of a comment depends on the token, and a deleted
+comment cannot be changed. To start it by hand, run ``python -m tests.servers.github``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from aiohttp import web
 from tests.servers.threaded_server import ThreadedServer
 
 WORKFLOW_TOKEN = "ghs_" + "w" * 36
-"""The token of a GitHub workflow. It belongs to a bot, which may not request the current user."""
+"""The token of a GitHub workflow. It belongs to a bot, and cannot request the current user."""
 PERSON_TOKEN = "ghp_" + "p" * 36
 READING_TOKEN = "ghs_" + "r" * 36
 """The read-only token of a GitHub workflow for a pull request from a fork."""
@@ -42,7 +42,7 @@ Fault = Callable[[web.Request], web.StreamResponse]
 
 @dataclass
 class Comment:
-    """One comment on the pull request. ``edits`` counts its changes."""
+    """A comment on the pull request. ``edits`` is how often it was changed."""
 
     id: int
     body: str
@@ -62,11 +62,12 @@ class Asked:
 
 @dataclass
 class Misbehaviour:
-    """The faults of the next requests. ``faults`` are the responses to the first requests of any kind, in order.
+    """The planned faults of a server.
 
-    ``after_taking`` replaces the success response after the request was executed, so that the reply is lost.
-    ``before_answering`` is called with each request. While ``is_slow`` is set, no request is answered. While
-    ``is_slow_after_taking`` is set, no creation of a comment is answered.
+    Each of ``faults`` is the response to one of the next requests, in order. Each of ``after_taking`` replaces the
+    response after a request was executed. ``before_answering`` is called with each request. While ``is_slow`` is
+    true, no request is answered. While ``is_slow_after_taking`` is true, changes of comments are executed but
+    not answered.
     """
 
     faults: list[Fault] = field(default_factory=list)
@@ -77,9 +78,10 @@ class Misbehaviour:
 
 
 class GitHub(ThreadedServer):
-    """A GitHub server with one repository and its pull request 12. ``per_page`` is the maximum size of a page.
+    """A GitHub server with one repository and one pull request.
 
-    ``pull_head`` and ``pull_base`` are the head and the base of the pull request.
+    ``per_page`` is the maximum number of items on a page. ``pull_head`` is the head commit of the pull request, and
+    ``pull_base`` its base branch.
     """
 
     def __init__(self, port: int = 0, *, per_page: int = 100) -> None:
@@ -96,7 +98,7 @@ class GitHub(ThreadedServer):
         self._next_id = 1
 
     def application(self) -> web.Application:
-        """Return the routes of the server. There are nine paths."""
+        """Return the application with the routes of the API."""
         app = web.Application(client_max_size=4 * 1024**2)
         at = "/repos/{owner}/{name}"
         app.router.add_get("/user", self._user)
@@ -120,7 +122,7 @@ class GitHub(ThreadedServer):
         return comment
 
     def deploys(self, sha: str, state: str, *, environment: str = "production", ref: str = "main") -> None:
-        """Add a deployment of the commit ``sha`` with its state. It is the newest deployment."""
+        """Add a new deployment of the commit ``sha`` with the state ``state``."""
         number = len(self.deployments) + 1
         self.deployments.insert(
             0, {"id": number, "sha": sha, "ref": ref, "environment": environment, "states": [state]}
@@ -148,10 +150,7 @@ class GitHub(ThreadedServer):
         return self._page(request, [{"target_url": None, **status} for status in listed])
 
     def current(self, sha: str) -> dict[str, str]:
-        """Return the newest state of each status context of the commit ``sha``.
-
-        GitHub shows these states on a commit's page and uses them for branch rules.
-        """
+        """Return the newest state of each status context of the commit ``sha``, as GitHub's branch rules use it."""
         return {status["context"]: status["state"] for status in self.statuses if status["sha"] == sha}
 
     def by(self, user: dict[str, str]) -> list[Comment]:
@@ -160,7 +159,7 @@ class GitHub(ThreadedServer):
 
     @property
     def states(self) -> list[tuple[str, str]]:
-        """Return the context and the state of every status that was set, oldest first."""
+        """Return the context and the state of every created status, oldest first."""
         return [(status["context"], status["state"]) for status in self.statuses]
 
     @property
@@ -271,7 +270,7 @@ def _no(status: int, message: str, **headers: str) -> web.Response:
 
 
 def too_many(status: int = 403, message: str = "API rate limit exceeded", **headers: str) -> Fault:
-    """Return a handler that responds with the error and the headers of GitHub's rate limit."""
+    """Return a handler that responds with GitHub's error for an exceeded rate limit, and with ``headers``."""
     return lambda _request: _no(
         status, message, **{name.replace("_", "-"): value for name, value in headers.items()}
     )

@@ -1,4 +1,4 @@
-"""A chat page that tries in different ways to reach a service in the internal network of Lookout."""
+"""A chat page that tries in many ways to reach a service in Lookout's internal network, and this service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECRET = "the-keys-of-this-machine"
 """The secret that the internal service returns."""
 OPEN_TO_ALL = {"Access-Control-Allow-Origin": "*"}
 _QUIC = 0x40
-"""The minimum first byte of a QUIC packet. The first byte of a STUN packet is smaller (RFC 7983)."""
+"""The minimum first byte of a QUIC packet. STUN packets begin with a smaller byte (RFC 7983)."""
 _END = b"no more packets"
 _WEB_SOCKET = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
@@ -57,7 +57,7 @@ LEAVING: dict[str, dict[str, str]] = {
     "frame alone": {"BODY": '<iframe src="INSIDE/"></iframe>', "LOADED": "form.remove(); log.remove();"},
     "frame of redirects": {"BODY": '<iframe src="/hop"></iframe>', "LOADED": "form.remove(); log.remove();"},
 }
-"""Ways in which a page redirects a visitor. Each maps placeholders of the page `CHAT` to their content."""
+"""Ways in which a page leads a visitor away, by name. Each maps placeholders of `CHAT` to their content."""
 
 ASKING: dict[str, str] = {
     "frame": 'return added(made("iframe", {src: "INSIDE/"}));',
@@ -90,7 +90,7 @@ ASKING: dict[str, str] = {
     "await peer.setLocalDescription(await peer.createOffer());",
     "WebTransport": 'await new WebTransport("https://UDP/").ready; return "open";',
 }
-"""Ways in which a page sends requests elsewhere: the name, which is also the requested path → the script."""
+"""Scripts that send a request to the internal service, by name. The name is also the requested path."""
 
 _FETCHING = 'fetch("INSIDE/").then((answer) => answer.text()).catch((error) => "refused: " + error)'
 SCRIPTS = {
@@ -103,10 +103,7 @@ SCRIPTS = {
 
 
 def asking_in_every_way() -> dict[str, str]:
-    """Return the parts of a page that tries every way in `ASKING` to send a request before it answers.
-
-    The answer contains the results of the attempts.
-    """
+    """Return the content for a page that runs all scripts in `ASKING`, and answers with their results."""
     ways = ", ".join(
         f"async () => {{ {script.replace('INSIDE/', f'INSIDE/{name}').replace('SOCKET/', f'SOCKET/{name}')} }}"
         for name, script in ASKING.items()
@@ -147,10 +144,10 @@ class _Server(ThreadingHTTPServer):
 
 
 class Inside(_Server):
-    """The internal service. It answers every request with a page that has its secret and a text box.
+    """The internal service, which answers every request with its secret.
 
-    ``reached_by`` are the requested paths and the kinds of UDP packets that arrived. ``connections`` also counts
-    connections without a request.
+    ``reached_by`` contains the requested paths, and "WebRTC" or "WebTransport" for received UDP packets.
+    ``connections`` also counts connections without a request.
     """
 
     def __init__(self) -> None:
@@ -163,7 +160,7 @@ class Inside(_Server):
         self._listening.start()
 
     def process_request(self, request: object, client_address: object) -> None:
-        """Count the connection, before the client sends a request."""
+        """Count the connection, even if the client sends no request."""
         self.connections += 1
         super().process_request(request, client_address)  # type: ignore[arg-type] - handed on
 
@@ -211,7 +208,7 @@ class _InsideHandler(_Quiet):
 
 
 class Hostile(_Server):
-    """The configured app. ``way`` contains the parts of its page, and ``fill`` inserts the addresses into them."""
+    """The hostile app. ``way`` is the content for its page, and ``fill`` inserts the addresses into a text."""
 
     def __init__(self, way: dict[str, str], fill: Callable[[str], str]) -> None:
         self.way = way
@@ -256,7 +253,7 @@ def serving(server: Server) -> Iterator[Server]:
 
 @contextmanager
 def hostile(way: dict[str, str], inside: Inside, host: str = "127.0.0.1") -> Iterator[str]:
-    """Yield the address of an app whose page tries to reach ``inside`` by the name ``host``."""
+    """Serve an app whose page tries to reach ``inside`` at the host name ``host``, and yield the app's address."""
     udp = f"127.0.0.1:{inside.udp.getsockname()[1]}"
 
     def fill(text: str) -> str:

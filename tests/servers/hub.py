@@ -1,4 +1,4 @@
-"""A local server with the part of the Hub's API that the readiness check needs, and the page of the Space."""
+"""A local server with the part of the Hugging Face Hub's API that the readiness check uses, and a Space's page."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 
 class Hub(ThreadingHTTPServer):
-    """A server that returns one scripted runtime per poll and then repeats the last one.
+    """A server that returns the next of ``runtimes`` at each poll, and then repeats the last one.
 
-    A visit to the page wakes the Space. A runtime is the JSON of ``GET /api/spaces/{id}/runtime``, or an HTTP
-    status.
+    A runtime is the JSON of ``GET /api/spaces/{id}/runtime``, or an HTTP status. A Space with the stage SLEEPING
+    sleeps until its page is visited.
     """
 
     daemon_threads = True
@@ -42,7 +42,7 @@ class Hub(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def next_runtime(self) -> dict[str, Any] | int:
-        """Return the runtime for this poll. A Space that sleeps stays asleep until its page is visited."""
+        """Return the runtime for this poll, and proceed to the next one unless the Space sleeps."""
         self.looks += 1
         now = self.runtimes[0]
         asleep = isinstance(now, dict) and now["stage"] == "SLEEPING" and not self.visits

@@ -1,4 +1,4 @@
-"""A local server with the part of the Hub's API that is needed to read the files of one dataset."""
+"""A local server with the part of the Hugging Face Hub's API that reads the files of a dataset."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ COMMIT = "1" * 40
 
 
 class HubFiles(ThreadedServer):
-    """A server of the dataset ``owner/logs``.
+    """A server with the dataset ``owner/logs``. ``files`` are keyed by path.
 
-    ``files`` are keyed by path. If ``token`` is given, the dataset is private.
+    If ``token`` is given, the dataset is private.
     """
 
     def __init__(self, files: dict[str, bytes], *, token: str | None = None) -> None:

@@ -1,14 +1,14 @@
-"""An agent behind a job API; words in the question select how it misbehaves.
+"""An agent behind a job API. Words in the question select how the job behaves.
 
-`looks 4`: done at the fourth poll (default 2). `never`: runs for ever. `fails`: ends without a report. `lost`: is
-unknown after the first poll. `hiccup 3`: three polls get HTTP 500. `busy`: one poll gets HTTP 429. `page`: one poll
-gets a proxy's page. `wall`: a poll gets HTTP 401. `once`: the reply to the start is the report. `huge`: a report of
-3 MB. `prose`: a report that is not JSON. `later`: the report exists only from its second request. `dies`: the event
-stream breaks off in its middle. `silent`: it sends no events. `refuse`: the start gets HTTP 503. `elsewhere`: the
-start redirects to another host. `nameless`: the reply to the start has no id. `asks 2`: stops twice with a
-question, and continues when it is answered; `slowly`: the two polls after an answer still report that it waits;
-`mute`: does not show its question; `deaf 1`: one answer gets HTTP 503; `waiting`: calls its state "waiting" and
-shows nothing else.
+`looks 4`: the job is done at the fourth poll (default 2). `never`: it runs forever. `fails`: it ends without a
+report. `lost`: it is unknown after the first poll. `hiccup 3`: three polls get HTTP 500. `busy`: one poll gets HTTP
+429. `page`: one poll gets a proxy's page. `wall`: a poll gets HTTP 401. `once`: the start request returns the
+report. `huge`: the report has 3 MB. `prose`: the report is not JSON. `later`: the report exists only from the
+second request for it. `dies`: the event stream breaks off in the middle. `silent`: the stream has no events.
+`refuse`: the start request gets HTTP 503. `elsewhere`: the start request returns an address on another host.
+`nameless`: the start request returns no id. `asks 2`: the job stops twice with a question until it gets an answer.
+In addition, `slowly`: the two polls after an answer still report the question; `mute`: the state does not contain
+the question; `deaf 1`: one answer gets HTTP 503; `waiting`: the state contains only the status "waiting".
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STEPS = [
 
 
 def report_on(question: str) -> str:
-    """Return a report that contains the question, so that a test sees if reports are mixed up."""
+    """Return a report that contains the question, so that a test can detect mixed-up reports."""
     return f"Root cause of {question!r}: claims/intake.py line 42 reads a limit that is not set.\u2028Severity 3."
 
 
@@ -69,7 +69,7 @@ class Started:
 
     @property
     def asks(self) -> str | None:
-        """Return the question whose answer the job waits for, or ``None`` if it waits for none."""
+        """Return the question that the job waits for an answer to, or ``None`` if it does not wait."""
         number = len(self.answers) + 1
         return f"Question {number}: which version?" if number <= self.number("asks", 0) else None
 
@@ -85,9 +85,10 @@ class Seen:
 
 
 class Jobs(ThreadedServer):
-    """A job API: ``POST /jobs``, ``GET /jobs/ID``, ``…/events``, ``…/report``, ``POST …/cancel``.
+    """A job API: ``POST /jobs``, ``GET /jobs/ID``, ``…/events``, ``…/report``.
 
-    ``POST /stream`` streams at once.
+    ``POST …/cancel`` and ``…/answer`` cancel a job or answer its question. ``POST /stream`` starts a job and
+    streams its events.
     """
 
     def __init__(self) -> None:
@@ -97,7 +98,7 @@ class Jobs(ThreadedServer):
         self._looked = threading.Condition()
 
     def wait_for(self, name: str, looks: int) -> None:
-        """Block until the job ``name`` has been polled ``looks`` times."""
+        """Block until the job ``name`` has been polled ``looks`` times, or for at most 60 seconds."""
         with self._looked:
             self._looked.wait_for(lambda: name in self.jobs and self.jobs[name].looks >= looks, timeout=60)
 

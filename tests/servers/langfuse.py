@@ -1,9 +1,8 @@
 """A local server with the part of Langfuse 4's public API that Lookout uses. It is as strict as the real one.
 
-It has a health check, the project of a pair of keys, datasets and their items, OpenTelemetry spans as JSON, the
-ingestion of scores, and the observations of a trace. Like Langfuse's databases, it stores whole numbers as doubles,
-rejects the character U+0000, and treats null or a missing field as "unchanged". `requests` contains all requests,
-and `fates` their planned outcomes.
+It serves the health check, the project of a key pair, datasets with items, OpenTelemetry spans as JSON, the
+ingestion of scores, and the observations of a trace. Like Langfuse, it stores whole numbers as doubles, rejects the
+character U+0000, and does not change a field that is null or missing.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _ITEM_FIELDS: Final = ("input", "expectedOutput", "metadata", "sourceTraceId", "
 
 
 class Refusal(Exception):
-    """A response that rejects a request, with its status and message."""
+    """Raised to reject a request with an HTTP status and a message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -37,12 +36,13 @@ class Refusal(Exception):
 
 
 class LangfuseServer(ThreadedServer):
-    """A Langfuse server that stores what it receives.
+    """A Langfuse server that stores the data it receives.
 
-    ``late`` lists how many observations of a trace are visible to each of the next readings. Later readings see all
-    of them. ``at_border`` is a fault at the border between two pages: ``swapped`` returns one of the two items
-    there twice and omits the other, and ``missing`` omits one. ``fates`` are the outcomes of requests with valid
-    keys (see `fated`). ``score_fates`` are the statuses of scores by name.
+    ``late`` contains, for each of the next requests for observations, how many of them are visible. Later requests
+    get all. ``at_border`` is a fault after the first page, where one page ends and the next begins: ``swapped``
+    returns one of the two items there twice and omits the other, ``missing`` omits one. ``fates`` are the outcomes
+    of requests with valid keys (see `fated`). ``score_fates`` maps the name of a score to the statuses of its
+    ingestion.
     """
 
     def __init__(self, project: str = "staging", *, version: str = "4.51.0") -> None:
@@ -111,7 +111,7 @@ class LangfuseServer(ThreadedServer):
         return web.json_response(self.add_dataset(**await _body(request, "name")))
 
     def add_dataset(self, name: str, **given: Any) -> dict[str, Any]:
-        """Create the dataset ``name``, or change it if it exists."""
+        """Create the dataset ``name``, or update it if it exists."""
         moment = self._moment()
         stored = self.datasets.setdefault(
             name,
@@ -155,7 +155,7 @@ class LangfuseServer(ThreadedServer):
         return web.json_response(self.add_item(await _body(request, "datasetName")))
 
     def add_item(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Create the item ``given``, or change it if it exists. A field that is null or missing stays unchanged."""
+        """Create the item ``given``, or update it if it exists. A field that is null or missing stays unchanged."""
         dataset, identity = self._known(given["datasetName"]), given.get("id") or f"citem{next(self._ticks)}"
         if self.items.get(identity, {}).get("datasetName", dataset["name"]) != dataset["name"]:
             raise Refusal(404, f"The dataset item with id {identity} already exists in a dataset other than this")
@@ -215,10 +215,10 @@ class LangfuseServer(ThreadedServer):
 
 
 def order_at_border(items: list[Any], border: int, at_border: str) -> list[Any]:
-    """Return the items in the order in which a server with the fault ``at_border`` lists them.
+    """Return ``items`` as a server with the fault ``at_border`` lists them.
 
-    The fault affects the last item of the page that ends after ``border`` items, and the first item of the next
-    page.
+    Item number ``border`` is the last of a page. ``swapped`` exchanges it with the next item, and ``missing`` omits
+    the next item.
     """
     last, first = items[border - 1 : border], items[border : border + 1]
     between = {"swapped": first + last, "missing": last}.get(at_border, last + first)
@@ -249,12 +249,12 @@ async def _body(request: web.Request, needed: str) -> dict[str, Any]:
 
 
 def _double(digits: str) -> int:
-    """Convert the digits of a whole number to the double that Langfuse's JavaScript would store."""
+    """Convert the digits of a whole number with the precision of a double, as Langfuse does."""
     return int(float(digits))
 
 
 def _as_stored(value: Any) -> Any:
-    """Return the value that PostgreSQL stores. Raises `Refusal` if it contains the character U+0000."""
+    """Return ``value``, or raise `Refusal` if it contains U+0000, which PostgreSQL cannot store."""
     if "\\u0000" in json.dumps(value).replace("\\\\", ""):
         raise Refusal(500, "unsupported Unicode escape sequence")
     return value

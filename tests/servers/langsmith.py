@@ -23,12 +23,11 @@ PRODUCTION = uuid.UUID("99999999-2222-4333-8444-555555555555")
 class LangSmithServer(ThreadedServer):
     """A LangSmith server whose project ``bot`` contains ``runs``.
 
-    ``faults`` maps a path to the statuses of its first responses. ``projects`` are all projects that the key can
-    see, by name. ``trees`` are the runs of traces, by the id of the trace. Each run has its project in
-    ``project_id``. ``late`` is the number of next queries for a trace that find nothing. ``portions`` are the
-    numbers of runs that the queries after these find, the last runs first. ``extended`` are the runs whose traces
-    are stored longer, and billed, because of feedback. ``updates`` are the changes of feedback that the server
-    received.
+    ``faults`` maps a path to the statuses of its next responses. ``projects`` maps the names of all projects that
+    the key can see to their ids. ``trees`` contains the runs of each trace, by trace id; each run has a
+    ``project_id``. The next ``late`` queries for a trace find nothing. After them, each query finds only as many of
+    the last runs as the next number in ``portions``. ``extended`` contains the runs whose traces are retained
+    longer because of feedback, which costs money. ``updates`` contains the received changes of feedback.
     """
 
     def __init__(self, runs: list[dict[str, Any]], *, key: str) -> None:

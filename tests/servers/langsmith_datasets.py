@@ -1,8 +1,8 @@
 """A local server with LangSmith's dataset API as its SDK (0.15) calls it, with the faults that occur in practice.
 
-``/datasets`` (by name; 409 for an existing name), versions and tags, ``/examples`` in pages of at most 100 and by
-ids. Examples are written by multipart (``/v1/platform/datasets/{id}/examples``) or, on an older server, by
-``/examples/bulk``, and deleted by ids. Each received example must be valid in the SDK's own model.
+It serves ``/datasets`` (409 for an existing name), versions and tags, and ``/examples`` in pages of at most 100 or
+by ids. Examples are written as multipart (``/v1/platform/datasets/{id}/examples``) or, like on an older server,
+with ``/examples/bulk``. Each received example is validated with the SDK's own model.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 class LangSmithDatasetServer(ThreadedServer):
-    """A server with ``datasets`` by id. ``requests`` are its requests, as method and path.
+    """A server with ``datasets`` by id. ``requests`` contains the method and path of each request.
 
-    ``faults`` maps the beginning of a path to first responses, as status and headers. ``lost`` are the numbers
-    (from 0) of requests that are executed but never answered, ``refused`` of those that are not executed. From the
-    request ``dead_from`` on, the server answers nothing. Requests in ``held`` are executed and never answered. A
-    written example is listed only after ``late`` further listings. If ``multipart`` is false, the server behaves
-    like an older version. ``at_border`` is the fault of `order_at_border` from the second page on.
+    ``faults`` contains planned error responses: the beginning of a path, the status and the headers. Other faults
+    are planned by the number of the request, counted from 0: requests in ``refused``, and all from ``dead_from``
+    on, are not executed, and the connection is closed. Requests in ``lost`` are executed before the connection is
+    closed, and requests in ``held`` are executed and never answered. Requests in ``limited`` get HTTP 429. A
+    written example is omitted from the next ``late`` listings. If ``multipart`` is false, the server behaves like
+    an older version. ``at_border`` is the fault of `order_at_border`, after the first page.
     """
 
     def __init__(self, *, key: str, port: int = 0) -> None:
@@ -82,7 +83,7 @@ class LangSmithDatasetServer(ThreadedServer):
         self.calm()
 
     def calm(self) -> None:
-        """Remove all planned faults. From now on, every written example is listed."""
+        """Remove the planned faults of requests, and list all examples that exist."""
         self.faults, self.lost, self.refused, self.limited, self.dead_from = [], set(), set(), set(), None
         for dataset in self.datasets.values():
             dataset["hidden"].clear()
@@ -101,7 +102,7 @@ class LangSmithDatasetServer(ThreadedServer):
         self.dataset(name)["hidden"][example_id] = listings
 
     def add(self, name: str, **fields: Any) -> str:
-        """Add an example to the dataset ``name``, as a person does in LangSmith's web interface."""
+        """Add an example to the dataset ``name``, as a user does in LangSmith, and return its id."""
         if not any(candidate["name"] == name for candidate in self.datasets.values()):
             self._made({"name": name})
         dataset = self.dataset(name)
@@ -110,7 +111,7 @@ class LangSmithDatasetServer(ThreadedServer):
         return example_id
 
     def edit(self, name: str, example_id: str, **fields: Any) -> None:
-        """Edit an example of the dataset ``name``, as a person does in LangSmith's web interface."""
+        """Edit an example of the dataset ``name``, as a user does in LangSmith."""
         self.examples(name)[example_id] |= fields | {"modified_at": self._tick()}
 
     @property
@@ -335,10 +336,7 @@ def _as_the_sdk_has_it(example_id: str, fields: dict[str, Any]) -> dict[str, Any
 
 
 async def _parts(request: web.Request) -> dict[str, dict[str, Any]]:
-    """Return the examples in a multipart request body.
-
-    Each example has one part for itself, one for its inputs and one for its outputs.
-    """
+    """Return the examples in a multipart body. An example, its inputs and its outputs are separate parts."""
     examples: dict[str, dict[str, Any]] = {}
     async for part in await request.multipart():
         name = part.name or ""

@@ -1,9 +1,8 @@
 """A local server with LangSmith's API for datasets and experiments as its SDK (0.15) calls it.
 
-In addition to datasets (see `LangSmithDatasetServer`, with the same faults), it has ``POST /sessions`` and ``PATCH
-/sessions/{id}`` (projects), ``POST /runs`` and ``PATCH /runs/{id}``, ``POST /feedback`` and ``PATCH
-/feedback/{id}``. A received project, run or feedback must be valid in the SDK's own models. A run or feedback
-without its project gets 501, an existing one 409.
+It extends `LangSmithDatasetServer`, and creates and changes projects (``/sessions``), ``/runs`` and ``/feedback``.
+Each received object is validated with the SDK's own models. A run or feedback without its project gets HTTP 501,
+and an id that exists gets HTTP 409.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from tests.servers.langsmith_datasets import TENANT, LangSmithDatasetServer
 
 
 class LangSmithExperimentServer(LangSmithDatasetServer):
-    """A server with ``projects``, ``runs`` and ``feedback`` by id; ``extended`` are runs that are stored longer."""
+    """A server with ``projects``, ``runs`` and ``feedback`` by id. ``extended`` are runs with longer retention."""
 
     def __init__(self, *, key: str, port: int = 0) -> None:
         super().__init__(key=key, port=port)
@@ -45,10 +44,7 @@ class LangSmithExperimentServer(LangSmithDatasetServer):
             stored.clear()
 
     def scores(self, run_id: str) -> dict[str, float | None]:
-        """Return the scores of a run, keyed by their feedback key.
-
-        Raises `AssertionError` if a key was given twice.
-        """
+        """Return the scores of a run by feedback key. Raises `AssertionError` if two scores have the same key."""
         given = [score for score in self.feedback.values() if score["run_id"] == run_id]
         assert len({score["key"] for score in given}) == len(given), given
         return {score["key"]: score.get("score") for score in given}

@@ -1,7 +1,4 @@
-"""A chat behind a login, as on real sites.
-
-The login is a form with a session cookie that expires, basic authentication, or a header.
-"""
+"""A chat that requires a login: a form with a session cookie that expires, basic authentication, or a header."""
 
 from __future__ import annotations
 
@@ -56,11 +53,12 @@ BY_ITSELF = """<!doctype html><title>Single sign-on</title><p>One moment…</p><
 
 
 class LoginSite(ThreadedServer):
-    """A site with `/chat` for signed-in users, and other pages on which a user signs in.
+    """A site with a chat at `/chat` for signed-in users.
 
-    `/login`, `/login/steps` and `/sso` sign in. `/basic/chat` and `/header/chat` use basic authentication and a
-    header. ``sessions`` are the valid sessions, ``logins`` is the number of logins, and ``tries`` is how often the
-    form was sent. After ``asks_per_session`` questions, a session ends in the middle of the next question.
+    Users sign in at `/login`, `/login/steps` or `/sso`. `/basic/chat` needs basic authentication, and
+    `/header/chat` a header. ``sessions`` maps each valid session to its number of questions. ``logins`` is the
+    number of successful logins, and ``tries`` the number of submitted forms. A session ends when the question after
+    ``asks_per_session`` questions arrives.
     """
 
     def __init__(self, asks_per_session: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""A local endpoint with the part of OpenAI's chat API that a judge uses. The rule judge answers its requests."""
+"""A local server with the part of OpenAI's chat API that a judge uses. A `RuleJudge` gives the verdicts."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _MISCOUNTED: dict[str, dict[str, Any]] = {
     "usage_huge": {"prompt_tokens": 10**30},
     "usage_cached_text": {"prompt_tokens_details": {"cached_tokens": "half"}},
 }
-"""Impossible token counts, by name."""
+"""Invalid token counts, by the name of the fault."""
 
 
 class OpenAIServer(ThreadedServer):
     """OpenAI's chat API on the loopback interface.
 
-    Faults, one per request: an HTTP status with Retry-After (``429:0``), ``refusal``, ``content_filter``,
-    ``length``, ``no_choice``, ``no_usage``, ``html``, ``hang``, ``reset``, ``wrong_model:NAME``, ``ok``. The share
-    ``cache_share`` of the requests finds instructions that were sent before in the provider's cache. If it is not
-    set, half of every prompt is cached.
+    `misbehave` plans one fault for each of the next requests: an HTTP status, with Retry-After seconds if given
+    (``429:0``); ``refusal``, ``content_filter``, ``length``, ``no_choice``, ``no_usage``, ``html``, ``hang``,
+    ``reset``, ``wrong_model:NAME``, ``ok``, or the name of an invalid token count. ``cache_share`` is the share of
+    the requests that find a repeated prefix in the cache. If it is ``None``, half of every prompt is cached.
     """
 
     def __init__(self, *, judge: RuleJudge | None = None, cache_share: float | None = None) -> None:
@@ -53,7 +53,7 @@ class OpenAIServer(ThreadedServer):
         self._faults.extend(faults)
 
     def application(self) -> web.Application:
-        """Return the routes of the API, which has one path."""
+        """Return the application with the route of the API."""
         app = web.Application(client_max_size=2**24)
         app.router.add_post("/v1/chat/completions", self._chat)
         return app
@@ -112,7 +112,7 @@ class OpenAIServer(ThreadedServer):
         return completion
 
     def _cached(self, body: dict[str, Any], schema: int, share: float) -> int:
-        """Return the number of cached prompt tokens: those of the schema and of all messages except the last."""
+        """Return the number of cached prompt tokens: those of a repeated prefix before the last message, or 0."""
         before = json.dumps([body["model"], body["response_format"], body["messages"][:-1]])
         prefix = schema + sum(tokens(message["content"]) for message in body["messages"][:-1])
         last = hashlib.sha256(json.dumps(body["messages"][-1]).encode()).digest()[0]

@@ -1,7 +1,7 @@
 """A demo page of past conversations: a paginated list, and a separate page for each conversation.
 
-``style`` is how its pages are made: ``marked`` (roles and ids in attributes, complete HTML), ``plain`` (class names
-only), ``scripted`` (a script fetches and draws everything late).
+``style`` selects the kind of HTML: ``marked`` (roles and ids are in attributes), ``plain`` (only class names), or
+``scripted`` (a script fetches the content later).
 """
 
 from __future__ import annotations

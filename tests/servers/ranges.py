@@ -1,4 +1,4 @@
-"""A local server that answers range requests for the files of a folder, and can misbehave on demand."""
+"""A local server for the files of a folder that supports range requests and can inject faults."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.servers.threaded_server import ThreadedServer
 
 
 class RangeServer(ThreadedServer):
-    """A server of the files in ``folder``. If ``token`` is set, requests must contain it.
+    """A server of the files in ``folder``. If ``token`` is set, requests must have this bearer token.
 
-    ``fault`` applies to all requests until it is changed: ``plain`` (ignores ranges), ``500``, ``cut`` (half of the
-    requested range, then the connection ends), ``elsewhere`` (redirects to ``other``, whose requests are recorded
-    in ``seen``), ``drips`` (one byte at a time, without an end), ``endless`` (the requested range, then more
-    without an end), ``digits`` (a length that is too long for a number).
+    ``fault`` applies to all requests: ``plain`` (ignores ranges), ``500``, ``cut`` (closes the connection after
+    half of the requested range), ``elsewhere`` (redirects to the URL ``other``), ``drips`` (sends single bytes
+    without an end), ``endless`` (sends more bytes after the requested range, without an end), ``digits`` (sends a
+    length with too many digits).
     """
 
     def __init__(self, folder: Path, token: str | None = None) -> None:

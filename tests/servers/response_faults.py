@@ -1,7 +1,4 @@
-"""Planned outcomes of a request to a local server.
-
-A request is executed, refused, lost before or after its effect, or never answered.
-"""
+"""Planned outcomes of requests to a local server: normal, error, lost connection, or no response."""
 
 from __future__ import annotations
 
@@ -16,10 +13,11 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 async def fated(
     fate: str, request: web.Request, handler: Handler, *, closing: asyncio.Event, text: str
 ) -> web.StreamResponse:
-    """Return the response to a request with a planned fate, or close its connection.
+    """Give a request its planned outcome ``fate``, and return the response.
 
-    A fate is ``ok``, a status such as ``503``, ``429 after 7`` (Retry-After), ``lost before`` or ``lost after`` its
-    effect, or ``hang`` until the server is ``closing``. A response with an error status has the body ``text``.
+    ``ok`` calls ``handler``. A status such as ``503``, or ``429 after 7`` with Retry-After, returns an error with
+    the message ``text``. ``lost before`` and ``lost after`` close the connection before or after ``handler`` is
+    called. ``hang`` gives no response until ``closing`` is set, and then calls ``handler``.
     """
     if fate == "hang":
         await closing.wait()

@@ -1,4 +1,4 @@
-"""A local server with the part of Slack's Web API that Lookout uses. It records messages and can misbehave.
+"""A local server with the part of Slack's Web API that Lookout uses. It records messages and can inject faults.
 
 To start it by hand, run ``python -m tests.servers.slack --port 8065 --log slack.jsonl``. Then set ``slack_api_url``
 to the printed address, or use its webhook. ``POST /control`` with ``["429:2", "lost"]`` plans faults for the next
@@ -32,10 +32,7 @@ CHANNELS = {"C0ALERTS": "alerts", "C0MONITOR": "monitor", "C0SECOND": "second"}
 
 @dataclass(frozen=True)
 class Posted:
-    """A message that Slack accepted.
-
-    ``channel`` is the channel's id, also if the message came through a webhook.
-    """
+    """A message that Slack accepted, through the API or a webhook. ``channel`` is the id of the channel."""
 
     ts: str
     channel: str
@@ -52,11 +49,11 @@ class Posted:
 class SlackServer(ThreadedServer):
     """Slack on the loopback interface.
 
-    Faults, one per request, in the planned order: ``429:2`` (Retry-After 2), any other HTTP status, ``lost``
-    (accepts the message, then drops the connection), ``hang`` (never answers, accepts nothing), ``slow`` (accepts
-    the message, never answers), ``reset`` (drops the connection at once), ``html`` (a proxy's page with status
-    200), ``ok`` (no fault), or the name of one of Slack's errors (``token_revoked``). `always` applies until it is
-    changed.
+    `misbehave` plans one fault for each of the next requests: ``429:2`` (Retry-After 2), any other HTTP status,
+    ``lost`` (accepts the message, then closes the connection), ``hang`` (accepts nothing and never answers),
+    ``slow`` (accepts the message and never answers), ``reset`` (closes the connection at once), ``html`` (a proxy's
+    page with status 200), ``ok`` (no fault), or the name of a Slack error (``token_revoked``). ``always`` is the
+    fault of all requests without a planned one.
     """
 
     def __init__(self, port: int = 0, log: Path | None = None) -> None:
@@ -66,7 +63,7 @@ class SlackServer(ThreadedServer):
         self.answers = Answers(self)
         self.uploads = slack_uploads.Uploads(self)
         self.refusing: dict[str, str] = {}
-        """The channels that accept no more messages. Each maps to the name of Slack's error."""
+        """Maps each channel that accepts no messages to the name of Slack's error."""
         self._log = log
         self._faults: deque[str] = deque()
         self._messages: dict[str, Posted] = {}
@@ -77,7 +74,7 @@ class SlackServer(ThreadedServer):
 
     @property
     def api_url(self) -> str:
-        """Return the value for ``slack_api_url``."""
+        """Return the URL of the Web API, for the setting ``slack_api_url``."""
         return f"{self.url}/api/"
 
     @property
@@ -92,7 +89,7 @@ class SlackServer(ThreadedServer):
             return list(self._messages.values())
 
     def forget(self, ts: str) -> None:
-        """Delete the message with the timestamp ``ts``, as a person would."""
+        """Delete the message with the timestamp ``ts``, as a user can in Slack."""
         with self._lock:
             del self._messages[ts]
 
@@ -106,17 +103,14 @@ class SlackServer(ThreadedServer):
             self._faults.extend(faults)
 
     def wait_for(self, method: str, timeout_s: float = 60.0) -> bool:
-        """Block until the API method ``method`` was called, and return true.
-
-        Return false if it was not called within ``timeout_s`` seconds.
-        """
+        """Block until the API method ``method`` has been called. Return false after ``timeout_s`` seconds."""
         with self._asked:
             return self._asked.wait_for(lambda: method in self.requests, timeout_s)
 
     def wait_until(self, true: Callable[[], bool], timeout_s: float = 60.0) -> bool:
-        """Block until the function ``true`` returns true, and return true.
+        """Block until ``true()`` returns true, which is checked after each accepted message.
 
-        The condition is checked after each accepted message. Return false if ``timeout_s`` seconds pass before.
+        Return false after ``timeout_s`` seconds.
         """
         with self._taken:
             return self._taken.wait_for(true, timeout_s)
@@ -127,7 +121,7 @@ class SlackServer(ThreadedServer):
             self._faults.clear()
 
     def application(self) -> web.Application:
-        """Return the routes of the Web API and the webhook, and the routes with which a test injects faults."""
+        """Return the application: Web API, webhooks, response URLs, uploads, and ``/control`` to plan faults."""
         app = web.Application(client_max_size=2**22)
         app.router.add_post("/api/{method}", self._api)
         app.router.add_get("/api/{method}", self._api)
@@ -142,9 +136,9 @@ class SlackServer(ThreadedServer):
         return web.json_response({"ok": True})
 
     async def apply_next_fault(self, request: web.Request, method: str) -> web.StreamResponse | None:
-        """Return the response of the next planned fault for a call of ``method``.
+        """Apply the next planned fault to a call of ``method``, and return its response.
 
-        Return ``None`` if no fault is planned.
+        Return ``None`` if no fault is planned, or if the fault accepts the message.
         """
         return await self._misbehaved(request, self._next_fault(method))
 
@@ -195,7 +189,7 @@ class SlackServer(ThreadedServer):
             return self._faults.popleft() if self._faults else self.always
 
     async def _misbehaved(self, request: web.Request, fault: str | None) -> web.StreamResponse | None:
-        """Return the response of a fault that accepts no message."""
+        """Return the response of a fault that accepts no message, or ``None`` for other faults."""
         status, _, wait = (fault or "").partition(":")
         if status == "429":
             headers = {"Retry-After": wait or "0"}

@@ -1,7 +1,4 @@
-"""Slack's part of a button click.
-
-It is the signed request that Slack sends, and the response URL for Lookout's answer.
-"""
+"""Simulate Slack's part of a button click: the signed request to Lookout, and the response URL for its answer."""
 
 from __future__ import annotations
 
@@ -42,9 +39,9 @@ class Answers:
         return f"{self.server.url}/actions/T0TEST/{token}"
 
     async def take(self, request: web.Request) -> web.StreamResponse:
-        """Accept one answer at a response URL.
+        """Handle a request to a response URL.
 
-        It replaces the message, or is shown only to the user who clicked.
+        The answer replaces the message, or is stored in ``whispers`` because only the user who clicked sees it.
         """
         token = request.match_info["token"]
         body = await request.json()
@@ -66,9 +63,9 @@ class Answers:
 def interaction(
     server: SlackServer, message: Posted, action_id: str, *, user: str = "U0ASHA", option: str = "", nth: int = 0
 ) -> dict[str, Any]:
-    """Return the payload of a click on the element ``action_id`` in ``message``. In a menu, ``option`` is chosen.
+    """Return the payload of a click on the element ``action_id`` in ``message``, or of a selected menu ``option``.
 
-    ``nth`` chooses among several elements with that id. Raises `AssertionError` if the message has no such element.
+    If several elements have this id, ``nth`` is the index of the element. Raises `IndexError` if there is none.
     """
     elements = [element for element in _elements(message.blocks) if element.get("action_id") == action_id]
     element = elements[nth]

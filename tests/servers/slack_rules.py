@@ -1,7 +1,7 @@
-"""Slack's limits on a message, as its documentation states them.
+"""Check messages against Slack's limits.
 
-Sources: docs.slack.dev, reference/block-kit/blocks/* and reference/methods/chat.postMessage. The limit for the sum
-of all blocks is undocumented (`msg_blocks_too_long`), and was observed at about 13,200 characters.
+Sources: docs.slack.dev, reference/block-kit/blocks/* and reference/methods/chat.postMessage. The limit for the text
+of all blocks together (error `msg_blocks_too_long`) is undocumented. It was observed at about 13,200 characters.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def texts(part: Any) -> Iterator[str]:
 
 
 def mentions(message: dict[str, Any]) -> list[str]:
-    """Return the parts of ``message`` that would notify people in Slack, such as mentions."""
+    """Return the mentions in ``message`` that would notify users in Slack."""
     shown = [message.get("text") or "", *texts(message.get("blocks") or [])]
     return [match.group() for text in shown for match in LIVE_MENTION.finditer(text)]
 

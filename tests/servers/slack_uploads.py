@@ -20,10 +20,7 @@ METHODS = frozenset({"files.getUploadURLExternal", "files.completeUploadExternal
 
 @dataclass
 class Uploads:
-    """The files that were uploaded.
-
-    ``shared`` are the names of the files whose upload to a channel was completed.
-    """
+    """Handles file uploads. ``shared`` contains the names of the completely uploaded files."""
 
     server: SlackServer
     shared: list[str] = field(default_factory=list)
@@ -42,7 +39,7 @@ class Uploads:
         return {"ok": True, "files": [{"id": file_id, "title": self._asked[file_id]} for file_id in wanted]}
 
     async def take(self, request: web.Request) -> web.Response:
-        """Receive the bytes of a file."""
+        """Handle the request with the bytes of a file. Only their number is stored."""
         file_id = request.match_info["file"]
         if file_id not in self._asked:
             return web.Response(status=404)

@@ -13,7 +13,7 @@ from aiohttp import web
 class ThreadedServer(ABC):
     """A server that serves ``self.application()`` on the loopback interface while its ``with`` block runs.
 
-    Subclasses build the application. If ``port`` is 0, a free port is used; `url` contains it.
+    Subclasses build the application. If ``port`` is 0, a free port is chosen, which is part of `url`.
     """
 
     def __init__(self, port: int = 0) -> None:

@@ -1,8 +1,9 @@
-"""A service that triages issues: a job starts with the address of an issue and ends with a report.
+"""A service that triages issues: a job starts with the URL of an issue and ends with a report.
 
-``POST /jobs`` (202, 422 for an invalid issue, 429 above ten active jobs, the existing job for the same issue),
-``GET /jobs/ID`` (404 for an unknown id), its events as a stream, and the report by GraphQL. The tests set the
-report of each issue. A job is done at the second poll, or when its stream has been read to its end.
+``POST /jobs`` starts a job or returns the existing job of the issue (202; 422 for an invalid issue, 429 if ten jobs
+are active). ``GET /jobs/ID`` returns its state (404 for an unknown id), ``/jobs/ID/stream`` its events, and
+``POST /graphql`` its report, which the test sets for each issue. A job is done at the second poll, or at the end of
+its stream.
 """
 
 from __future__ import annotations
@@ -60,11 +61,11 @@ class Requests:
 class TriageAgent(ThreadedServer):
     """The triage service.
 
-    If ``graphql_only`` is false, the finished state also contains the report and the ``steps``. ``events`` are the
-    events of an issue's job before ``job.done``. ``breaks`` are the issues whose stream breaks off before that
-    event. ``busy`` is how many further starts get HTTP 429, and ``resolver_errors`` how many further queries fail
-    in a resolver. ``langsmith_urls`` are the addresses of the traces of an issue's job. No job ends before
-    ``may_end`` returns true.
+    ``reports``, ``steps``, ``events`` and ``langsmith_urls`` (the URLs of the traces) are keyed by issue. Unless
+    ``graphql_only`` is true, the state of a finished job also contains its report and steps. The stream of a job
+    sends its events and then ``job.done``, or breaks off before ``job.done`` if the issue is in ``breaks``. The
+    next ``busy`` start requests get HTTP 429, and the next ``resolver_errors`` queries fail in a resolver. Polls do
+    not finish a job before ``may_end`` returns true.
     """
 
     def __init__(
@@ -183,9 +184,9 @@ class TriageAgent(ThreadedServer):
         return web.json_response({"data": {"job": {field: self._value(name, field) for field in wanted}}})
 
     def _value(self, name: str, field_name: str) -> object:
-        """Return the value of a report's field, which is named as in GraphQL.
+        """Return the value of the GraphQL field ``field_name`` of the job ``name``.
 
-        The field is empty until the job is done, because its type is not nullable.
+        Fields of the report are empty until the job is done, because their types are not nullable.
         """
         job = self.jobs[name]
         if field_name == "status":

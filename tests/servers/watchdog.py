@@ -1,7 +1,4 @@
-"""A monitoring service such as Healthchecks, on the loopback interface.
-
-It receives pings and computes whether it would raise an alarm.
-"""
+"""A local monitoring service such as Healthchecks, which receives pings and decides whether to raise an alarm."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ CHECK = "/ping/a-secret-check"
 
 
 class Ping(NamedTuple):
-    """One received ping. ``kind`` is the part of the path after the address of the check, for example ``/fail``."""
+    """A received ping. ``kind`` is ``/start``, ``/fail``, or empty for a success."""
 
     kind: str
     rid: str
@@ -45,24 +42,20 @@ class Watchdog(ThreadedServer):
         return [ping.kind for ping in self.pings]
 
     def wait_for(self, kind: str, count: int = 1, timeout_s: float = 60.0) -> bool:
-        """Block until ``count`` pings of the kind ``kind`` were received, and return true.
-
-        Return false if this takes longer than ``timeout_s`` seconds.
-        """
+        """Block until ``count`` pings of this kind have arrived. Return false after ``timeout_s`` seconds."""
         with self._came:
             return self._came.wait_for(lambda: self.kinds.count(kind) >= count, timeout_s)
 
     def alarm(self, at_s: float, *, period_s: float, grace_s: float) -> bool:
         """Return whether the watchdog raises an alarm at the time ``at_s``.
 
-        It does if the last ping reported a failure, or if no success was reported during the period and the grace
-        time.
+        It raises an alarm if the last result was a failure, or if none arrived in the period plus the grace time.
         """
         notified = [ping for ping in self.pings if ping.kind in {"", "/fail"}]
         return not notified or notified[-1].kind == "/fail" or at_s - notified[-1].at_s > period_s + grace_s
 
     def application(self) -> web.Application:
-        """Return the routes, which accept the pings of any check."""
+        """Return the application, which accepts pings at any path."""
         app = web.Application()
         app.router.add_post("/{tail:.*}", self._take)
         return app

@@ -1,10 +1,10 @@
-"""A chat page that shows less than it received: the sources are only in the network messages.
+"""A chat page that shows only part of each response: the sources are only in the network messages.
 
-The path selects the transport. ``/json``, ``/lines``, ``/text``: one reply to a fetch. ``/stream``: server-sent
-events read by fetch. ``/source``: an EventSource for each question. ``/named``: the same with named events.
-``/standing``: an EventSource that was opened with the page. ``/socket``: a WebSocket for each question. ``/open``:
-a WebSocket that was opened with the page and also receives other messages. ``/binary``: the same with binary
-frames. ``/framed``: the page ``/open`` in a frame.
+The path selects the transport. ``/json``, ``/lines``, ``/text``: one response to a fetch. ``/stream``: server-sent
+events that the page fetches. ``/source``: an EventSource for each question. ``/named``: like ``/source``, with
+named events. ``/standing``: an EventSource that is opened with the page. ``/socket``: a WebSocket for each
+question. ``/open``: a WebSocket that is opened with the page and also receives other messages. ``/binary``: like
+``/open``, with binary frames. ``/framed``: the page ``/open`` in an iframe.
 """
 
 from __future__ import annotations
@@ -67,27 +67,24 @@ PAGE = """<!doctype html><title>Wired</title><h1>Ask Suraj</h1>
 
 
 def sent(question: str) -> str:
-    """Return the whole text, with its source, that the app sends as the answer to ``question``."""
+    """Return the complete answer to ``question`` that the app sends, including the source."""
     return f"For {question.upper()} the limit is ₹15,000 a year. [Source: P-7 §{len(question)}]"
 
 
 def shown(question: str) -> str:
-    """Return the part of the app's text that the page shows."""
+    """Return the part of the answer to ``question`` that the page shows: the text without the source."""
     return f"For {question.upper()} the limit is ₹15,000 a year."
 
 
 def pieces(question: str) -> list[dict[str, Any]]:
-    """Return the app's reply to ``question`` as events.
-
-    The events are tokens, of which the last is the source, and then an event with sources and model.
-    """
+    """Return the answer to ``question`` as events: one for each token, then one with sources and model."""
     *words, source = re.findall(r"\[Source: .*\]|\S+\s*", sent(question))
     tokens = [{"token": word} for word in (*words, source)]
     return [*tokens, {"sources": [f"P-7 §{len(question)}"], "model": "fallback", "ms": 321}]
 
 
 class Wired(ThreadedServer):
-    """The chat page and its backends, on a free port of the loopback interface."""
+    """A server with the chat page and the backends of all its transports."""
 
     def __init__(self) -> None:
         super().__init__()

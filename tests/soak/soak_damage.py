@@ -122,7 +122,10 @@ def append(store: Store, rng: random.Random, word: str) -> set[str]:
 
 
 def killed_while_loading(store: Store, kind: str) -> object:
-    """Load data in a process that is killed before it closes the file. Return the tables' content before that."""
+    """Load data in a process that is killed before it closes the warehouse file.
+
+    Return the content of the tables before the kill.
+    """
     step = kind.removeprefix("checkpoint aborted ") if kind.startswith("checkpoint") else None
 
     def job(say: Callable[[str], None]) -> None:

@@ -156,7 +156,7 @@ def play(folder: Path, kills: int, seed: int, say: Callable[[Delivery], None]) -
 
 
 def _killed(up: int, victim: str) -> bool:
-    """Kill all processes of the kind ``victim``. Return whether there was one.
+    """Kill all processes of the kind ``victim``. Return whether a process was killed.
 
     A process that executes a run does not exist between two runs, so the function waits until there is one.
     """

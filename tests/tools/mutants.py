@@ -521,7 +521,7 @@ class Runner:
         return self._run(copy, [test])[0] in {"caught", "timeout"}
 
     def _run(self, copy: Path, tests: Sequence[str]) -> tuple[str, str, int]:
-        """Run the tests in a copy of the tree. Return the status, the deciding test and the number of finished tests.
+        """Run the tests in a copy. Return the status, the deciding test, and the number of finished tests.
 
         The status is ``caught``, ``timeout`` or ``survived``. The deciding test failed or did not end. It is empty
         if the tests survived, or if pytest ended before a test failed.

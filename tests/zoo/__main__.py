@@ -98,7 +98,7 @@ SETTINGS = ProbeSettings(browser_path=os.environ.get("CHROMIUM_PATH"))
 
 
 def use_doctor(address: str) -> ProbeSettings:
-    """Return the settings that `lookout doctor` proposes for a page. The doctor asks three questions."""
+    """Let `lookout doctor` ask a page its three questions, and return the settings that it proposes."""
     with tempfile.TemporaryDirectory() as folder:
         look = asyncio.run(inspect_page(address, SETTINGS, picture=Path(folder) / "look.png"))
     look = ask_questions_and_add_answers(look, address, SETTINGS, None, None)

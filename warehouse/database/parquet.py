@@ -103,9 +103,10 @@ class ExportReport(Record):
 def export_parquet(store: Store, goal: Path, *, since: date, until: date, wait_s: float) -> ExportReport:
     """Write the rows of the days ``since`` to ``until`` (both inclusive, UTC) below ``goal``.
 
-    Each table has its own files, such as ``goal/grades/day=2026-03-01/part.parquet``. Each day is replaced as a
-    whole, and a reader never sees a part of a day. A second export of the same rows writes the same files. Raises
-    `WarehouseBusy`, `WarehouseUnwritable`, and `ConfigError` if ``since`` is after ``until``.
+    Each table has its own files, such as ``goal/grades/day=2026-03-01/part.parquet``. Each day folder is replaced
+    as a whole. During the export, a reader may find no folder for a day that is being replaced. A second export of
+    the same rows writes the same files. Raises `WarehouseBusy`, `WarehouseUnwritable`, and `ConfigError` if
+    ``since`` is after ``until``.
     """
     if since > until:
         raise ConfigError(f"no day to export: since {since} is after until {until}")

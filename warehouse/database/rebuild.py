@@ -60,7 +60,7 @@ class MissingSegment(Record):
 
     @property
     def text(self) -> str:
-        """Return a message about what was lost and what to do."""
+        """Return a message that describes the lost rows and the next step."""
         return (
             f"the segment {self.name} is no longer readable in the journal: {self.restored_rows} of "
             f"{plural(self.rows, 'row')} were restored from the old file; restore the segment from a backup and "

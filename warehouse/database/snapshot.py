@@ -63,10 +63,11 @@ class Snapshot:
     _guard: Lock = field(default_factory=Lock)
 
     def refresh(self, wait_s: float) -> bool:
-        """Copy the warehouse if it has changed, and open the copy. Return whether a newer copy was opened.
+        """If the warehouse has changed, open a newer copy. Return whether a newer copy was opened.
 
-        Pages use the old copy until the newer copy is open. Waits at most ``wait_s`` seconds for a writer. Raises
-        `WarehouseBusy`, `WarehouseUnwritable`, `WarehouseDamaged`, `SchemaTooNew`.
+        The copy is made first, unless another site has already made it. Pages use the old copy until the newer copy
+        is open. Waits at most ``wait_s`` seconds for a writer. Raises `WarehouseBusy`, `WarehouseUnwritable`,
+        `WarehouseDamaged`, `SchemaTooNew`.
         """
         make_private_folder(self.folder)
         self.source.create_if_missing(wait_s)

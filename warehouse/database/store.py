@@ -62,7 +62,7 @@ _CHANGES_STATE = re.compile(
 
 
 def _require_single_read_only_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Raise `QueryInvalid` if the text contains more than one statement, or a statement that is not a query."""
+    """Raise `QueryInvalid` if ``sql`` contains more than one statement, or a statement that is not a query."""
     kinds = [statement.type for statement in connection.extract_statements(sql)]
     if len(kinds) != 1 or kinds[0] not in _QUERY_KINDS:
         got = "nothing" if not kinds else plural(len(kinds), "statement") if len(kinds) > 1 else kinds[0].name
@@ -197,9 +197,10 @@ class Store:
             return _run_query(connection, sql, parameters)
 
     def query_for_user(self, sql: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> Table:
-        """Run one query that a person wrote. It can read loaded data, but cannot access files or the network.
+        """Run one query that a person wrote.
 
-        Raises the errors of `query`, and `QueryInvalid` if ``sql`` is not exactly one statement that only reads.
+        The query can read loaded data, but cannot access files or the network. Raises the errors of `query`, and
+        `QueryInvalid` if ``sql`` is not exactly one statement that only reads.
         """
         with self.database.open_for_reading(wait_s) as connection:
             connection.execute("SET enable_external_access = false")

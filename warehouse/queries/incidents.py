@@ -346,7 +346,7 @@ def find_refused_alerts(
 
 
 class RunMessage(NamedTuple):
-    """A message of a run with its delivery status: sent, printed, rejected or waiting."""
+    """A message of a run, with its delivery status: sent, printed, rejected or waiting."""
 
     alert: Alert
     delivery_status: str

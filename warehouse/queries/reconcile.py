@@ -31,7 +31,7 @@ StratumKey = tuple[str, str]
 
 
 class TrafficPeriod(NamedTuple):
-    """The conversations of nightly ``runs`` that were completed in [``since``, ``until``)."""
+    """The conversations of the nightly ``runs`` that were completed at ``since`` or later, and before ``until``."""
 
     target: str
     since: datetime
@@ -42,8 +42,7 @@ class TrafficPeriod(NamedTuple):
     def values(self) -> dict[str, Parameter]:
         """Return the values of the placeholders in this module's queries, keyed by placeholder name.
 
-        The ids of the runs become one text with spaces between them. This is safe, because run ids do not contain
-        spaces.
+        The run ids are joined with spaces into one string, because run ids do not contain spaces.
         """
         since, until = self.since.isoformat(), self.until.isoformat()
         return {"target": self.target, "since": since, "until": until, "runs": " ".join(self.runs)}
@@ -227,7 +226,7 @@ NO_JUDGE_TEXT: Final = "no judge graded these nights, and rules cannot detect in
 def count_for_reconciliation(
     store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> ReconciliationCounts:
-    """Count the findings of both detectors in the part of the period that the nightly runs cover.
+    """Count the findings of the guard and of the nightly runs in the part of the period that these runs cover.
 
     - The period is ``since`` to ``until``. If it contains no nightly run, the guard's findings are counted for the
       whole period.

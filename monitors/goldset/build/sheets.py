@@ -1,7 +1,7 @@
 """Read fact sheets: lists of the facts of one document about one policy.
 
-Each fact has a field, such as the waiting period, and a value. It may have the number of its clause and a quote
-from the document. The schema defines the fields, their units and their other names.
+Each fact has a field, such as the waiting period, and a value. A fact may also have the number of its clause and a
+quote from the document. The schema defines the fields, their units and their other names.
 
 Facts can also be rows of a ``.jsonl`` file: one JSON object on each line, with ``policy_id``, ``policy_name`` and
 ``field``, and optionally ``value``, ``unit``, ``quote``, ``clause``, ``confidence``, ``insurer`` and ``document``.
@@ -225,7 +225,7 @@ class GivenFact(Record):
     """One fact of a sheet, as its source states the fact.
 
     ``silent`` means that the document does not state the value. ``unit`` and ``bound`` are set if they differ from
-    the field's unit and bound. ``clause`` is the number of the clause, and ``quote`` has the words of the clause.
+    the field's unit and bound. ``clause`` is the number of the clause, and ``quote`` is the text of the clause.
     ``place`` is the line in the source file.
     """
 
@@ -263,7 +263,7 @@ class FactSheet(Record):
         return self
 
     def with_facts(self, facts: tuple[GivenFact, ...]) -> Self:
-        """Return the sheet with ``facts`` in place of its own facts."""
+        """Return a copy of the sheet with ``facts`` instead of its own facts."""
         return self.model_copy(update={"facts": facts})
 
 

@@ -1,6 +1,6 @@
-"""Parse the value of a fact, and write a value in words of a language.
+"""Parse the value of a fact, and format a value as text in a language.
 
-A value is an amount, a yes or no, a text, or missing. In words it is, for example, "24 months", "24 महीने",
+A value is an amount, a yes or no, a text, or missing. A formatted value is, for example, "24 months", "24 महीने",
 "₹15,00,000" or "up to 20%".
 """
 
@@ -200,7 +200,7 @@ def _verify_value_by_quote(value: Single | Several, fact: GivenFact) -> Single |
 def _is_amount_stated(amount: Amount, quantities: dict[StatedQuantity, str]) -> bool:
     """Return whether the quote states an amount.
 
-    Zero always counts as stated, because it is often in words: "no fee".
+    Zero always counts as stated, because a quote often expresses zero by words: "no fee".
     """
     return amount.number == 0 or any(_is_same_amount(quantity, amount) for quantity in quantities)
 
@@ -235,7 +235,7 @@ _WORDS: Final[Mapping[str, Mapping[str, Any]]] = tomllib.loads(
 
 
 def phrase_value(value: Single | Several, field: FactField, language: Language) -> str:
-    """Write the value in words of a language.
+    """Format the value as text in a language.
 
     The result is empty for a yes or no, because the template contains the words for these values.
     """

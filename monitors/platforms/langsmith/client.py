@@ -50,7 +50,7 @@ class LangSmithAccess(Record):
     """A project and its access settings, without the key."""
 
     project: str | None
-    """The project. It is ``None`` for datasets and experiments, which belong to the whole workspace."""
+    """The project, or ``None`` for datasets and experiments, which belong to the whole workspace."""
     api_url: str
     key_env: str
     """The name of the environment variable that contains the key. Messages show this name."""
@@ -227,7 +227,10 @@ class LangSmithClient:
         return await asyncio.to_thread(call, self._get_or_create_sync_client())
 
     def _get_or_create_sync_client(self) -> Any:
-        """Return the synchronous client. It has tracing off, so that it starts no thread and buffers nothing."""
+        """Return the synchronous client.
+
+        Its tracing is off, so that the client starts no thread and buffers nothing.
+        """
         if self._sync_client is None:
             sdk = _import_sdk()
             once = sdk.utils.LangSmithRetry(total=0)

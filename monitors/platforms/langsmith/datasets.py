@@ -128,8 +128,8 @@ class LangSmithDatasets:
         """Create the examples, and replace the examples that exist.
 
         If LangSmith refuses a batch because an example exists, this method searches LangSmith's list for the
-        existing examples, and replaces them. If the list does not contain them yet, the batch is halved, and both
-        halves are written.
+        existing examples, and replaces them. If the list does not contain these examples yet, the batch is halved,
+        and each half is written.
         """
         new_examples = [*map(_build_create_fields, batch)]
         if await self._call_or_false_on_status(

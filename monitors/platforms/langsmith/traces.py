@@ -56,7 +56,7 @@ class LangSmithTraces:
     async def check_projects_differ(self) -> None:
         """Find the project of the target and the production project.
 
-        Raises `ConfigError` if both are the same project, or if the project of the target does not exist. A
+        Raises `ConfigError` if the two projects are the same, or if the project of the target does not exist. A
         production project that is not found is not an error, because the key should have no access to the
         production project.
         """

@@ -60,8 +60,8 @@ def states(api):
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
 @pytest.mark.whole_only
 def test_from_one_command_a_delivery_becomes_a_run_a_killed_part_comes_back_and_nothing_is_left(tmp_path):
-    with_tables(tmp_path / "data" / "prefect")
     """`lookout up` turns a delivery into a run, restarts a killed part, and leaves no process behind."""
+    with_tables(tmp_path / "data" / "prefect")
     with up(configured(tmp_path), environment=fork_server.bare()) as running:
         running.until(running.receives, "the receiver answers")
         os.kill(running.pid_of("deployments.up.service"), signal.SIGKILL)

@@ -1,7 +1,4 @@
-"""Tests in which the clock moves forward or back by an hour or by days.
-
-No alert waits for a time that is already past, and no alert is sent twice.
-"""
+"""Test that alerts are sent once and without delay if the clock jumps forward or back by an hour or by days."""
 
 from __future__ import annotations
 
@@ -66,10 +63,9 @@ async def test_a_message_whose_reply_was_lost_is_found_again_after_a_step(testbe
 
 @pytest.mark.whole_only
 async def test_a_fault_is_said_once_and_its_end_too(testbed, slack, step):
-    """A fault and its recovery are each reported once, although the clock moves in between.
+    """A fault and its recovery are each reported once if the clock jumps in between.
 
-    The fault was seen before the clock moved. A run after the move resolves it, even if the time of the fault is
-    then in the future.
+    This is true even if the clock jumps back, so that the fault seems to be in the future.
     """
     await notify(testbed.notifier(), [observation(seen_at=testbed.now)], summary=QUIET)
     testbed.skip(**step)

@@ -1,4 +1,4 @@
-"""A damaged journal: each reader reports what it could not load, and unreadable data never counts as healthy."""
+"""Test a damaged journal: each reader reports the data that it cannot load, and never reports that all is well."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def lookout(testbed: AlertingTestbed, *arguments: str):
 
 
 def tear_outbox_segment(testbed: AlertingTestbed) -> None:
-    """Write a truncated segment, as another process would leave it. It has not been loaded yet."""
+    """Write a segment to the outbox of the journal and truncate it, before it is loaded into the warehouse."""
     receipt = Receipt(alert_id="LK-AAAAAAAA", status=DeliveryStatus.SENT, at=testbed())
     segment_id = testbed.store.journal.append_outbox([ReceiptRow(row=receipt)])
     (path,) = (get_data_folder(testbed) / "journal" / OUTBOX).glob(f"{segment_id}*")
@@ -106,9 +106,9 @@ DAMAGES = pytest.mark.parametrize("damage", [damage_parquet, delete_manifest, de
 
 
 def archive_and_damage(testbed: AlertingTestbed, damage: Callable[[Path], None]) -> None:
-    """Archive the whole journal, delete the warehouse, and damage the archive with ``damage``.
+    """Archive the whole journal, delete the warehouse file, and call ``damage`` on the archive.
 
-    The warehouse can be rebuilt only from the journal.
+    The warehouse can then be rebuilt only from the damaged archive.
     """
     testbed.skip(days=1)
     compact_segments(testbed.store, before=testbed(), wait_s=5, unfinished=True)

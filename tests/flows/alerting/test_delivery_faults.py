@@ -1,7 +1,4 @@
-"""Rows 1 to 18 of the fault matrix, as far as they concern the flow.
-
-The tests use a real warehouse, a faulty Slack server and real receipts.
-"""
+"""Test rows of the fault matrix about the delivery of alerts, with a real warehouse and a faulty Slack server."""
 
 from __future__ import annotations
 
@@ -32,10 +29,9 @@ def said(slack: SlackServer) -> str:
 
 @pytest.mark.whole_only
 async def test_f02_an_outage_of_slack_delays_the_page_and_doubles_nothing(testbed, slack):
-    """An outage of Slack delays an alert, which is then sent once.
+    """An alert that cannot be sent during a Slack outage is sent once by the first run after the outage.
 
-    Slack returns HTTP 500 for ten minutes, and a run tries to send the alert every three minutes. The first run
-    after the outage sends the alert; later runs send nothing.
+    During the outage, each run tries again and gets HTTP 500.
     """
     slack.always = "500"
     await notify(testbed.notifier(), [observation()], summary=QUIET)
@@ -52,10 +48,7 @@ async def test_f02_an_outage_of_slack_delays_the_page_and_doubles_nothing(testbe
 
 
 async def test_f03_a_refused_message_is_stored_and_printed(testbed, slack, snapshot):
-    """An alert that Slack refuses because the token is revoked is printed in the terminal with the reason.
-
-    The warehouse stores both.
-    """
+    """If Slack refuses an alert because the token is revoked, the alert and the refusal are printed and stored."""
     slack.always = "token_revoked"
     await notify(testbed.notifier(), [observation()], summary=QUIET)
     assert slack.messages == []
@@ -66,11 +59,7 @@ async def test_f03_a_refused_message_is_stored_and_printed(testbed, slack, snaps
 
 @pytest.mark.whole_only
 async def test_f03_each_run_retries_a_refused_alert_until_it_is_sent_once(testbed, slack):
-    """Each run retries a refused alert until it is sent, and it is sent once.
-
-    No run has a new alert that could prove that the channel works again, because every run sees only this known
-    fault.
-    """
+    """Each run tries to send a refused alert again until it succeeds, even if the run has no other alert."""
     slack.always = "token_revoked"
     for run in range(3):
         await notify(testbed.notifier(f"run-{run}"), [observation(run_id=f"run-{run}")], summary=QUIET)
@@ -87,7 +76,7 @@ async def test_f03_each_run_retries_a_refused_alert_until_it_is_sent_once(testbe
 
 
 def list_refused_kinds(testbed) -> list[object]:
-    """Return the kinds of the messages that the view lists as refused. Check that none of them is pending."""
+    """Return the kinds of the alerts in `unsent_alerts`, and check that all of them were refused."""
     rows = testbed.store.query("select kind, state from unsent_alerts order by kind").rows
     assert {state for _, state in rows} <= {"refused"}
     return [kind for kind, _ in rows]
@@ -98,10 +87,9 @@ def list_incidents(alert: Alert) -> list[Incident]:
 
 
 async def test_f92_what_slack_refused_comes_as_one_alert_and_one_summary_once_it_works(testbed, slack, snapshot):
-    """When Slack works again, the refused alerts arrive as one alert and one summary.
+    """When Slack works again, the refused alerts arrive as one alert about open severe cases, and one summary.
 
-    Of the refused alerts, leak-1 stays open, leak-2 is resolved, and the gate fails. The known incident price-1 has
-    recovered in the meantime.
+    leak-1 is still open. The summary is about the failed gate, the resolved leak-2, and the recovery of price-1.
     """
     await notify(testbed.notifier("before"), [observation("price-1", FailureKind.WRONG_FACT)], summary=QUIET)
     slack.always = "channel_not_found"
@@ -157,9 +145,9 @@ async def test_f92_an_alert_that_slack_refused_is_in_a_summary_when_its_incident
 
 @pytest.mark.whole_only
 async def test_f92_a_refused_recovery_is_a_fault_and_comes_with_the_next_visit(testbed, slack):
-    """A recovery message that Slack refuses is reported as a fault, and is sent again later.
+    """If Slack refuses a recovery message, this opens a fault, and a later run sends the recovery.
 
-    If nothing else is pending, a job that runs every minute sends it again only after an hour.
+    If nothing else is pending, the next attempt is not within minutes.
     """
     await notify(testbed.notifier(), [outage()], summary=QUIET)
     slack.always = "channel_not_found"
@@ -187,10 +175,7 @@ async def test_f92_a_refused_recovery_is_a_fault_and_comes_with_the_next_visit(t
 
 
 async def test_f92_the_fault_of_the_refusals_ends_when_nothing_else_was_missed(testbed, slack):
-    """A message about the end of the fault proves that Slack works again.
-
-    It is sent if Slack refused nothing except the reminder of a known incident.
-    """
+    """If Slack refused only the reminder of a known incident, the next run reports and ends the Slack fault."""
     await notify(testbed.notifier(), [observation()], summary=QUIET)
     slack.always = "channel_not_found"
     testbed.skip(days=1)
@@ -259,9 +244,9 @@ async def test_f03_a_second_webhook_takes_over_from_a_revoked_token(testbed, sla
 
 
 async def test_f03_a_temporary_fault_uses_no_fallback(testbed, slack):
-    """A temporary fault such as HTTP 500 is not a refusal.
+    """After a temporary fault such as HTTP 500, the message waits for the main channel.
 
-    The message waits for the main channel, and the fallback is not used.
+    The fallback is not used.
     """
     slack.misbehave("500")
     ways = [testbed.bot(), testbed.bot(slack_channel="C0SECOND")]
@@ -274,7 +259,7 @@ async def test_f03_a_temporary_fault_uses_no_fallback(testbed, slack):
 
 @pytest.mark.whole_only
 async def test_f11_later_failures_grow_the_first_message(testbed, slack, snapshot):
-    """Fifty failures of one run, which are reported in five batches, appear in one message. Each batch edits it.
+    """Fifty failures that a run reports in five batches appear in one message, which each later batch edits.
 
     The message keeps its first id, and finally contains the scores.
     """
@@ -305,10 +290,7 @@ async def test_f11_later_failures_grow_the_first_message(testbed, slack, snapsho
 async def test_an_alert_about_a_case_that_was_right_at_other_times_is_marked_flaky_at_the_end(
     testbed, slack, snapshot
 ):
-    """An alert is sent after the first answer to a case.
-
-    If other answers to the case are right, the message is marked as flaky at the end of the run.
-    """
+    """If other answers to a case of a sent alert are right, the message marks the case as flaky at the end."""
     notifier = testbed.notifier()
     await notify(notifier, [observation("leak-1"), observation("leak-2")], summary=QUIET)
     assert "flaky" not in said(slack)
@@ -358,10 +340,7 @@ async def test_an_acknowledged_message_is_not_edited(testbed, slack):
 
 
 async def test_f14_a_purge_while_it_still_fails_says_nothing(testbed, slack):
-    """If old data is purged while a case still fails, nothing is sent: the next failure is not a new incident.
-
-    All older data is compacted and purged before the next run.
-    """
+    """If all older data is purged while a case still fails, the next failure is not reported as a new incident."""
     await notify(testbed.notifier(), [observation()], summary=QUIET)
     testbed.skip(days=0.5)
     compact_segments(testbed.store, before=testbed.now, wait_s=5, unfinished=True)
@@ -376,7 +355,7 @@ async def test_f14_a_purge_while_it_still_fails_says_nothing(testbed, slack):
 
 
 async def test_a_storage_fault_is_alerted(testbed, slack, tmp_path):
-    """A storage fault is alerted. A file takes the place of the journal's folder, so nothing can be stored."""
+    """A storage fault is alerted although nothing can be stored: the path of the journal's folder is a file."""
     (tmp_path / "journal").write_text("in the way", encoding="utf-8")
     await notify_fault(testbed.notifier(), Fault("WarehouseUnwritable", "cannot write /data: no space left"))
     (message,) = slack.messages

@@ -1,7 +1,4 @@
-"""Tests of a gate that stays failed, case by case.
-
-A new wrong answer causes an alert, a known one does not, and a fixed one is reported.
-"""
+"""Test a gate that stays failed: new wrong answers and recoveries send a message, known wrong answers do not."""
 
 from __future__ import annotations
 
@@ -53,13 +50,13 @@ def gate(run_id: str, *cases: str, **changes):
 
 
 async def tell(testbed: AlertingTestbed, run_id: str, *seen, paths=None, ended=None, **context):
-    """Send the notifications of the run ``run_id``, which takes place an hour after the previous run."""
+    """Send the notifications of the run ``run_id``, an hour after the previous run."""
     testbed.skip(hours=1)
     return await notify(testbed.notifier(run_id, paths), seen, summary=RunSummary(**context), scope=ended)
 
 
 def after(testbed: AlertingTestbed, run_id: str, *right: str, **changes):
-    """Build the scope of a run that ends now, and in which the cases ``right`` are answered correctly."""
+    """Build the scope of a run that ends now and answers the cases ``right`` correctly."""
     return scope(run_id, *right, began_at=testbed.now, ended_at=testbed.now, **changes)
 
 
@@ -70,9 +67,9 @@ def blocks(message) -> str:
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_new_wrong_price_reaches_slack_while_the_gate_fails_already(tmp_path, lookout, slack, snapshot):
-    """A new wrong price causes a message while the gate is already failing.
+    """If a second case becomes wrong while the gate already fails, a message reports the new case.
 
-    There are four runs through a webhook: one case is wrong, then a second one too, then both again, then none.
+    The same two wrong cases cause no further message. When all cases are right, the recovery is sent.
     """
     with Chat(RIGHT) as chat:
         watched(
@@ -113,10 +110,7 @@ def test_a_new_wrong_price_reaches_slack_while_the_gate_fails_already(tmp_path, 
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_recovery_by_an_edited_gold_says_so(tmp_path, lookout, slack):
-    """If an incident ends because the gold was edited, the recovery message says so.
-
-    Two cases, of severity 3 and 2, are wrong until their golds are changed to the bot's answers.
-    """
+    """If a case is right because its gold was changed to the bot's answer, the recovery message says so."""
     with Chat(WRONG) as chat:
         gold = "The premium is ₹8,400 a year."
         watched(tmp_path, chat, cases=2, gold=gold, more=f'[alerts]\nslack_api_url = "{slack.api_url}"\n')
@@ -131,10 +125,7 @@ def test_a_recovery_by_an_edited_gold_says_so(tmp_path, lookout, slack):
 
 
 async def test_a_case_is_news_once_until_the_gate_has_passed(testbed, slack):
-    """A case is reported as new once until the gate has passed, even if it fails only in some runs.
-
-    An acknowledged incident still reports a new case.
-    """
+    """While the gate stays failed, each case is reported as new only once, even if it fails only in some runs."""
     reasons = []
     for number, cases in enumerate((("tone",), ("tone", "price"), ("tone",), ("price",), ("tone", "price", "tax"))):
         sent = await tell(testbed, f"run-{number}", gate(f"run-{number}", *cases))
@@ -185,9 +176,9 @@ async def test_the_same_floor_without_cases_is_back_again(testbed, slack):
 
 
 async def test_a_printed_gate_is_sent_with_its_own_run_without_fixed_cases(testbed, slack, snapshot):
-    """A failed gate that was only printed is sent by the first run with Slack, without the cases fixed by then.
+    """The first run with Slack sends a failed gate that was only printed, without cases that are right by then.
 
-    Two failures were printed. In the run with Slack, one of these cases is right and the other is ungraded.
+    The message has the scores and the report of the printed run.
     """
     report = (Link(label="report", href="https://lookout.example/by-hand.html"),)
     await tell(
@@ -230,10 +221,7 @@ async def test_one_fix_is_one_message_of_a_webhook_and_names_what_recovered(test
 
 
 async def test_an_early_alert_says_where_the_evidence_is_and_the_gate_refers_to_it(testbed, slack, snapshot):
-    """An early alert says where its evidence is, and the later message about the gate refers to it.
-
-    A webhook cannot edit messages, so the second message must refer to the first.
-    """
+    """An early alert says where its evidence is, and the later message about the gate refers to the early alert."""
     way = [testbed.webhook()]
     (early,) = await tell(testbed, "run-0", observation(run_id="run-0"), paths=way, under_way=True)
     other = observation("lottery", run_id="run-0")
@@ -261,9 +249,9 @@ async def test_an_early_alert_says_where_the_evidence_is_and_the_gate_refers_to_
 
 @pytest.mark.whole_only
 async def test_the_last_line_of_a_run_counts_what_was_sent_and_what_was_known(testbed, snapshot):
-    """The last line of a run counts what was sent and what was known.
+    """The last line of a run counts the alerts that it sent or printed and the incidents that were already known.
 
-    It covers printed and sent alerts, incidents that are worse or recovered, and a run without news.
+    The runs have new, known, worse and recovered incidents.
     """
     lines = []
 
@@ -281,10 +269,7 @@ async def test_the_last_line_of_a_run_counts_what_was_sent_and_what_was_known(te
 
 
 async def test_f02_the_last_line_of_a_run_counts_what_waits_and_what_was_sent_late(testbed, slack, snapshot):
-    """The last line of a run counts the alerts that wait and those that were sent late.
-
-    Slack returns HTTP 500 for two runs, and then accepts messages.
-    """
+    """The last line of a run counts alerts that wait during a Slack outage, and alerts that were sent after it."""
     lines = []
     for number, answer in enumerate(("500", "500", None, None)):
         slack.always = answer
@@ -299,10 +284,9 @@ async def test_f02_the_last_line_of_a_run_counts_what_waits_and_what_was_sent_la
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_an_outage_counts_what_was_asked_and_names_the_configured_address(tmp_path, lookout, slack):
-    """If the application is not reachable, the message counts the questions that were sent.
+    """If the application is down, the message counts the questions without an answer and the skipped ones.
 
-    No server listens: some questions are refused, and the circuit breaker skips the others. The address is shown as
-    configured.
+    It shows the address of the application as configured.
     """
     with Chat(RIGHT) as chat:
         watched(tmp_path, chat, cases=8, more=f'[alerts]\nslack_api_url = "{slack.api_url}"\n')

@@ -1,4 +1,4 @@
-"""Slack shows case ids unchanged, so that they can be copied into a command. Lists of ids are cut between ids."""
+"""Test that Slack shows complete case ids, which can be copied into a command, also in a shortened list."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def slack():
 
 @pytest.mark.whole_only
 def test_an_id_with_colons_can_be_copied_from_slack_into_a_command(tmp_path, lookout, slack):
-    """A case id that contains colons can be copied from Slack into a command.
+    """A case id with colons can be copied from Slack into a command.
 
-    The id in the form in which an earlier version of Lookout displayed it works too.
+    Commands also accept the id with the replacement character that earlier versions of Lookout displayed.
     """
     case_id = "cedar::ped-waiting::en"
     with Chat(WRONG) as chat:
@@ -44,10 +44,7 @@ def test_an_id_with_colons_can_be_copied_from_slack_into_a_command(tmp_path, loo
 
 @pytest.mark.whole_only
 def test_a_list_of_ids_is_cut_between_them_with_the_number_of_the_others(tmp_path, lookout, slack):
-    """A long list of ids is cut between two ids, and ends with the number of the remaining ids.
-
-    Thirty cases fail. The line for a lock screen contains some of their ids, each complete.
-    """
+    """A long list of ids in a notification contains only complete ids, and ends with the number of omitted ids."""
     count, name = 30, "waiting-period-of-plan"
     with Chat(WRONG) as chat:
         watched(tmp_path, chat, cases=count, more=f'[alerts]\nslack_api_url = "{slack.api_url}"\n')

@@ -1,4 +1,4 @@
-"""An action of a person is carried out once, shown in the message, and taken into account by the next run."""
+"""Test the actions of users: each is executed once, shown in the message, and respected by the next run."""
 
 from __future__ import annotations
 
@@ -85,16 +85,13 @@ async def test_an_acknowledged_fault_is_not_reminded_until_it_is_worse(people, c
 
 
 async def test_without_anybody_s_word_it_is_reminded(people, clock):
-    """If nobody acknowledges an alert, a reminder is sent. The previous test has an acknowledgement."""
+    """If nobody acknowledges an alert, a reminder is sent two nights later."""
     await page(people, clock)
     assert [alert.reason for alert in await next_night(people, clock, 2)] == ["reminder"]
 
 
 async def test_an_action_waits_in_the_journal_and_the_next_run_carries_it_out(people, clock, tmp_path, slack):
-    """A confirmed action waits in the journal, and the next run carries it out.
-
-    The receiver was killed after its 200 response.
-    """
+    """If the receiver dies after it stored an action in the journal, the next run executes the action."""
     alert = await page(people, clock)
     store_operator_action(people, click(alert))
     other = build_operator_actions(tmp_path, slack, clock, seed=7)
@@ -145,9 +142,9 @@ async def test_the_message_shows_who_acknowledged_it_and_loses_the_button(people
 
 
 async def test_a_false_alarm_is_a_label_and_quiet_that_ends(people, clock):
-    """A false alarm is stored as a label, and mutes the case for a limited time.
+    """A false alarm is stored as a label, resolves the incident, and mutes the case for a limited time.
 
-    A week later, the case still fails because the grader was not fixed, so it causes an alert (row 18).
+    If the case still fails a week later, it alerts again (row 18 of the fault matrix).
     """
     alert = await page(people, clock)
     store_operator_action(people, click(alert, ActionKind.FALSE_ALARM))
@@ -208,9 +205,9 @@ async def test_an_acknowledgement_covers_items_added_to_the_message(people, cloc
 
 
 async def test_items_after_the_acknowledgement_have_a_button_again(people, clock, slack, snapshot):
-    """A new failure that is added to an acknowledged message has a button again.
+    """If a new failure is added to an acknowledged message, the message has a button for it.
 
-    The acknowledgement in the message shows which failures it covers.
+    The message shows which failures the acknowledgement covers.
     """
     alert = await page(people, clock)
     (message,) = slack.messages
@@ -277,10 +274,7 @@ async def test_a_failure_that_the_message_does_not_show_is_not_touched(people, c
 
 @pytest.mark.whole_only
 async def test_all_of_it_comes_back_from_the_journal_alone(people, clock, tmp_path):
-    """Everything is restored from the journal alone.
-
-    A database that is rebuilt from the segments has the same labels, drafts, silences and names of people.
-    """
+    """A database that is rebuilt from the journal has the same actions, labels, drafts, silences and incidents."""
     alert = await page(people, clock, observation("leak-1"), observation("conversation-1", origin=Origin.TRAFFIC))
     store_operator_action(people, click(alert))
     store_operator_action(people, click(alert, ActionKind.ADD_TO_GOLD))
@@ -302,10 +296,7 @@ async def test_all_of_it_comes_back_from_the_journal_alone(people, clock, tmp_pa
 
 
 async def test_an_action_that_cannot_be_carried_out_keeps_no_page_from_people(people, clock):
-    """An action that cannot be carried out does not prevent alerts: it stays pending.
-
-    Other actions are carried out, and the findings of a run are alerted.
-    """
+    """An action that fails stays pending, and prevents neither other actions nor alerts."""
     alert = await page(people, clock)
     store_operator_action(people, click(alert))
     store_operator_action(people, click(alert, ActionKind.FALSE_ALARM).model_copy(update={"by": "U0LATE"}))

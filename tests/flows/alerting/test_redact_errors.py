@@ -31,10 +31,7 @@ async def failing(error: Exception, cause: Exception | None = None) -> None:
     ],
 )
 async def test_f89_a_secret_in_an_exception_or_its_cause_is_in_no_traceback(error, cause):
-    """A secret in an exception or in its cause is in no traceback.
-
-    Prefect prints the whole traceback in its logs, and the error message in the state of the run.
-    """
+    """A secret in an exception or in its cause is removed from the traceback, which Prefect logs and displays."""
     with pytest.raises(RedactedError) as caught:
         await redact_errors(failing)(error, cause)
     shown = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
@@ -69,10 +66,7 @@ async def test_f89_a_secret_in_a_fault_of_the_monitor_is_masked_in_slack(tmp_pat
 
 
 def test_f89_a_password_in_a_targets_address_is_refused_and_not_repeated():
-    """A password in the address of a target is refused, and the error does not repeat it.
-
-    The configuration becomes a parameter of a run, which Prefect shows.
-    """
+    """A target URL with a password is rejected, because Prefect displays it, and the error omits the password."""
     values = {"targets": {"demo": {"url": "https://anna:hunter2-secret@bot.example/chat", "suite": "s.jsonl"}}}
     with pytest.raises(ConfigError, match=r"targets\.demo\.url.*without user and password") as caught:
         parse_config(values, "lookout.toml")

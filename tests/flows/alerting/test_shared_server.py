@@ -1,4 +1,4 @@
-"""Two machines with separate data folders share a Prefect server, and send one alert about the same fault."""
+"""Test that two machines with separate data folders and a shared Prefect server send one alert about a fault."""
 
 from __future__ import annotations
 
@@ -56,10 +56,7 @@ class SilentServer(ThreadedServer):
 
 
 class Machine(AlertingTestbed):
-    """A machine with its own data folder and incidents.
-
-    It uses the shared Slack server, and the Prefect server at ``api``.
-    """
+    """A machine with its own data folder and incidents, which shares Slack and the Prefect server at ``api``."""
 
     def __init__(self, folder, slack, api, *, destination="", interval_h=23.0, **options):
         folder.mkdir()
@@ -80,7 +77,7 @@ class Machine(AlertingTestbed):
         return replace(super().notifier(*arguments, **options), shared_server=self.shared)
 
     async def see(self, *observations, run_id="run-1", **changes):
-        """Report ``observations`` in the run ``run_id``. By default, this is one leak."""
+        """Report ``observations``, by default one leak, in the run ``run_id``."""
         default = [observation(seen_at=self(), run_id=run_id, **changes)]
         await notify(self.notifier(run_id), observations or default)
 
@@ -90,7 +87,7 @@ class Machine(AlertingTestbed):
         await notify(self.notifier(run_id), [], scope=right)
 
     def resolve_by_hand(self):
-        """Resolve the leak by a command, as a person does."""
+        """Resolve the leak as a user does with a command."""
         action = OperatorAction(
             id=f"act-{uuid4().hex[:8]}",
             kind=ActionKind.RESOLVE,
@@ -136,9 +133,9 @@ async def test_two_machines_at_once_send_one_alert(machines, slack, api):
 
 @pytest.mark.whole_only
 async def test_many_faults_at_once_are_one_message(machines, slack):
-    """Many faults that two machines see at the same time are reported in one message.
+    """If two machines see the same 300 faults, only one message is sent.
 
-    The data about 300 faults needs several Prefect variables. Every fault can be read from them.
+    The shared data about so many faults needs several Prefect variables.
     """
     for machine in machines:
         await machine.see(*(observation(f"leak-{n}", seen_at=machine()) for n in range(300)))
@@ -339,9 +336,9 @@ async def test_a_server_with_a_password_and_csrf_protection(tmp_path, slack):
 
 
 def test_only_a_configured_server_is_shared(tmp_path):
-    """Only a Prefect server that is configured is shared.
+    """A configured Prefect server is shared, but not a server that Lookout started for this data folder.
 
-    A server that Lookout started for this data folder is not shared, although the environment contains its address.
+    In both cases, PREFECT_API_URL contains the address of the server.
     """
     config = load_config(configured(tmp_path, "http://127.0.0.1:9", tmp_path / "suite.jsonl"))
     assert build_shared_prefect_server(config, {}) is None

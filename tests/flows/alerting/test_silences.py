@@ -1,4 +1,4 @@
-"""Tests of silences that begin later or recur: when they mute, and what is sent after a recurring period."""
+"""Test silences that begin later or recur: when they mute alerts, and the summary after a recurring period."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.servers.slack_rules import texts
 from warehouse.queries.operator_actions import append_silence
 
 WINDOW_END = NIGHT + HOUR
-"""The end of the silence's period. `NIGHT`, in this period, is a Sunday at 03:00 in Berlin."""
+"""The end of the silenced period. It contains `NIGHT`, which is a Sunday at 03:00 in Berlin."""
 
 
 def silence(**changes: object) -> Silence:
@@ -41,7 +41,7 @@ def leak(testbed: AlertingTestbed, run_id: str, **changes: object):
 
 
 def watcher(testbed: AlertingTestbed):
-    """Build a notifier whose target is ``deploys``, as the watch of deploys uses it."""
+    """Build a notifier for the target ``deploys``, as the flow that polls for deploys uses it."""
     return replace(testbed.notifier("watch"), target="deploys")
 
 
@@ -106,11 +106,7 @@ async def test_what_was_logged_before_a_period_and_withheld_in_it_is_summed_up(t
 
 
 async def test_a_period_sums_up_what_its_own_silence_withheld(testbed):
-    """The summary after a recurring period covers only what this recurring silence withheld.
-
-    A one-time silence sends no summary. Failures that the recurring silence does not cover are not summed up
-    either.
-    """
+    """There is no summary of failures that a one-time silence muted or the recurring silence does not cover."""
     once = silence(id="S-once", recurrence=None, starts_at=NIGHT, ends_at=WINDOW_END, target=None, case_id="leak-1")
     append_silence(testbed.store.journal, once)
     append_silence(testbed.store.journal, silence(target=None, case_id="leak-2"))

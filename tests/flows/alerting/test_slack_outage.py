@@ -1,4 +1,4 @@
-"""A short version of the Slack outages that the soak test simulates for an hour."""
+"""A short version of the soak test that simulates Slack outages of an hour."""
 
 from __future__ import annotations
 
@@ -12,8 +12,5 @@ MINUTES = 4
 @pytest.mark.parametrize("outage", ["429:3600", "500", "hang", "slow"])
 @pytest.mark.whole_only
 def test_while_slack_is_away_alerts_wait_and_then_arrive_once_and_in_order(tmp_path, outage):
-    """Alerts wait while Slack is unreachable, and then arrive once and in their order.
-
-    No run tries to send more than two pending alerts, so a run waits for at most two requests to Slack.
-    """
+    """Alerts wait during a Slack outage, and then arrive once and in their order."""
     assert faults_in(live_through(outage, MINUTES, tmp_path), MINUTES) == []

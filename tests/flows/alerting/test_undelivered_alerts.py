@@ -1,7 +1,4 @@
-"""Tests of incidents from the time before Slack was set up.
-
-Their alerts were only printed, so they are sent as soon as Slack is reachable.
-"""
+"""Test that alerts that were only printed, because Slack was not set up, are sent by the first run with Slack."""
 
 from __future__ import annotations
 
@@ -30,10 +27,7 @@ def texts(slack):
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_printed_alerts_are_sent_once_by_the_first_run_with_slack(tmp_path, lookout, slack, snapshot):
-    """Alerts that were only printed are sent once, by the first run with Slack.
-
-    A CI gate, or a user without a token, runs twice. Then an installation with a token runs twice.
-    """
+    """Alerts that two runs without a Slack token printed are sent once, by the first run with a token."""
     alerts = f'[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\n'
     with Chat(WRONG, RIGHT) as chat:
         watched(tmp_path, chat, cases=2, more=alerts)
@@ -65,9 +59,9 @@ def test_printed_alerts_are_sent_once_by_the_first_run_with_slack(tmp_path, look
 def test_a_failed_gate_names_the_wrong_price_in_slack_with_asked_expected_and_got(
     tmp_path, lookout, slack, snapshot
 ):
-    """The message about a failed gate contains the wrong price, with the question and the expected answer.
+    """The message about a failed gate contains the wrong answer, the question and the expected answer.
 
-    All cases have severity 2, so none of them has its own message.
+    The case has severity 2, so it has no message of its own.
     """
     alerts = f'[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\n'
     source = "[Source: Gold, clause 4.2]"

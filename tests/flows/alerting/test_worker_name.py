@@ -1,4 +1,4 @@
-"""Tests of worker names: each process has a unique name, and its end is detected by this name."""
+"""Test that each process has a unique worker name, by which its end is detected."""
 
 from __future__ import annotations
 

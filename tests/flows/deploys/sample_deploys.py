@@ -1,4 +1,4 @@
-"""A deployment on the real Prefect server that deploys can start, and its runs."""
+"""Register a deployment on a real Prefect server, and read its runs, for tests of deploys."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def commits(count: int) -> list[str]:
 
 @dataclass
 class Registered:
-    """A deployment of a flow that only these tests use, so that runs of other tests are not counted."""
+    """A registered deployment. Only these tests use its flow, so that the runs of other tests are not counted."""
 
     client: Any
     name: str
@@ -37,7 +37,7 @@ class Registered:
     id: uuid.UUID
 
     async def polled(self) -> None:
-        """Poll for due runs, as a worker does. Return after the server has recorded the poll."""
+        """Poll for due runs as a worker does, and wait until the server has recorded the poll."""
         while (await self.client.read_deployment(self.id)).last_polled is None:
             await self.client.get_scheduled_flow_runs_for_deployments(deployment_ids=[self.id])
 
@@ -48,7 +48,7 @@ class Registered:
         return await self.client.read_flow_runs(flow_filter=FlowFilter(id=FlowFilterId(any_=[self.flow_id])))
 
     async def commits(self) -> list[str]:
-        """Return the commits for which a run was created, sorted. A repeated commit means one run too many."""
+        """Return the commit of each run, sorted. A commit that occurs twice has one run too many."""
         return sorted(run.parameters["request"]["commit"] for run in await self.runs())
 
 

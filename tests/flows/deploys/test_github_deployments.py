@@ -1,4 +1,4 @@
-"""A GitHub deployment whose delivery was lost or failed is found by polling, once."""
+"""Test that the poll finds a GitHub deployment once if its webhook was lost or failed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The poll finds a deploy whose webhook was lost, once.
-
-It alerts if the Hub does not respond for a long time.
-"""
+"""Test that the poll finds a Space's deploy once if its webhook was lost, and alerts if the Hub is unreachable."""
 
 from __future__ import annotations
 
@@ -113,9 +110,9 @@ async def test_f36_a_commit_without_a_webhook_is_queued_once(tmp_path, testbed):
 
 
 async def test_a_space_that_is_rolled_back_is_verified_once_more(tmp_path, testbed):
-    """A Space that is rolled back to an earlier commit is verified again, also at a second rollback.
+    """Each time a Space is rolled back to an earlier commit, it is verified again.
 
-    The Hub reports no deployment, so the poll detects that an earlier commit runs again.
+    The Hub does not report deployments, so the poll detects that an earlier commit is running again.
     """
     course = (OLD, NEW, NEW, OLD, OLD, NEW, OLD)
     with hub_says(*(stage(commit) for commit in course)) as hub:
@@ -127,10 +124,7 @@ async def test_a_space_that_is_rolled_back_is_verified_once_more(tmp_path, testb
 
 
 async def test_a_known_commit_that_is_on_its_way_is_not_a_rollback(tmp_path, testbed):
-    """A commit that is known but not yet running is not taken for a rollback.
-
-    Its webhook arrived while the Space was still building.
-    """
+    """If the webhook of a commit arrives while the Space still builds it, the poll does not report a rollback."""
     with hub_says(stage(OLD), stage(NEW), stage(NEW)) as hub:
         watch = watch_of(hub, tmp_path, testbed)
         await poll_targets_and_store_results(watch)
@@ -253,10 +247,7 @@ def configure(folder, target):
 @pytest.mark.whole_only
 @pytest.mark.prefect
 async def test_f36_poll_and_webhook_together_make_one_run(tmp_path, prefect_environment):
-    """A poll and a webhook for the same commit create one run.
-
-    The webhook is late: the poll finds the commit first, and the late delivery changes nothing.
-    """
+    """If the poll finds a commit before its late webhook arrives, both create only one run."""
     api, far = prefect_environment["PREFECT_API_URL"], tmp_path / "elsewhere"
     far.mkdir()
     async with registered(api) as prefect:

@@ -1,7 +1,4 @@
-"""The results of a pull request's staging deploy are published on the pull request exactly once.
-
-This is also true after failures.
-"""
+"""Test that the results of a staging deploy are published exactly once on its pull request, also after failures."""
 
 from __future__ import annotations
 
@@ -88,7 +85,7 @@ def test_a_staging_run_says_that_it_is_pending_and_then_its_verdict(tmp_path, pr
 
 @pytest.mark.whole_only
 def test_the_comment_says_whether_it_is_still_so(tmp_path, prefect_environment, github):
-    """The comment first contains the verdict. Later, the result of the recheck is added to the same comment."""
+    """The comment first contains the verdict, and is edited later to add the result of the recheck."""
     with Chat("The waiting period is 36 months. [Source: Gold, clause 4.2]") as chat:
         path = watched(tmp_path, chat, cases=1, more=f"{TRIGGER}[recheck]\ntimes = 2\nmax_s = 600\n")
         verified(request(path), prefect_environment, github)
@@ -161,9 +158,9 @@ def test_the_token_may_come_from_a_prefect_block(tmp_path, prefect_environment, 
 def test_killed_while_it_posts_the_next_run_posts_once_though_it_knows_of_no_pull_request(
     tmp_path, prefect_environment, github
 ):
-    """A run is killed after GitHub stored its comment and before the response arrived.
+    """If a run is killed after GitHub stored its comment, the next run updates that comment.
 
-    A later run updates that comment, although it was started without a pull request.
+    The killed run did not get GitHub's response, and the next run was started without a pull request.
     """
     posting = threading.Event()
 
@@ -191,10 +188,9 @@ def test_killed_while_it_posts_the_next_run_posts_once_though_it_knows_of_no_pul
 
 @pytest.mark.whole_only
 def test_a_pull_request_that_a_later_report_names_gets_its_results_too(tmp_path, prefect_environment, github):
-    """If a pull request is reported only during the run, it still gets the results.
+    """A pull request gets the results even if its number becomes known only during the run.
 
-    The poll reports the deploy first, without a pull request. The delivery that names the pull request arrives
-    later.
+    The poll reports the deploy first, without a pull request, and the webhook that names it arrives later.
     """
     with Chat() as chat:
         path = watched(tmp_path, chat, cases=1, more=TRIGGER)
@@ -217,6 +213,6 @@ def test_a_run_that_breaks_leaves_no_pending_status(tmp_path, prefect_environmen
 
 
 def _save_block(name, token, environment):
-    """Save a Prefect block, as a person does on Prefect's page or with Prefect's client."""
+    """Save a Prefect block, as a user does on Prefect's page or with Prefect's client."""
     script = f"from prefect.blocks.system import Secret; Secret(value={token!r}).save({name!r}, overwrite=True)"
     subprocess.run([sys.executable, "-c", script], env=environment, check=True, timeout=120)

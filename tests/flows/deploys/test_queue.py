@@ -1,4 +1,4 @@
-"""Tests of the deploy queue: each commit of a target is queued once, and waits until it is resolved."""
+"""Test the deploy queue: each deploy of a target is queued once, and stays in the queue until it is resolved."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def test_the_same_commit_of_another_target_is_another_deploy(tmp_path):
 
 
 def test_a_rollback_and_a_redeploy_of_a_known_commit_are_new_and_a_redelivery_is_not(tmp_path):
-    """A rollback and a redeploy of a known commit are new deploys. A repeated delivery is not.
+    """A rollback or a redeploy of a known commit is a new deploy, but a repeated webhook delivery is not.
 
-    GitHub gives each deployment its own id, and a repeated delivery has the same id.
+    They are distinguished by GitHub's deployment id, which a repeated delivery has in common with the first one.
     """
     deploys = DeployQueue(tmp_path)
     assert deploys.save_if_new(queued(deployment="7"))
@@ -70,9 +70,9 @@ def test_a_push_and_the_deployment_of_it_are_one_deploy(tmp_path, first):
 
 @pytest.mark.parametrize("second", ["push-" + "1" * 40, "run-31-8-1", "message-0a1b", "7"])
 def test_two_senders_of_one_deploy_are_one_and_each_can_report_a_redeploy(tmp_path, second):
-    """Reports about one deploy by two senders count as one deploy. Each sender can later report a redeploy.
+    """If two senders report the same commit, this is one deploy, and each sender can later report a redeploy.
 
-    Here a deploy workflow and GitHub's deployment report the same commit within a day.
+    The senders are a deploy workflow and GitHub's deployments.
     """
     deploys, first = DeployQueue(tmp_path), "run-30-2-1"
     assert [deploys.save_if_new(queued(deployment=deployment)) for deployment in (first, second)] == [True, False]

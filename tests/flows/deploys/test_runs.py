@@ -1,4 +1,4 @@
-"""Each commit of a target gets one run on a real Prefect server, however many requests arrive at the same time."""
+"""Test that each commit of a target gets one run on a real Prefect server, even if many requests arrive at once."""
 
 from __future__ import annotations
 
@@ -41,10 +41,7 @@ def plan(prefect, folder):
 
 
 async def made(client, deploy, wanted):
-    """Create the runs of a deploy as the receiver and the poll do.
-
-    Retry if a busy server does not respond in time.
-    """
+    """Create the runs of a deploy as the receiver and the poll do. Retry if the server does not respond in time."""
     while True:
         try:
             return await ensure_verification_run(client, deploy, wanted)

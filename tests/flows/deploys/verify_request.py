@@ -1,6 +1,6 @@
-"""Executes one verification as a worker does.
+"""A program that runs one verification like a worker, and prints the name of its final state.
 
-The first argument is the request as JSON. The output is the name of the final state.
+Its argument is the request as JSON.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A process that runs the poll on request, so that Prefect's sockets and threads end with the process.
+"""A process that runs the poll for deploys on request, so that Prefect's sockets and threads end with the process.
 
-Each input line is a JSON list: the path of a lookout.toml, and the ``[deploys]`` table. Each output line is a JSON
-list too: the state's type, name and message.
+Each input line is a JSON list: the path of a lookout.toml and the ``[deploys]`` table. Each output line is a JSON
+list: the type, name and message of the run's state.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A process that runs a digest as a worker does: when it is due, and then each scheduled later run.
+"""A process that runs the digest like a worker, including later runs that the digest itself schedules.
 
-Its argument is the path of a lookout.toml. Each input line is a time in ISO format: the process moves its clock to
-that time and executes the digest's due runs. Each output line is a JSON list with the name and message of the state
-of each executed run.
+Its argument is the path of a lookout.toml. Each input line is a time in ISO format: the process sets its clock to
+that time and executes the due runs. Each output line is a JSON list with the state's name and message of each run.
 """
 
 from __future__ import annotations

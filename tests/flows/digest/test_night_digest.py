@@ -1,7 +1,4 @@
-"""The nightly digest is built from a real warehouse.
-
-The tests check its content, that there is one message a day, and delivery through a fallback channel.
-"""
+"""Test the daily digest from a real warehouse: its content, one message a day, and the fallback channel."""
 
 from __future__ import annotations
 
@@ -50,7 +47,7 @@ def testbed(tmp_path, slack):
 
 
 def finished(testbed: AlertingTestbed, run_id: str, hours_ago: float) -> None:
-    """Store a run of the target that ended ``hours_ago`` hours ago."""
+    """Store a run of the target that finished ``hours_ago`` hours ago."""
     report = run_report(run_id)
     ended = {
         "started_at": testbed.now,
@@ -99,9 +96,9 @@ def test_a_night_without_a_run_says_so(testbed, tmp_path, snapshot):
     "changes", [{}, {"void": "a deploy came in between"}, {"days": 8}], ids=["usual", "void", "over a week ago"]
 )
 def test_the_digest_reports_answer_flips_for_a_week(testbed, tmp_path, changes, snapshot):
-    """The digest reports how often answers differ when a case is asked twice.
+    """For a week, the digest reports how often two answers to the same case differed in the last session.
 
-    It uses the last session, even if this session is void. A session older than a week is left out.
+    This includes a void session.
     """
     at = testbed.now - timedelta(days=changes.get("days", 0), hours=1)
     times = {"started_at": at, "finished_at": at, "target": "demo", "figures": some_figures()}
@@ -126,7 +123,7 @@ def nights(tmp_path, slack):
 
 
 def morning(nights: Nights, folder, *, alerts: AlertSettings | None = None) -> str:
-    """Return the text of the digest, for an owner who has only live traffic."""
+    """Return the text of the digest of an installation that has only live traffic."""
     setup = DigestSettings(ScheduleSettings(), nights.settings, alerts or AlertSettings(), DrillSettings())
     return format_digest_as_plain_text(made(nights.testbed, folder, setup))
 

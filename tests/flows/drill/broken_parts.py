@@ -1,7 +1,6 @@
-"""A table of twenty parts of an installation.
+"""The twenty parts of an installation that tests break, with what the drill then reports and who is notified.
 
-Each row says how a test breaks the part, what the drill then reports, and who is notified. The table in
-``docs/operations.md`` is generated from these rows: ``python -m tests.flows.drill.broken_parts``.
+The table in ``docs/operations.md`` is generated from them: ``python -m tests.flows.drill.broken_parts``.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ SILENCE: Final = "the external check, by a missing ping; `lookout drill` and the
 
 
 class BrokenPart(NamedTuple):
-    """One part of an installation that a test breaks.
+    """A part of an installation that a test breaks.
 
-    ``how`` is the way in which the test breaks it. ``station`` is the station that the drill then reports, ``says``
-    is a part of the message, and ``heard_by`` is who is notified.
+    ``how`` describes how the test breaks it. ``station`` is the failed station that the drill reports, ``says`` is
+    an excerpt of its message, and ``heard_by`` is who is notified.
     """
 
     part: str
@@ -71,7 +70,7 @@ def table() -> str:
 
 
 def parts_of_page() -> tuple[str, str, str]:
-    """Return three parts of the page: the text before the table, the table, and the text after it."""
+    """Return the text of the page before the table, the table, and the text after it."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     inside, _, after = rest.partition(END)
     return before, inside, after

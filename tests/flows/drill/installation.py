@@ -1,4 +1,4 @@
-"""An installation as an owner set it up. A test breaks its parts one at a time."""
+"""A complete installation whose parts a test can break one at a time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ TRIGGER = '[[deploys.triggers]]\nprovider = "github"\nrepository = "acme/helpdes
 
 
 class DatedSlack(SlackServer):
-    """A Slack server whose clock differs from this machine's clock by ``off``."""
+    """A Slack server whose clock is ahead of this machine's clock by ``off``."""
 
     off = timedelta(0)
 
@@ -60,7 +60,7 @@ class DatedSlack(SlackServer):
 
 
 class Refuser(ThreadedServer):
-    """A proxy, or any other program, that refuses every request."""
+    """A server that refuses every request, for example in place of a proxy."""
 
     def application(self) -> web.Application:
         app = web.Application()
@@ -72,7 +72,7 @@ class Refuser(ThreadedServer):
 
 
 class Installation:
-    """A folder with a ``lookout.toml``, and the services in that configuration."""
+    """A folder with a ``lookout.toml``, and the services that this file configures."""
 
     def __init__(self, folder: Path, slack: DatedSlack, check: Watchdog, judge: AnthropicServer) -> None:
         self.folder, self.slack, self.check, self.judge = folder, slack, check, judge
@@ -89,7 +89,7 @@ class Installation:
         self.configure()
 
     def configure(self, more: str = "", log: str = LOG) -> None:
-        """Write the configuration. ``more`` contains further lines, and ``log`` is the table of the log."""
+        """Write the configuration, with ``more`` as further lines and ``log`` as the table of the log."""
         text = TOML.format(slack=self.slack_url, judge=self.judge.url, log=log, more=more)
         (self.folder / "lookout.toml").write_text(text, encoding="utf-8")
 

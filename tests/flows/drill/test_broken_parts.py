@@ -1,7 +1,4 @@
-"""Tests in which each part of an installation is broken on its own.
-
-The next drill reports the part and sends an alert.
-"""
+"""Test that, whichever part of an installation is broken, the next drill reports it and sends an alert."""
 
 from __future__ import annotations
 
@@ -153,7 +150,7 @@ def _(installation: Installation, _stack: ExitStack) -> None:
 
 @breaks("Prefect server dead")
 def _(_one: Installation, _stack: ExitStack) -> None:
-    """Do nothing: a service that was never started behaves like a service that has stopped."""
+    """Do nothing, because a service that was never started is already broken."""
 
 
 @breaks("suite file gone")
@@ -188,7 +185,7 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
 
 
 def assert_is_reported(installation: Installation, row: BrokenPart) -> None:
-    """Check that the expected channel got the failed station, and that the watchdog got no success ping."""
+    """Check that the expected channel got the failed station, and the watchdog got no success ping."""
     headline = f"Drill failed at {DrillStation(row.station).place}"
     took = installation.other if row.heard_by == OTHER_WAY else installation.slack
     alerts = [message.text for message in took.messages if message.text.startswith(headline)]
@@ -208,9 +205,9 @@ def assert_is_reported(installation: Installation, row: BrokenPart) -> None:
 @pytest.mark.a_slice(2)
 @pytest.mark.whole_only
 def test_the_next_drill_names_the_part_that_is_broken(installation, part):
-    """If one part is broken, the next drill names it.
+    """If one part is broken, `lookout drill` exits with code 4, and reports the failed station and the reason.
 
-    The exit code is 4, the terminal shows the station and the reason, and every working channel gets a message.
+    They appear on the terminal and in every working channel.
     """
     row = ROWS[part]
     with ExitStack() as stack:
@@ -225,7 +222,7 @@ def test_the_next_drill_names_the_part_that_is_broken(installation, part):
 
 
 def test_every_part_of_the_table_is_broken_by_a_test():
-    """Each of the twenty rows is tested, in this file with `lookout drill` alone or with `lookout up`."""
+    """Each of the twenty parts is broken by a test in this file, with or without `lookout up`."""
     assert len(PARTS) == 20
     assert {row.part for row in PARTS} == {*BREAKS, *BY_WORKER}
 
@@ -242,10 +239,9 @@ def test_the_table_in_the_operations_page_is_made_of_these_rows():
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_under_lookout_up_a_drill_passes_then_a_paused_schedule_then_a_dead_worker_are_named(installation):
-    """Under `lookout up`, a drill first passes.
+    """While `lookout up` runs, a drill passes; it fails if a schedule is paused or the worker has stopped.
 
-    Then it names a paused schedule, and then a worker that has stopped. The drill uses the worker of `lookout up`.
-    It passes all stations in order, sends one silent message, and changes no score.
+    The drill that passes sends one silent message and changes no score.
     """
     installation.configure(TRIGGER + "[drill]\nworker_wait_s = 400\n", log="")
     mine = {name: value for name, value in installation.variables.items() if "GITHUB" not in name}
@@ -296,9 +292,9 @@ def _deployment(api: str, name: str) -> dict[str, str] | None:
 
 
 def _pause(api: str, name: str) -> bool:
-    """Pause a deployment. Return ``False`` if a busy server did not accept the request.
+    """Pause a deployment.
 
-    The caller then retries.
+    Return ``False``, so that the caller retries, if a busy server did not accept the request.
     """
     known = _deployment(api, name)
     assert known is not None

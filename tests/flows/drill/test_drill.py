@@ -1,4 +1,4 @@
-"""The messages of a drill, its planted faults, and its last result in doctor and digest."""
+"""Test the messages of a drill, its planted faults, and its last result in `lookout doctor` and the digest."""
 
 from __future__ import annotations
 
@@ -65,10 +65,7 @@ FAILED = drill(
     ],
 )
 def test_a_delivery_to_itself_is_proved_by_the_receivers_own_parser_and_starts_nothing(provider, secret, make):
-    """The delivery that a drill sends to the receiver is accepted by its own parser, and starts no run.
-
-    It is genuine for each sender, but reports no deploy. With another secret, it would be refused.
-    """
+    """The receiver's parser accepts the signed delivery that a drill sends to it, and finds no deploy in it."""
     at = int(BEGAN.timestamp())
     signed = build_signed_delivery(provider, secret, "drill-1", at)
     headers = {name: (value,) for name, value in signed.headers.items()}
@@ -79,9 +76,9 @@ def test_a_delivery_to_itself_is_proved_by_the_receivers_own_parser_and_starts_n
 
 @pytest.mark.parametrize("case_id", [*FAULT_OF_CASE, RIGHT_CASE])
 def test_each_planted_fault_fails_by_the_graders_and_the_right_answer_beside_it_does_not(case_id):
-    """Each planted fault fails by the graders, and the right answer of the drill passes.
+    """The graders fail each planted fault of a drill, and pass its right answer.
 
-    A drill therefore works on a healthy installation, whichever fault is chosen at random.
+    Therefore a drill passes on a healthy installation, whichever fault it chooses at random.
     """
     case = next(one for one in load_suite(SUITE).cases if one.id == case_id)
     said = Bot(load_policies(), load_vocabulary(), PlantedFaults()).reply(case.turns[0]).text
@@ -92,7 +89,7 @@ def test_each_planted_fault_fails_by_the_graders_and_the_right_answer_beside_it_
 
 
 def messages(*, failed: bool):
-    """Build the message of a drill, and another message about the drill's shadow target."""
+    """Build the result message of a drill, and the alert about the drill's shadow target."""
     at = ObservationContext(target=DRILL_TARGET, run_id="drill-1", seen_at=BEGAN, owner=Capability.DRILL)
     title = "Drill failed at the browser: why" if failed else "Drill, no action needed: it came"
     seen = [
@@ -105,10 +102,7 @@ def messages(*, failed: bool):
 
 @pytest.mark.parametrize("failed", [True, False])
 def test_every_message_about_a_drill_begins_with_the_word(failed):
-    """Each message about a drill begins with the word "Drill", also on a lock screen.
-
-    A passed drill has no buttons. The messages are sent to the channel for alerts.
-    """
+    """Each message about a drill begins with the word "Drill", also in the notification."""
     for message in messages(failed=failed):
         shown = render_alert(message, SETTINGS)
         assert shown.text.startswith("Drill")
@@ -119,10 +113,7 @@ def test_every_message_about_a_drill_begins_with_the_word(failed):
 
 
 def test_no_target_may_have_the_name_of_the_shadow_target():
-    """No target may have the name of the drill's shadow target.
-
-    Data under this name counts in no score.
-    """
+    """A target with the name of the drill's shadow target is rejected, because scores exclude its data."""
     with pytest.raises(
         ConfigError, match="targets: choose another target name: Lookout stores its drills under lookout-drill"
     ):
@@ -147,7 +138,7 @@ DAYS = timedelta(days=1)
     ],
 )
 def test_how_drills_stand(report, settings, after, state, snapshot):
-    """A drill has passed, has failed, is overdue or has never run. These four states are always distinguished."""
+    """The state of the drills is passed, failed, overdue or never run."""
     stands = build_drill_status(report, settings, BEGAN + after)
     assert stands.state is state
     assert stands.text == snapshot
@@ -177,10 +168,7 @@ def file(tmp_path, slack):
     ],
 )
 def test_the_doctor_shows_the_last_drill(file, report, health, to_do, monkeypatch):
-    """`lookout doctor` shows the result of the last drill.
-
-    If the warehouse cannot be queried, the doctor reads the file next to it.
-    """
+    """`lookout doctor` shows the result of the last drill, which it reads from the drill's report file."""
     if report is not None:
         write_drill_report_file(file.parent / "data", report)
     only = next(one for one in CHECKS if one.__name__ == "check_drill")
@@ -191,10 +179,7 @@ def test_the_doctor_shows_the_last_drill(file, report, health, to_do, monkeypatc
 
 @pytest.mark.whole_only
 async def test_drills_that_do_not_come_any_more_are_reported_once(file, slack, monkeypatch, snapshot):
-    """If drills no longer take place, the daily digest reports this once.
-
-    A schedule of drills that is paused cannot report it itself.
-    """
+    """If drills no longer take place, for example because their schedule is paused, this is reported once."""
     monkeypatch.setenv("SLACK_BOT_TOKEN", TOKEN)
     config = load_config(file)
     await notify_if_drill_overdue(config)
@@ -211,9 +196,9 @@ async def test_drills_that_do_not_come_any_more_are_reported_once(file, slack, m
 
 
 async def test_a_failed_drill_goes_outside_at_once_and_to_slack_when_it_works(file, slack, monkeypatch, snapshot):
-    """A failed drill is reported at once to the external check, and to Slack as soon as Slack works.
+    """A failed drill is reported at once to the external watchdog, and to Slack as soon as Slack works.
 
-    Every channel is tried. The external check gets the name of the station, and the stored message is sent later.
+    The watchdog gets the name of the failed station.
     """
     slack.always = "internal_error"
     with Watchdog() as check:

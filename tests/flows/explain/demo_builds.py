@@ -1,7 +1,4 @@
-"""Builds of the demo's bot on loopback. Each is a server that reports its commit.
-
-A function writes a target configuration for them.
-"""
+"""Serve builds of the demo's bot, each on a local server that reports its commit, and configure a target."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ class DemoBuild(DemoApi):
         self._bot = Bot(load_policies(), load_vocabulary(), PlantedFaults() if faults else NoFaults())
 
     def application(self) -> web.Application:
-        """Return the application with the page at /, its chat endpoint, and the commit at /version."""
+        """Return the application: the page at `/`, its chat endpoint, and the commit at `/version`."""
         app = super().application()
         app.router.add_get("/version", self._version)
         return app
@@ -51,16 +48,13 @@ class DemoBuild(DemoApi):
 
 @contextmanager
 def demo_builds(commits: Sequence[str], first_bad: int) -> Iterator[list[DemoBuild]]:
-    """Start one build for each commit. Builds from number ``first_bad`` on have the planted faults."""
+    """Start one build for each commit. Builds from index ``first_bad`` on have the planted faults."""
     with ExitStack() as stack:
         yield [stack.enter_context(DemoBuild(commit, faults=at >= first_bad)) for at, commit in enumerate(commits)]
 
 
 def written_target(folder: Path, url: str, *, driver: str = "browser") -> Path:
-    """Write a ``lookout.toml`` with the target ``demo`` at ``url``, which is the address of a build.
-
-    The suite is the demo's.
-    """
+    """Write a ``lookout.toml`` with the demo's suite and the target ``demo`` at ``url``, the address of a build."""
     path = folder / "lookout.toml"
     api = f'[targets.demo.probe.api]\nurl = "{url}/chat"\n' if driver == "json" else ""
     path.write_text(

@@ -1,4 +1,4 @@
-"""Tests of rechecked cases, at the target's own address and at another address, with real servers."""
+"""Test the recheck of a case at the target's own address and at the address of another build."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ WRONG = RIGHT.replace("24", "36")
 
 
 def outcomes(folder, config_path, address, times):
-    """Recheck the first case of the suite ``times`` times at ``address``. Return the outcomes."""
+    """Ask the first case of the suite ``times`` times at ``address``, and return the outcomes."""
     config = load_config(config_path)
     case = load_suite(config.require_target("demo").suite).cases[0]
 
@@ -41,10 +41,7 @@ def outcomes(folder, config_path, address, times):
 
 
 def test_a_case_is_asked_so_often_and_graded_as_the_run_grades(tmp_path):
-    """A case is rechecked as often as requested, and each answer is graded by the target's graders.
-
-    This is true for any address, and nothing is stored.
-    """
+    """A case is asked as often as requested, at any address, and each answer is graded. Nothing is stored."""
     right, failed = CaseOutcome.CORRECT, CaseOutcome.FAILED
     with Chat(WRONG, RIGHT, "Solution", WRONG, WRONG) as here, Chat() as there:
         config = watched(tmp_path, here)
@@ -56,9 +53,9 @@ def test_a_case_is_asked_so_often_and_graded_as_the_run_grades(tmp_path):
 
 
 def test_an_application_that_went_away_is_not_asked_on(tmp_path):
-    """An application that stops answering is not asked further.
+    """After three questions in a row without an answer, no more questions are sent.
 
-    After three questions in a row without an answer, the remaining questions count as ungraded, not as unanswered.
+    The remaining questions count as ungraded, not as unanswered.
     """
     with Chat() as here:
         config = watched(tmp_path, here)
@@ -67,9 +64,9 @@ def test_an_application_that_went_away_is_not_asked_on(tmp_path):
 
 
 def test_an_api_elsewhere_is_not_taken_for_the_build_at_an_address(tmp_path):
-    """If the configuration fixes the address of a target's API, a build at another address cannot be rechecked.
+    """If ``probe.api.url`` is set to another host, a build at a given address cannot be rechecked.
 
-    The questions would reach the API at the fixed address. The error names the setting.
+    The questions would reach the API at that host. The error names the setting.
     """
     with Chat() as here, Chat() as there:
         config = watched(tmp_path, here)
@@ -94,8 +91,8 @@ MOVED = [
 
 @pytest.mark.parametrize(("url", "own", "address", "moved"), MOVED)
 def test_addresses_beside_the_targets_own_move_with_it(url, own, address, moved):
-    """A second address of the target moves with the target's own address to the address of a build.
+    """For a build at another address, a second URL of the target, such as its API, is changed in the same way.
 
-    The common part of both addresses is replaced. An address on another host does not move.
+    The part that the URL has in common with the target's URL is replaced. A URL on another host has no counterpart.
     """
     assert move_url_to_address(url, own, address) == moved

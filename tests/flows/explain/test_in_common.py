@@ -1,4 +1,4 @@
-"""Tests of the common attributes of failed cases, with the demo's faulty Space, a run and Slack."""
+"""Test that alerts state what the failed cases have in common, with the demo's faulty Space and Slack."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ LINE = f"group is {PlantedFaults.OUTDATED} in 10 of all 16 failures: 10 of 32 su
 
 @pytest.mark.whole_only
 def test_the_alert_names_the_policy(tmp_path, lookout, faulty_space):
-    """The alert names the policy that the failed cases have in common.
-
-    It has the same wording in every message of the run, in the terminal and in the reports.
-    """
+    """Every message, the terminal and the reports name the policy that the failed cases have in common."""
     with SlackServer() as slack:
         configured(tmp_path, faulty_space, SUITE, BY_API, slack_api_url=slack.api_url, slack_channel="#alerts")
         done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)

@@ -1,7 +1,4 @@
-"""Tests of the recheck of a run's failed cases, as a user sees it.
-
-They use the command, real pages and a real Slack API.
-"""
+"""Test the recheck of a run's failed cases with the command, real pages or APIs, and a local Slack server."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ RIGHT, WRONG = (f"The waiting period is {months} months. [Source: Gold, clause 4
 LOOSE = "Maybe 24 months? [Source: Gold, clause 4.2]"
 """An answer that no rule grades as right or wrong."""
 PATIENT = "[recheck]\nmax_s = 600\n"
-"""Settings with long timeouts, so that a busy machine does not end a test."""
+"""Settings with a long time limit, so that a recheck also completes on a busy machine."""
 FAULT = {"error": "overloaded"}
 WAYS = {"always": [WRONG], "sometimes": [WRONG, WRONG, RIGHT, WRONG, RIGHT, RIGHT]}
 
@@ -42,10 +39,7 @@ def question(way):
 
 
 def suite(folder, ways, *, severity=3):
-    """Write a suite with one case for each word in ``ways``.
-
-    The word is the id of the case and a part of its question.
-    """
+    """Write a suite with one case for each word in ``ways``. The word is the case id and part of the question."""
     lines = [
         {
             "id": way,
@@ -63,10 +57,7 @@ def suite(folder, ways, *, severity=3):
 
 
 def configuration(folder, address, slack, *, previous="", more=""):
-    """Write a lookout.toml as an owner does.
-
-    ``previous`` contains further lines of the target's table, and ``more`` further lines of the file.
-    """
+    """Write a lookout.toml, with ``previous`` as further lines of the target's table and ``more`` at the end."""
     (folder / "lookout.toml").write_text(
         f'data_folder = "data"\n[targets.demo]\nurl = "{address}"\nsuite = "suite.jsonl"\n{previous}'
         f'[targets.demo.probe.readiness]\nversion_url = "{address}/version"\n'
@@ -78,7 +69,7 @@ def configuration(folder, address, slack, *, previous="", more=""):
 
 @contextmanager
 def two_builds(folder, answers, **versions):
-    """Serve the page in two builds, and yield its address."""
+    """Serve two builds of a page in a separate process (see `two_builds`), and yield the address of the server."""
     script = folder / "script.json"
     script.write_text(json.dumps({"answers": answers, "versions": versions}), encoding="utf-8")
     command = [sys.executable, "-m", "tests.flows.explain.two_builds", str(script)]
@@ -107,7 +98,7 @@ def shown(slack):
 
 
 def results(folder):
-    """Return the newest run's results.json."""
+    """Return the content of the newest run's results.json."""
     newest = max(folder.glob("data/runs/*/results.json"))
     return json.loads(newest.read_text(encoding="utf-8"))
 
@@ -126,9 +117,9 @@ def rows(lookout, folder, query):
 
 @pytest.mark.whole_only
 def test_constant_and_occasional_failures_are_distinguished_on_both_builds(tmp_path, lookout, slack):
-    """Failures in every answer and failures in some answers are distinguished, on both builds.
+    """A case that always fails (5 of 5) and a case that sometimes fails (2 of 5) are distinguished.
 
-    On a real page, the results are 5 of 5 and 2 of 5. All outputs also show the result of the previous build.
+    All outputs show the results of the current and the previous build.
     """
     before = {question("always"): [RIGHT], question("sometimes"): [RIGHT, WRONG]}
     answers = {NOW: {question(way): turns for way, turns in WAYS.items()}, BEFORE: before}
@@ -168,7 +159,7 @@ def test_constant_and_occasional_failures_are_distinguished_on_both_builds(tmp_p
 
 
 class WatchedChat(Chat):
-    """A chat API that records how many messages Slack had received when each question arrived."""
+    """A chat API that records, for each question, how many messages Slack had received before."""
 
     def __init__(self, slack, *answers):
         super().__init__(*answers)
@@ -181,7 +172,7 @@ class WatchedChat(Chat):
 
 
 def asked_through_api(folder, chat, slack, *, cases=1, more=PATIENT, url="", gold="24 months"):
-    """Write the configuration of a target that is asked through the API of ``chat``. Its cases have severity 3."""
+    """Write the configuration of a target with the API ``chat``, a suite of severity-3 cases, and Slack."""
     path = watched(folder, chat, cases=cases, more=more, gold=gold)
     text = path.read_text(encoding="utf-8").replace("[targets.demo.probe]", f"{url}[targets.demo.probe]")
     path.write_text(
@@ -190,16 +181,13 @@ def asked_through_api(folder, chat, slack, *, cases=1, more=PATIENT, url="", gol
 
 
 def judged_at(judge):
-    """Return the configuration of a judge at ``judge``. It grades the answers that the rules leave open."""
+    """Return the lines of lookout.toml that configure a judge at the server ``judge``."""
     return f'[[judge.models]]\nbase_url = "{judge.url}"\n'
 
 
 @pytest.mark.whole_only
 def test_nothing_is_asked_again_before_people_were_notified(tmp_path, lookout, slack, snapshot):
-    """No case is rechecked before people were notified.
-
-    Slack's log contains every message of the run before the first question of the recheck arrives.
-    """
+    """All messages of a run are sent before the first question of the recheck."""
     with WatchedChat(slack, WRONG) as chat:
         asked_through_api(tmp_path, chat, slack, cases=3)
         assert lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN).returncode == 1
@@ -214,9 +202,9 @@ def test_nothing_is_asked_again_before_people_were_notified(tmp_path, lookout, s
 
 @pytest.mark.whole_only
 def test_a_run_killed_while_it_asks_again_asks_nothing_twice(tmp_path, lookout, slack, prefect_environment):
-    """A run that is killed during its recheck asks no question twice.
+    """If a run is killed during its recheck, the next run asks only the remaining questions of the recheck.
 
-    The answers from before the kill are reused: there are five answers in total, and no message is sent twice.
+    No message is sent twice.
     """
     with Chat(WRONG, WRONG, WRONG, None, WRONG, WRONG, WRONG) as chat:
         asked_through_api(tmp_path, chat, slack)
@@ -252,10 +240,9 @@ ENDINGS = [
 @pytest.mark.parametrize(("answers", "more", "count", "remark"), ENDINGS)
 @pytest.mark.a_slice(1)
 def test_no_more_is_said_than_came_back(tmp_path, lookout, slack, answers, more, count, remark):  # noqa: PLR0917 - a table's columns
-    """The recheck reports only the answers that it got.
+    """The recheck counts failed, missing and ungraded answers separately, and says why it ended early.
 
-    Missing answers and missing grades are counted separately, and the reason for an early end is given. If the
-    number of rechecks is 0, nothing is rechecked.
+    With `times = 0`, nothing is rechecked.
     """
     with Chat(*answers, *answers[-1:] * 9) as chat:
         asked_through_api(tmp_path, chat, slack, more=PATIENT + more)
@@ -275,7 +262,7 @@ OF_A_FAMILY = 'model_family = "gpt"\n'
 
 @pytest.mark.whole_only
 def test_a_recheck_ends_at_its_time_limit(tmp_path, lookout, slack, snapshot):
-    """If an application stops answering, the recheck ends at its time limit. The report and the alert say so."""
+    """If the application stops answering, the recheck ends at its time limit, as the report and the alert say."""
     with Chat(WRONG, None) as chat:
         asked_through_api(tmp_path, chat, slack, more="[recheck]\nmax_s = 0.5\n")
         done = lookout("verify", "demo", cwd=tmp_path, SLACK_BOT_TOKEN=TOKEN)
@@ -291,7 +278,7 @@ def test_a_recheck_ends_at_its_time_limit(tmp_path, lookout, slack, snapshot):
 def test_partial_answers_are_counted(tmp_path, lookout, slack):
     """If the application stops answering after two of five questions, the two answers are counted.
 
-    The alert, the reports and the warehouse give the reason.
+    The terminal, the alert and the reports give the reason.
     """
     with Chat(WRONG, WRONG, RIGHT, None) as chat:
         asked_through_api(tmp_path, chat, slack, more="[recheck]\nmax_s = 20\n")
@@ -313,10 +300,7 @@ def test_partial_answers_are_counted(tmp_path, lookout, slack):
 
 @pytest.mark.whole_only
 def test_a_case_that_only_a_judge_can_grade_is_judged_again(tmp_path, lookout, slack):
-    """Each rechecked answer that only a judge can grade gets its own verdict, which has a cost.
-
-    Three of the answers are wrong, and two are right.
-    """
+    """In a recheck, the judge grades each answer that the rules leave open. The cost is stored."""
     answers = [TEETH_WRONG, TEETH_WRONG, TEETH_RIGHT, TEETH_WRONG, TEETH_RIGHT, TEETH_WRONG]
     with Chat(*answers) as chat, AnthropicServer() as judge:
         asked_through_api(tmp_path, chat, slack, gold=TEETH, url=OF_A_FAMILY, more=PATIENT + judged_at(judge))
@@ -331,9 +315,9 @@ def test_a_case_that_only_a_judge_can_grade_is_judged_again(tmp_path, lookout, s
 
 @pytest.mark.whole_only
 def test_a_webhook_shows_what_is_in_common_and_the_report_has_what_was_asked_again(tmp_path, lookout, slack):
-    """A webhook message shows what failed cases have in common, and the report contains the recheck.
+    """With a webhook, a message shows what failed cases have in common, but only the report contains the recheck.
 
-    A webhook cannot edit messages, so a second message contains the cause. It notifies nobody a second time.
+    A webhook cannot edit a message to add the recheck.
     """
     with Chat(RIGHT) as chat:
         chat.by_question = {f"What is the waiting period of plan {number}?": WRONG for number in range(6)}
@@ -358,7 +342,7 @@ def test_a_webhook_shows_what_is_in_common_and_the_report_has_what_was_asked_aga
 
 @pytest.fixture(scope="module")
 def passed(tmp_path_factory, lookout):
-    """Return a data folder with an accepted run, in which the previous build passed."""
+    """Return a data folder with a run in which the previous build passed."""
     folder = tmp_path_factory.mktemp("passed")
     with Chat(RIGHT) as chat, SlackServer() as slack:
         asked_through_api(folder, chat, slack)
@@ -381,10 +365,9 @@ BUILDS = [
 def test_which_build_answered_is_stated_only_as_far_as_it_is_proved(  # noqa: PLR0917 - a table's columns
     tmp_path, lookout, slack, passed, answers, counted, proof, snapshot
 ):
-    """The recheck states which build answered only as far as this is proved.
+    """The recheck names the previous build as the one that answered only if the answers contain its commit.
 
-    The previous build is named only if the answer contains its commit. Otherwise, only the address or the other
-    reported build is given.
+    Otherwise, it names only the address, or the other build that the answers report.
     """
     shutil.copytree(passed, tmp_path / "data", ignore=shutil.ignore_patterns(IDENTITY_FILE))
     with Chat(WRONG) as here, Chat(*answers) as there:

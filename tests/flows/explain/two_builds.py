@@ -1,8 +1,8 @@
 """A Gradio page in two builds, in a separate process. The answer to each question is scripted.
 
-``python -m tests.flows.explain.two_builds SCRIPT.json`` serves ``/now`` and ``/builds/4f2a91c`` on a free port of
-loopback and prints the address. The script maps build and question to answers, which are given in turn; the last
-answer repeats. ``versions`` maps a build to the response of its ``/version``.
+``python -m tests.flows.explain.two_builds SCRIPT.json`` serves ``/now`` and ``/builds/4f2a91c`` on a free local
+port, and prints the address. In the script, ``answers`` maps each build and question to answers that are given in
+turn; the last answer repeats. ``versions`` maps each build to the response of its ``/version``.
 """
 
 from __future__ import annotations

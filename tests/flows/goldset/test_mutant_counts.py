@@ -1,4 +1,4 @@
-"""The mutation score in a run's report: how many known wrong replies its graders detect."""
+"""Test the mutation score in a run's report: the share of known wrong replies that the graders detect."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ def test_a_suite_without_severe_cases_has_no_bite():
 
 
 def test_only_severe_cases_are_tried_and_no_more_than_so_many():
-    """Only severe cases are tested with mutants, and not more than a fixed number.
-
-    Otherwise, the report of a run could take a minute.
-    """
+    """Only severe cases have mutants, and at most `MAX_SEVERE_CASES` cases, because more would take too long."""
     cases = [case_of(id=f"c{at}", severity=3, cluster=f"p{at}") for at in range(MAX_SEVERE_CASES + 5)]
     bite = compute_mutation_score_of_severe_cases([*cases, case_of(id="mild")], PANEL, citation_required=True)
     assert bite is not None
@@ -35,16 +32,13 @@ def test_only_severe_cases_are_tried_and_no_more_than_so_many():
 
 
 def test_a_gold_that_fails_itself_is_left_out():
-    """A case whose own gold fails the graders is left out. Its mutants would be detected for the wrong reason."""
+    """A case whose gold fails the graders is skipped, because its mutants would be caught for the wrong reason."""
     broken = case_of(severity=3, gold="It is not 24 months, it is 36 months")
     assert compute_mutation_score_of_severe_cases([broken], PANEL, citation_required=True) is None
 
 
 def test_a_target_without_citations_has_no_mutant_without_a_source():
-    """If a target needs no citations, no mutant is made by removing the citation.
-
-    The exception is a case that itself expects a citation.
-    """
+    """If neither the target nor the case requires a citation, no mutant removes the citation."""
     plain = case_of(severity=3)
     assert "citation_dropped" in operators(plain)
     assert "citation_dropped" not in operators(plain, citation_required=False)

@@ -1,7 +1,4 @@
-"""A case is effective if the real graders pass its gold and fail the known bad reply.
-
-An undecided result has a reason.
-"""
+"""Test whether a case is effective: the real graders must pass its gold and fail its known bad reply."""
 
 from __future__ import annotations
 

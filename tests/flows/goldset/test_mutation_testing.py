@@ -1,4 +1,4 @@
-"""The real panel grades known wrong replies, and only the detected ones are counted."""
+"""Test that the real graders grade mutants (known wrong replies), and that the caught mutants are counted."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ REAL = Path(__file__).parents[4] / "shared" / "data" / "seed_app" / "policy_fact
 
 
 def test_a_right_gold_is_right_and_a_broken_one_is_named():
-    """A correct gold passes, and a faulty gold is reported.
+    """A correct gold passes, and a gold that contradicts itself is reported.
 
-    The faulty gold denies one of its own quantities, so every answer that repeats it fails.
+    An answer that repeats such a gold would fail or stay ungraded.
     """
     assert grade_gold_as_reply(case_of(), PANEL).wrong == ""
     denies_itself = case_of(gold="It is not 24 months, it is 36 months")
@@ -57,18 +57,15 @@ def test_a_right_gold_is_right_and_a_broken_one_is_named():
     ],
 )
 def test_a_gold_that_passes_only_verbatim_is_reported(question: str, gold: str, reason: str):
-    """If only the exact words of a gold pass the graders, the gold is reported.
-
-    A reply with only the figures of the gold, and a reply without its yes or no, are correct too.
-    """
+    """A gold is reported if the graders pass only its exact words, and not a shorter correct reply."""
     graded = grade_gold_as_reply(case_of(question=question, gold=gold), PANEL)
     assert (graded.wrong, graded.open, graded.open_otherwise) == ("", "", reason)
 
 
 def test_only_a_failing_grade_is_a_catch():
-    """A mutant counts as detected only if a grade fails.
+    """A mutant counts as caught only if a grade fails.
 
-    A single grader detects its own mutants and passes all others.
+    A mutant that no grader can judge does not count as passed.
     """
     graded = list(grade_mutants([case_of()], [DisclosureGrader()]))
     caught = {one.operator for one in graded if one.caught_by}
@@ -77,9 +74,9 @@ def test_only_a_failing_grade_is_a_catch():
 
 
 def test_a_grader_that_fails_the_right_reply_too_catches_nothing():
-    """A grader that also fails the correct reply detects no mutant.
+    """A grader that fails the correct reply catches no mutant.
 
-    A Hindi case with an English gold fails the language grader for every reply.
+    Here the language grader fails every reply, because a Hindi case has an English gold.
     """
     case = case_of(language="hi", gold="The waiting period for it is two years", question="प्रतीक्षा अवधि कितनी है?")
     assert not any("language" in one.caught_by for one in grade_mutants([case], PANEL))
@@ -93,7 +90,7 @@ def test_a_mutant_has_the_severity_of_its_failure():
 
 
 def test_a_sibling_asks_the_same_of_another_policy():
-    """A sibling has the same language and a different gold."""
+    """The sibling of a case is a case about another policy with a different gold."""
     one, two, three = (
         case_of(id=name, cluster=name, gold=gold)
         for name, gold in (("a", "24 months"), ("b", "24 months"), ("c", "36"))
@@ -106,7 +103,7 @@ def test_a_sibling_asks_the_same_of_another_policy():
 
 
 def test_counts_add_up():
-    """The counts by operator and the counts by severity each include every mutant once."""
+    """The counts by operator, and those by severity, each add up to the number of mutants."""
     graded = list(grade_mutants(DEMO[:40], PANEL))
     counts = count_caught_mutants(graded)
     for parts in (counts.by_operator, counts.by_severity):
@@ -117,7 +114,7 @@ def test_counts_add_up():
 
 @pytest.mark.whole_only
 def test_the_demo_suite_bites():
-    """The demo's suite is effective: no gold fails, and almost every severe mutant is detected without a judge."""
+    """In the demo's suite, no gold fails, and without a judge at least 97 % of the severe mutants are caught."""
     assert not [case.id for case in DEMO if grade_gold_as_reply(case, PANEL).wrong]
     mutants = list(grade_mutants(DEMO, PANEL))
     counts = count_caught_mutants(mutants)
@@ -131,10 +128,9 @@ def test_the_demo_suite_bites():
 @pytest.mark.parametrize("language", [Language.ENGLISH, Language.HINDI, Language.HINGLISH])
 @pytest.mark.whole_only
 def test_95_of_100_severe_mutants_of_real_facts_are_caught(language):
-    """At least 95 of 100 severe mutants of real facts are detected.
+    """At least 95 % of the severe mutants from thirty real policies are caught, and none passes.
 
-    The facts are from thirty policies of a real bot. The goal is also reached without the mutants that add
-    personal data.
+    Mutants that add personal data do not count, because they are easy to catch.
     """
     schema = load_fact_schema(PACK)
     sheets = read_fact_sheets(REAL, schema)[:30]

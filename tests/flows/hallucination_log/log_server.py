@@ -1,6 +1,6 @@
-"""A process that serves the flow for followed logs on a schedule, as an installation does.
+"""A process that runs the flow for followed logs on a schedule, as an installation does, until it gets SIGTERM.
 
-``python -m tests.flows.hallucination_log.log_server lookout.toml NAME EVERY_S FOR_S``; it ends with SIGTERM.
+Start it with ``python -m tests.flows.hallucination_log.log_server lookout.toml NAME EVERY_S FOR_S``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A line appended to a log reaches Slack through the scheduled flow on a real server, and through the command."""
+"""Test that a new line of a log is alerted in Slack by the scheduled flow and by `lookout watch`."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ from tests.servers.ranges import RangeServer
 from tests.servers.slack import TOKEN, SlackServer
 
 ARRIVES_WITHIN_S = 180
-"""Timeout in seconds within which an alert must arrive.
+"""The time limit in seconds for an alert, long enough for a busy machine.
 
-It is not a performance goal, because a busy machine takes long to start a run. The soak test measures the real
-duration.
+The soak test measures the real duration.
 """
 
 
@@ -40,7 +39,7 @@ def slack():
 
 @pytest.fixture
 def config(tmp_path, slack) -> Path:
-    """Write a configuration with one target. The target's log already exists before it is watched."""
+    """Write a configuration with one target, and a log with one line for it."""
     (tmp_path / "suite.jsonl").touch()
     (tmp_path / "hallucinations.jsonl").write_text(entry(-1), encoding="utf-8")
     file = tmp_path / "lookout.toml"
@@ -87,7 +86,7 @@ def count_entries(config: Path) -> int:
 
 
 def count_alerted(config: Path) -> int:
-    """Return the number of log entries that all messages report together."""
+    """Return the number of items in all stored alerts."""
     alerts = open_store_in(config.parent / ".lookout").query("select record from alerts").rows
     return sum(len(Alert.model_validate_json(str(record)).items) for (record,) in alerts)
 
@@ -125,9 +124,9 @@ def append(config: Path, line: str) -> None:
 
 @pytest.mark.whole_only
 def test_a_log_that_is_created_after_lookout_up_began_alerts_once_for_all_its_entries(config, slack):
-    """A log that is created after `lookout up` began causes one alert for all its entries.
+    """If a log is created after `lookout up` began, all its entries are new and cause one alert.
 
-    It is created before the first poll. The log of another target existed before, so its entries are history.
+    The entries of another target's log, which existed before, are history.
     """
     text = config.read_text(encoding="utf-8")
     target = text.split("[alerts]")[0]
@@ -163,9 +162,9 @@ def test_the_command_looks_once_and_says_what_it_found(lookout, config, slack):
 
 
 def test_lines_without_a_text_are_put_aside_and_end_with_code_4(lookout, config, slack):
-    """Lines without a text are set aside, and the command ends with exit code 4.
+    """A log line without the text of a reply is set aside and reported, and the command exits with code 4.
 
-    A heartbeat and a right reply are not entries, and no alert of severity 3 is sent without a text.
+    A heartbeat and a reply that is marked as right are ignored.
     """
     lookout("watch", "--once", cwd=config.parent, SLACK_BOT_TOKEN=TOKEN)
     no_entries = [{}, {"event": "heartbeat"}, {"question": "Q?", "answer": "No.", "hallucinated": False}]
@@ -219,7 +218,7 @@ poll_s = 1
 
 @contextmanager
 def watching(config: Path) -> Iterator[fork_server.Process]:
-    """Run `lookout watch` in a terminal until it is interrupted."""
+    """Run `lookout watch` until the ``with`` block ends."""
     variables = fork_server.bare(SLACK_BOT_TOKEN=TOKEN)
     with (
         (config.parent / "watch.log").open("ab") as log,
@@ -234,10 +233,7 @@ def watching(config: Path) -> Iterator[fork_server.Process]:
 @pytest.mark.parametrize(("group_minutes", "messages"), [(30, [3]), (0, [1, 1, 1])])
 @pytest.mark.whole_only
 def test_left_running_a_new_burst_is_a_new_message_and_one_burst_is_one(config, slack, group_minutes, messages):
-    """`lookout watch` sends one message for each burst of entries, and a new message for a new burst.
-
-    The command runs in a single process.
-    """
+    """While `lookout watch` runs, entries within ``group_minutes`` extend one message; others get a new message."""
     config.write_text(
         config.read_text("utf-8").replace("poll_s = 1", f"poll_s = 1\ngroup_minutes = {group_minutes}"), "utf-8"
     )
@@ -282,9 +278,9 @@ def test_a_target_without_a_log_says_what_to_add(lookout, config):
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_a_run_beside_another_run_of_lookout_is_skipped_without_an_alert(config, slack, prefect_environment):
-    """A run that meets another run of Lookout is skipped without an alert.
+    """If another run uses the warehouse for too long, the poll is skipped without an alert.
 
-    The other run uses the warehouse longer than a poll waits. The next run reads the entry.
+    The next poll reads the entry.
     """
     code = (
         "import sys; from pathlib import Path; from flows.hallucination_log.flow import follow_log; import asyncio; "

@@ -1,4 +1,4 @@
-"""The encoded lines of a log equal the record's JSON, have no personal data, and are the same in every process."""
+"""Test that encoded log lines equal the JSON of the records without personal data, in every process."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def encoded(settings: LineSettings, *, history_to: int = 0) -> EncodedLines:
 
 
 def masked(value: JsonValue) -> JsonValue:
-    """Redact every text separately, with the rules alone."""
+    """Return ``value`` with each text in it redacted by the rules."""
     match value:
         case str():
             return redact(value)
@@ -80,10 +80,7 @@ def masked(value: JsonValue) -> JsonValue:
 
 
 def slowly(one: LogLine, *, history_to: int) -> HallucinationRow | QuarantineRow | None:
-    """Encode a log line the slow way: from records, and with each text redacted by the rules.
-
-    The pre-filter, which skips some texts, is not used.
-    """
+    """Encode a log line in the slow way: build the records, and redact each text without the fast pre-filter."""
     read = parse_line(TARGET, one)
     if not isinstance(read, HallucinationEntry):
         return None if read is None else QuarantineRow(row=read)

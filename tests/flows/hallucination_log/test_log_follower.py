@@ -1,7 +1,4 @@
-"""Tests of a followed log from a new line to the message.
-
-Each line is alerted once, grouped with others and redacted, also after a fault.
-"""
+"""Test a followed log from line to message: each line is redacted and alerted once, even after a fault."""
 
 from __future__ import annotations
 
@@ -49,15 +46,12 @@ def about_the_app(slack: SlackServer):
 
 
 def reasons(testbed: AlertingTestbed, kind: IncidentKind) -> list[NotifyReason]:
-    """Return the reason of each message about incidents of ``kind``."""
+    """Return the reason of each stored alert about incidents of ``kind``."""
     return [alert.reason for alert in testbed.alerts() if alert.kind is kind]
 
 
 def shown(messages: Iterable[Posted], folder: Path) -> str:
-    """Return the text in the blocks of the messages.
-
-    The lock screen text is not included, because it is cut if the folder's name is long.
-    """
+    """Return the text in the blocks of the messages, without the notification text, which may be shortened."""
     lines = "\n".join(text for message in messages for text in texts(message.blocks))
     return ALERT_ID.sub("ALERT_ID", replace_volatile(lines, folder)) + "\n"
 
@@ -74,9 +68,9 @@ async def test_lines_from_before_the_first_poll_are_stored_without_an_alert(foll
 
 
 async def test_entries_between_registering_and_the_first_poll_are_one_message(tmp_path, testbed, slack):
-    """Entries between the registration of a log and its first poll are reported in one message.
+    """Entries that are written between the registration of a log and its first poll are reported in one message.
 
-    A second registration changes nothing, and entries from before the registration are history.
+    Earlier entries are history, and a second registration changes nothing.
     """
     followed = Followed(tmp_path, testbed)
     followed.append(entry(-1))
@@ -150,9 +144,9 @@ async def test_after_the_time_of_a_burst_a_new_message_rings(followed, slack, te
 
 @pytest.mark.whole_only
 async def test_a_follower_that_lives_on_begins_a_message_for_each_burst_and_each_fault(followed, slack, testbed):
-    """A follower that runs for a long time begins a new message for each burst of entries and for each fault.
+    """A follower that runs for hours, as in `lookout watch`, sends a new message for each burst and each fault.
 
-    As in `lookout watch`, an alert of hours ago is finished and does not get new entries.
+    New entries are not added to an alert from hours ago.
     """
     watch = followed.follower()
     await watch.poll()
@@ -218,10 +212,7 @@ async def test_raw_texts_are_stored_where_that_is_wished_and_masked_in_the_messa
 
 
 async def test_a_deleted_log_alerts_once_and_recovers_in_its_thread(followed, slack, snapshot):
-    """A log that is deleted causes one alert, and its recovery is a reply in the thread of that alert.
-
-    This is row 75 of the fault matrix, up to the message.
-    """
+    """A deleted log causes one alert, and its recovery is a reply in the thread of that alert (row 75)."""
     await followed.look()
     followed.path.unlink()
     await followed.look()
@@ -313,10 +304,9 @@ async def test_killed_between_keeping_and_telling_the_next_look_tells(followed, 
 async def test_killed_between_deciding_and_sending_a_look_that_finds_nothing_new_sends(
     followed, slack, monkeypatch
 ):
-    """A poll that finds no new entry still sends a pending alert.
+    """If a process is killed after it stored an alert and before it sent the alert, the next poll sends it.
 
-    The previous process was killed between deciding on the alert and sending it. No other run may send alerts
-    for hours.
+    The next poll has no new entry. Otherwise the alert could wait for hours for another run.
     """
     await followed.look()
     followed.append(entry(1))

@@ -1,9 +1,8 @@
-"""A process that runs the nightly flow on request.
+"""A process that runs the maintenance flow on request. It imports Prefect once, and ends with Prefect's sockets.
 
-Prefect is imported once, and its sockets end with the process.
-
-Each input line is a JSON list: path of a lookout.toml, seconds to wait, hours that the clock is ahead, environment.
-Each output line is a JSON list too: the state's type, name and message, and the output for users, in one line.
+Each input line is a JSON list: the path of a lookout.toml, the time to wait for the warehouse in seconds, the hours
+by which the clock is ahead, and environment variables. Each output line is a JSON list: the state's type, name and
+message, and the output for users in one line.
 """
 
 from __future__ import annotations

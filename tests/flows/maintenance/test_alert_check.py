@@ -1,4 +1,4 @@
-"""Tests of the test message: every channel is tried, each result has advice, and nothing is stored."""
+"""Test the test message of `lookout doctor`: every channel is tried, each result has advice, nothing is stored."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def test_doctor_tells_of_each_way(tmp_path, slack):
 
 
 def test_doctor_sends_no_second_test_within_a_day_unless_asked_or_the_way_is_another(tmp_path, slack):
-    """`lookout doctor` sends no second test message within a day, except on request or for another channel.
+    """`lookout doctor` sends no second test message within a day, except with `--alert` or for another channel.
 
-    The second check reports the test message that proved that the channel works.
+    Instead, it refers to the earlier test message.
     """
     environment = {"SLACK_BOT_TOKEN": TOKEN}
 

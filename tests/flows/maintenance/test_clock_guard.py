@@ -1,4 +1,4 @@
-"""If the clock jumps ahead, it is not trusted for one night. It is trusted again if it then advances normally."""
+"""Test that after the clock jumped ahead, no expired data is deleted until the clock has advanced normally."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DAY = timedelta(days=1)
 
 
 class Machine:
-    """A machine whose real time a test controls, and whose clock can be wrong by a given error."""
+    """A simulated machine. ``passed_h`` is the real time in hours, and ``wrong`` the error of the clock."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
@@ -64,10 +64,7 @@ def test_a_clock_that_is_ahead_for_an_hour_ages_nothing_out(machine, wrong):
 
 
 def test_one_that_was_right_after_all_is_believed_half_a_day_later(machine):
-    """A clock that jumps forward but is right is trusted half a day later.
-
-    For example, the clock was 300 days behind and has now been corrected.
-    """
+    """If a clock that was 300 days behind is corrected, it is trusted half a day later."""
     machine.wrong = -300 * DAY
     machine.maintained()
     machine.wrong = timedelta(0)

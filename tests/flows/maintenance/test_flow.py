@@ -1,4 +1,4 @@
-"""The nightly maintenance of the warehouse on a real Prefect server: its steps, its reports, and its state."""
+"""Test the nightly maintenance of the warehouse on a real Prefect server: its steps, messages and final state."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def worker(prefect_environment, tmp_path_factory) -> Iterator[fork_server.Proces
 
 @pytest.fixture
 def night(tmp_path, worker) -> Callable[..., Night]:
-    """Return a function that runs the maintenance flow on a data folder with three answers of yesterday."""
+    """Return a function that runs the maintenance flow on a data folder with three answers from yesterday."""
     store = open_store_in(tmp_path / "data")
     for number in range(3):
         case = gold_case(f"case-{number}", severity=Severity.MAJOR)
@@ -84,7 +84,7 @@ def answers(folder: Path) -> list[object]:
 
 
 def states_on(server: str) -> set[tuple[str, str]]:
-    """Return the name and the state of each task in the newest maintenance run."""
+    """Return the name and the state of each task in the newest maintenance run on the Prefect server ``server``."""
     with httpx.Client(base_url=server, trust_env=False) as client:
         flows = {"flows": {"name": {"any_": ["load-warehouse"]}}}
         runs = client.post("/flow_runs/filter", json={"sort": "START_TIME_DESC", "limit": 1} | flows).json()
@@ -148,11 +148,7 @@ def test_retention_without_its_key_is_reported_and_other_stages_continue(night, 
 @pytest.mark.parametrize("known", [True, False], ids=["after a right night", "in the first night"])
 @pytest.mark.whole_only
 def test_by_a_clock_that_was_set_ahead_nothing_ages_out_and_people_hear_of_it(night, tmp_path, known):
-    """If the clock was set ahead, no data is deleted because of its age, and people are notified.
-
-    The clock is ahead by forty days or by ten years. Answers and pictures stay until it is correct or was
-    confirmed twice.
-    """
+    """If the clock is ahead by forty days or ten years, no answer or screenshot is deleted. The run says why."""
     settings = "personal_data_days = 30\ncompact_after_days = 0\ncheck = false\n"
     picture = tmp_path / "data" / "runs" / "run-1" / "evidence" / "case-1.r0.jpg"
     picture.parent.mkdir(parents=True)
@@ -174,9 +170,9 @@ def test_by_a_clock_that_was_set_ahead_nothing_ages_out_and_people_hear_of_it(ni
 
 @pytest.mark.whole_only
 def test_a_locked_file_is_reported_and_nothing_is_lost(night, tmp_path, prefect_environment):
-    """If another process locks the warehouse file, the failed steps are reported and no data is lost.
+    """If another process locks the warehouse file, the steps that need it fail and are reported.
 
-    The steps fail one after the other. The alert is sent after them, when the file is free again.
+    No data is lost.
     """
     store = open_store_in(tmp_path / "data")
     with ThreadPoolExecutor(1) as pool:
@@ -198,7 +194,7 @@ def test_a_locked_file_is_reported_and_nothing_is_lost(night, tmp_path, prefect_
 def test_incidents_of_a_target_that_left_the_configuration_are_closed_with_that_reason(night, tmp_path):
     """Incidents of a target that was removed from the configuration are closed with that reason.
 
-    Incidents of a target in this or another configuration, and those of Lookout itself, stay open.
+    Incidents of configured targets, recent incidents of other targets, and incidents of Lookout itself stay open.
     """
     store = open_store_in(tmp_path / "data")
     fault, since = {"kind": IncidentKind.MONITOR_FAULT}, utc_now() - timedelta(hours=2)

@@ -1,7 +1,6 @@
-"""Tests of the worker processes that check conversations.
+"""Test the worker processes that check conversations.
 
-They find the same as this process, in the same order, even if a worker fails. No worker outlives its parent
-process.
+They return the same results as this process, in the same order, even if a worker fails. They end with their parent.
 """
 
 from __future__ import annotations
@@ -99,10 +98,7 @@ async def test_conversations_of_a_killed_worker_are_checked_in_process(expected)
 
 @pytest.mark.whole_only
 async def test_a_source_that_fails_half_way_leaves_no_answer_to_the_next_one(expected):
-    """Results for a source that fails are not returned for the next source.
-
-    A worker may still process parts of the first source when the second one begins.
-    """
+    """If reading a source fails, results that workers still compute for it are not returned for the next source."""
 
     async def cut_off():
         for chunk in reversed(CHUNKS):
@@ -121,10 +117,7 @@ async def test_a_source_that_fails_half_way_leaves_no_answer_to_the_next_one(exp
 
 
 async def test_workers_end_where_their_reader_fails():
-    """The workers end if the process that reads their results fails.
-
-    A part is still in progress then, and no process waits for its result without limit.
-    """
+    """The workers end if the pool is closed while parts are still in progress."""
     pool = pools.CensusPool(SETTINGS, 2)
     try:
         async with aclosing(pool.classify(chunks())) as given:
@@ -154,7 +147,7 @@ asyncio.run(main())
 
 @pytest.mark.whole_only
 def test_workers_end_with_who_started_them_however_that_ends():
-    """The workers end with their parent process, even if that process gets SIGKILL and cannot notify them."""
+    """The workers end with their parent process, even if it gets SIGKILL and cannot stop them."""
     root = str(Path(__file__).resolve().parents[3])
     parent = subprocess.Popen([sys.executable, "-c", PARENT.format(root=root)], stdout=subprocess.PIPE)
     assert parent.stdout is not None

@@ -1,7 +1,4 @@
-"""In some nights, the clock is ahead or behind by a day or more.
-
-Each conversation is still in exactly one report.
-"""
+"""Test that each conversation is in exactly one report if the clock is wrong by a day or more in some nights."""
 
 from __future__ import annotations
 
@@ -24,10 +21,10 @@ RIGHT = timedelta(0)
 
 
 class Clocked(Nights):
-    """Nightly runs at the time that the clock shows."""
+    """Nightly runs on a machine whose clock can be wrong."""
 
     async def graded_at(self, day: int, wrong: timedelta) -> NightlyReport:
-        """Grade the night that the schedule starts on ``day``, at 02:05 by the clock, which is off by ``wrong``."""
+        """Run the nightly run of ``day`` at 02:05, while the clock is wrong by ``wrong``."""
         shown = NIGHT + day * DAY + wrong + timedelta(minutes=5)
         due_at: datetime = compute_previous_due_at(shown, self.settings)
         context = self.wired((due_at - NIGHT) // DAY)
@@ -58,10 +55,7 @@ COURSES = {
 @pytest.mark.a_slice(2)
 @pytest.mark.whole_only
 async def test_each_conversation_is_graded_once_whatever_the_clock_did(nights, course):
-    """Each conversation is graded once, whatever the clock did. Ten conversations arrive each day.
-
-    After two nights with a correct clock, the reports contain all conversations except the latest.
-    """
+    """Each conversation is stored once and counted in exactly one report, whatever the clock did."""
     for day, wrong in enumerate(course):
         nights.append(*(talk(100 * day + number, hours=2 - 24 * day) for number in range(10)))
         await nights.graded_at(day, wrong)
@@ -72,10 +66,7 @@ async def test_each_conversation_is_graded_once_whatever_the_clock_did(nights, c
 
 @pytest.mark.whole_only
 async def test_a_night_whose_report_is_from_the_future_says_so(nights, snapshot):
-    """A nightly run whose report is from the future says so.
-
-    The clock was a day ahead. The night that is due now was graded then, without the later conversations.
-    """
+    """If a night was already graded while the clock was a day ahead, its nightly run says so."""
     for day, wrong in enumerate((RIGHT, DAY)):
         nights.append(talk(day, hours=2 - 24 * day))
         await nights.graded_at(day, wrong)

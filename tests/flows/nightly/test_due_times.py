@@ -1,7 +1,4 @@
-"""Tests that a night is the interval between two times at which Prefect's schedule starts a nightly run.
-
-All time zones are tested.
-"""
+"""Test that a night is the interval between two times at which Prefect's schedule starts a nightly run."""
 
 from __future__ import annotations
 
@@ -59,7 +56,7 @@ def list_scheduled_times(
 
 @cache
 def changes_of(zone: str) -> list[datetime]:
-    """Return the times of the clock changes of a year in ``zone``, to the half hour."""
+    """Return the times of a year's clock changes in ``zone``, rounded to half an hour."""
     steps = [YEAR[0] + timedelta(minutes=30 * number) for number in range(1, 2 * 8760)]
     zone_info = ZoneInfo(zone)
     return [
@@ -71,9 +68,9 @@ def changes_of(zone: str) -> list[datetime]:
 
 
 def test_thirty_zones_are_tried_with_the_prefect_that_the_schedules_were_measured_with():
-    """Thirty time zones are tested with the Prefect version with which the schedules were measured.
+    """Prefect has the version whose schedules were measured, and thirty time zones are tested.
 
-    If this test fails after an upgrade, the tests below show whether Prefect's schedules are still the same.
+    If this fails after an upgrade, the other tests show whether the schedules have changed.
     """
     assert len(set(ZONES)) == 30
     assert prefect.__version__.startswith("3.8.")
@@ -82,10 +79,7 @@ def test_thirty_zones_are_tried_with_the_prefect_that_the_schedules_were_measure
 @pytest.mark.whole_only
 @pytest.mark.parametrize("zone", ZONES)
 def test_each_run_that_prefect_starts_has_a_night_of_its_own(zone):
-    """Each run that Prefect starts has its own night.
-
-    This is also true if a clock change skips or repeats the hour. Each hour that a change can affect is tested.
-    """
+    """Each run that Prefect starts has its own night, even if a clock change skips or repeats its hour."""
     for begin in (YEAR[0], *(change - timedelta(days=3) for change in changes_of(zone))):
         for hour in (0, 1, 2, 3, 23):
             of_zone = night(zone, hour)
@@ -116,10 +110,7 @@ def test_each_moment_of_a_year_lies_in_exactly_one_night(zone):
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo"])
 def test_the_moments_around_a_clock_change_lie_in_exactly_one_night(zone):
-    """Each moment around a clock change is in exactly one night.
-
-    The test checks every five minutes of the three days around each change of 2027.
-    """
+    """Every time in the three days around each clock change of 2027 is in exactly one night."""
     for hour in range(4):
         of_zone = night(zone, hour)
         for change in changes_of(zone):
@@ -143,10 +134,7 @@ def nights(tmp_path):
 async def test_the_nights_around_both_clock_changes_are_graded_once_each_and_the_digest_does_not_doubt(
     nights, tmp_path, zone
 ):
-    """Each night around both clock changes is graded once, and the digest does not report a missing night.
-
-    Prefect starts the nightly runs at the default hour, and a user sends a question every three hours.
-    """
+    """Around both clock changes, each night is graded once, and the digest does not report a missing night."""
     nights.settings = nights.settings.model_copy(update={"time_zone": zone})
     number, reports = 0, []
     for change in changes_of(zone):
@@ -177,9 +165,9 @@ async def test_the_nights_around_both_clock_changes_are_graded_once_each_and_the
     ],
 )
 def test_each_due_time_of_a_year_has_a_digest_of_its_own_and_each_machine_gives_it_the_same_id(zone):
-    """Each due time of a year has its own digest, and each machine gives this digest the same id.
+    """Each due time of a year has its own digest, which has the same id on every machine.
 
-    The times are twice a day, and at two o'clock, an hour that clock changes skip and repeat.
+    The tested schedules include two o'clock, an hour that clock changes skip and repeat.
     """
     for line in ("0 2 * * *", "0 7,19 * * *"):
         runs = list_scheduled_times(zone, line)

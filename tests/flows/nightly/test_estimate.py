@@ -1,7 +1,4 @@
-"""Tests of the estimate of a night.
-
-They test which replies count as graded, failed and severe, and the names of read errors.
-"""
+"""Test the estimates of a night: which replies count as graded, failed and severe, and the names of read errors."""
 
 from __future__ import annotations
 
@@ -86,7 +83,7 @@ def grader_of(severity: Severity, gold: tuple[GoldCase, ...] = ()) -> TrafficGra
 
 
 def severe_of(*replies: str, severity: Severity = Severity.MAJOR, gold: tuple[GoldCase, ...] = ()) -> Rate:
-    """Return the rate of severe failures of a night with 1,000 conversations, of which 30 contain a disclosure.
+    """Return the severe failure rate of a night with 1,000 conversations, of which the census found 30 disclosures.
 
     Each of ``replies`` is a sampled conversation.
     """
@@ -102,20 +99,14 @@ def severe_of(*replies: str, severity: Severity = Severity.MAJOR, gold: tuple[Go
 
 @pytest.mark.parametrize(("gold", "row"), [((), "traffic"), ((GOLD,), "case")], ids=["unknown", "of the suite"])
 def test_a_live_reply_says_whether_the_suite_or_a_setting_made_it_so_severe(gold, row):
-    """The record of a failed live reply states whether its severity comes from the suite or from a setting.
-
-    The failure kind has no minimum severity of its own.
-    """
+    """The record of a failed live reply states whether its severity comes from the suite or from a setting."""
     talk = conversation("You have 45 days.")
     [turn] = grader_of(Severity.CRITICAL, gold).grade_turns(talk, talk, "night-1")
     assert (turn.result.assessment.severity, turn.result.assessment.policy_row) == (3, row)
 
 
 async def test_a_judges_grade_does_not_change_the_source_of_the_severity():
-    """A judge's grade does not change where the severity of a reply came from.
-
-    A reply that the rules leave open is assessed again, here with the reason why no judge was asked.
-    """
+    """If a reply is assessed again after the judge stage, the source of its severity stays the same."""
     talk = conversation("You have 45 days.")
     [turn] = grader_of(Severity.CRITICAL).grade_turns(talk, talk, "night-1")
     plan = JudgePlan(family_policy=FamilyPolicy(target="demo"), why_off="no key")
@@ -125,10 +116,7 @@ async def test_a_judges_grade_does_not_change_the_source_of_the_severity():
 
 
 def test_census_counts_are_not_estimated_from_the_sample():
-    """What the census counted is not estimated from the sample.
-
-    Every second sampled conversation has a disclosure, and some also have an error. The counted rate is 3 %.
-    """
+    """A rate that the census counted (3 %) is not estimated from the sample, in which the rate is higher."""
     found = severe_of(*[LEAK, f"{ERROR}\n{LEAK}", PLAIN_REPLY, PLAIN_REPLY] * 5)
     assert isinstance(found, RateEstimate)
     assert found.is_counted_not_estimated
@@ -136,9 +124,9 @@ def test_census_counts_are_not_estimated_from_the_sample():
 
 
 def test_grave_facts_come_on_top_of_what_was_counted():
-    """Severe wrong facts are added to what was counted.
+    """Severe wrong facts, which are found only in the sample, are added to the rate that the census counted.
 
-    They occur only in the sample, so the interval of the rate is theirs and lies above the counted rate.
+    The rate then has an interval, which is above the counted rate.
     """
     right, wrong = "You have 30 days.", "You have 45 days."
     found = severe_of(*[LEAK] * 10, *[right] * 45, *[wrong] * 5, gold=(GOLD,))

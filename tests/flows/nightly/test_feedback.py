@@ -1,4 +1,4 @@
-"""The scores of a night are written to LangSmith once. An error there never fails the nightly run."""
+"""Test that the scores of a night are written to LangSmith once, and that an error of LangSmith fails no run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEY = "lsv2_pt_hush"
 
 
 def run(number: int, reply: str) -> dict[str, Any]:
-    """Build a LangSmith root run that ended an hour before the night's end."""
+    """Build a LangSmith root run that ended an hour before the end of the night."""
     start = NIGHT - timedelta(hours=1) + timedelta(seconds=number)
     return {
         "id": str(uuid.UUID(int=number + 1)),
@@ -49,7 +49,7 @@ def slack():
 
 
 async def no_pause(_seconds: float) -> None:
-    """Return at once instead of waiting before a retry."""
+    """Replace the pause before a retry: return at once."""
 
 
 @pytest.fixture
@@ -66,26 +66,20 @@ def nights(tmp_path, slack, langsmith):
 
 
 def given(server: LangSmithServer) -> dict[tuple[int, str], float]:
-    """Return the scores that LangSmith got, by run number and score name."""
+    """Return the scores that LangSmith received, keyed by the number of the run and the name of the score."""
     return {(uuid.UUID(one["run_id"]).int - 1, one["key"]): one["score"] for one in server.feedback.values()}
 
 
 @pytest.mark.whole_only
 async def test_a_conversation_gets_the_scores_that_are_known_of_it(nights, langsmith):
-    """A conversation gets only the scores that are known.
-
-    No fact of the other two conversations was checked, so they get no score for correctness.
-    """
+    """A conversation gets only known scores: without a fact check, it gets no score for correctness."""
     await nights.grade()
     assert given(langsmith) == {(1, "lookout_correct"): 0.0, (1, "lookout_severity"): 0.0}
     assert "asha.verma" not in json.dumps(list(langsmith.feedback.values()))
 
 
 async def test_written_again_it_is_the_same_scores(nights, langsmith, monkeypatch):
-    """Scores that are written twice stay the same scores.
-
-    A nightly run that is killed between writing the scores and storing the report writes them again.
-    """
+    """Scores that are written a second time, for example after a kill, are not duplicated."""
     monkeypatch.setattr("flows.nightly.checkpoint.NightlyCheckpoint.store_report_and_finish", _killed)
     with pytest.raises(KeyboardInterrupt):
         await nights.grade()

@@ -1,7 +1,4 @@
-"""A nightly run over a log with every known format grades each entry.
-
-Unusable entries are counted by reason.
-"""
+"""Test that a nightly run grades log entries in every known format, and counts unusable entries by reason."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Every conversation of a night is checked by rules.
-
-Therefore a burst of errors that a sample could miss causes an alert, and later a recovery.
-"""
+"""Test the census of a night: rules check every conversation, so that a burst of errors alerts and recovers."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ def slack():
 
 @pytest.fixture
 def nights(tmp_path, slack):
-    """Return nightly runs with the usual settings, which sample ten conversations."""
+    """Return nightly runs that sample ten conversations, as by default."""
     (tmp_path / "data").mkdir()
     return Nights(
         tmp_path,
@@ -39,9 +36,9 @@ def nights(tmp_path, slack):
 
 
 def day(number: int, count: int, errors: int, reply: str = ERROR) -> list[str]:
-    """Return the log lines of the conversations of the day before the night ``number``.
+    """Return log lines of ``count`` conversations, a minute apart, on the day before the night ``number``.
 
-    ``errors`` of the ``count`` replies are errors. They are in the middle of the day, a minute apart.
+    The ``errors`` conversations in the middle have the reply ``reply``.
     """
     begin = (count - errors) // 2
     return [
@@ -91,10 +88,7 @@ async def test_census_counts_outlive_the_checkpoint_without_personal_data(nights
 
 @pytest.mark.whole_only
 async def test_an_error_burst_is_one_alert_and_over_when_it_is_over(nights, slack, snapshot):
-    """A burst of errors causes one alert, which recovers when the burst is over.
-
-    140 of 552 replies of one day were errors of a provider. A sample of ten may contain none of them.
-    """
+    """A day with 140 provider errors in 552 replies causes one alert, which recovers the next day."""
     for number, errors in enumerate((0, 0, 140, 0, 0)):
         nights.append(*day(number, 552, errors))
         await nights.grade(number)
@@ -109,7 +103,7 @@ async def test_an_error_burst_is_one_alert_and_over_when_it_is_over(nights, slac
 
 @pytest.mark.whole_only
 async def test_a_burst_of_errors_is_no_second_drift(nights, slack):
-    """A burst of errors is not also reported as drift, even if the large sample alone shows a drift."""
+    """A burst of errors, which has its own alert, is not reported as drift."""
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 200})}
     )
@@ -122,10 +116,7 @@ async def test_a_burst_of_errors_is_no_second_drift(nights, slack):
 
 @pytest.mark.whole_only
 async def test_a_rate_that_multiplies_is_worse(nights, slack, snapshot):
-    """A rate that increases from 0.2 % to 2.5 % is reported once as worse, even if it was acknowledged.
-
-    A similar rate is not reported again.
-    """
+    """An error rate that increases from 0.2 % to 2.5 % is reported as worse once. Similar later rates are not."""
     for number, errors in enumerate((1, 2, 14, 15, 13)):
         nights.append(*day(number, 552, errors))
         await nights.grade(number)
@@ -138,9 +129,9 @@ async def test_a_rate_that_multiplies_is_worse(nights, slack, snapshot):
 
 @pytest.mark.whole_only
 async def test_one_of_many_that_is_not_seen_in_a_small_night_is_not_over(nights, slack):
-    """An incident does not end because a small night shows no failure.
+    """A night without failures resolves an incident only if there are enough conversations.
 
-    After five failures in 552 conversations, none in 40 proves nothing, but none in 600 more does.
+    After 5 failures in 552 conversations, a night of 40 is too few, but 600 more are enough.
     """
     for number, (count, errors) in enumerate(((552, 5), (40, 0), (600, 0))):
         nights.append(*day(number, count, errors))
@@ -152,10 +143,7 @@ async def test_one_of_many_that_is_not_seen_in_a_small_night_is_not_over(nights,
 
 @pytest.mark.whole_only
 async def test_a_night_that_cannot_be_read_resolves_nothing(nights, slack, tmp_path):
-    """A night that can be read only in part resolves no incident.
-
-    The half that could be read has no error, but the other half is unknown.
-    """
+    """If one of two sources cannot be read, the night resolves no incident."""
     nights.append(*day(0, 552, 140))
     await nights.grade()
     nights.sources["other"] = file_source(tmp_path / "away.jsonl")
@@ -168,10 +156,7 @@ async def test_a_night_that_cannot_be_read_resolves_nothing(nights, slack, tmp_p
 
 @pytest.mark.whole_only
 async def test_refusals_alert_when_there_are_many_more_than_usual_and_recover(nights, slack, snapshot):
-    """Refusals have their own rate and are not failures.
-
-    3 % of refusals open no incident, 20 % open one, and 3 % resolve it.
-    """
+    """A refusal rate of 20 % opens an incident if the usual rate is 3 %, and the usual rate resolves it."""
     refused = "I'm sorry, I can't help with that request."
     for number, refusals in enumerate((9, 11, 8, 60, 63, 10)):
         nights.append(*day(number, 300, refusals, refused))
@@ -186,7 +171,7 @@ async def test_refusals_alert_when_there_are_many_more_than_usual_and_recover(ni
 
 
 async def test_messages_without_an_answer_are_an_incident_of_their_own(nights, slack, snapshot):
-    """Messages without an answer are an incident of their own, because a missing answer is not a wrong answer."""
+    """Messages without an answer have their own incident, because a missing answer is not a wrong answer."""
     silent = [
         {"question": "How long is the waiting period?", "answer": PLAIN_REPLY},
         {"question": "And for teeth?"},

@@ -1,7 +1,4 @@
-"""Tests of nightly runs with a judge and of one with only rules.
-
-The judge grades in batches with canaries, at a local provider.
-"""
+"""Test nightly runs with a judge, which grades batches with canaries at a local provider, and without a judge."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A nightly run that is killed repeatedly, at any point, produces the same result as one that is not killed.
-
-It produces this result exactly once.
-"""
+"""Test that a nightly run that is repeatedly killed, at any point, finally has one complete result."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from tests.soak.forked_process import forked
 from tests.warehouse.temporary_stores import store_in
 
 KILLS = 5
-"""Minimum number of kills in each test."""
+"""The minimum number of kills in each test."""
 PASSAGE = "The grace period: a customer has thirty days to renew the policy."
 STEPS = (
     "flows.nightly.checkpoint.write_atomically",
@@ -33,7 +30,7 @@ STEPS = (
     "warehouse.journal.journal.Journal.append_outbox",
     "warehouse.database.store.Store.load_pending",
 )
-"""Functions at which the process can be killed: before the call, or after it and before its result is used."""
+"""Functions before and after whose calls the process can be killed."""
 
 
 @pytest.fixture
@@ -56,9 +53,9 @@ def conversation(number: int) -> str:
 @pytest.mark.a_slice(1)
 @pytest.mark.whole_only
 def test_killed_at_random_points_it_comes_to_one_report_and_each_message_once(nights, seed):
-    """A nightly run that is killed at random points finally produces one report, and each message once.
+    """A nightly run that is killed at random points finally produces one report, and sends each message once.
 
-    Each time, SIGKILL ends the process before or after a stored step, until the run is complete.
+    The sample stays the same, although new conversations arrive between the attempts.
     """
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 15})}
@@ -92,7 +89,7 @@ def test_killed_at_random_points_it_comes_to_one_report_and_each_message_once(ni
 
 
 def _as_another_process(nights: Nights, attempt: int) -> None:
-    """Simulate that the next attempt is another process: its segments have other names, and time has passed."""
+    """Prepare the next attempt, which is a new process: later, and with a new store."""
     nights.testbed.skip(seconds=30)
     nights.testbed.store = store_in(nights.folder / "data", seed=100 + attempt, clock=nights.testbed)
 
@@ -102,13 +99,13 @@ def _leaks(samples: set[tuple[str, ...]]) -> int:
 
 
 def nights_rows(nights: Nights) -> tuple[str, ...]:
-    """Return the ids of sampled conversations in the journal."""
+    """Return the ids of the sampled conversations, as the run would load them."""
     checkpoint = NightlyRun(nights.wired())._checkpoint
     return tuple(sorted(row.id for row in checkpoint.load_sample()))
 
 
 def _worker(nights: Nights, dies_at: int | None):
-    """Start a process that grades the night and is killed at step ``dies_at``."""
+    """Start a process that grades the night, and kills itself at step ``dies_at`` if this is not ``None``."""
 
     def job(_say: object) -> None:
         steps = iter(range(1, 10_000))

@@ -1,7 +1,4 @@
-"""Tests of rates. Each rate says which replies it covers.
-
-The tests have judges that do not answer, judges with errors, and questions of the gold set.
-"""
+"""Test the rates of a night with unavailable, unreliable and void judges, and with questions of the gold set."""
 
 from __future__ import annotations
 
@@ -70,9 +67,9 @@ def a_night(nights: Nights, night: int, *, wrong: int, of: int = 60) -> None:
 
 
 async def test_without_a_judge_nobody_says_how_many_answers_are_wrong(nights, snapshot):
-    """Without a judge, the rate of wrong answers is unknown.
+    """Without a judge, the rate of wrong answers is unknown, because most conversations have no fact check.
 
-    Of 300 conversations, 286 had no fact check, and 14 failed by rule.
+    The rate of severe failures, which rules find, is known.
     """
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 300})}
@@ -89,7 +86,7 @@ async def test_without_a_judge_nobody_says_how_many_answers_are_wrong(nights, sn
 async def test_a_question_of_the_gold_set_is_graded_against_it_without_any_judge(nights, snapshot):
     """A question of the gold set is graded against its gold without a judge.
 
-    The question may differ in letter case, spaces and final punctuation. Earlier turns make it another question.
+    The user's question may differ in letter case, spaces and final punctuation.
     """
     (nights.folder / "suite.jsonl").write_text(GRACE.model_dump_json() + "\n", encoding="utf-8")
     question = "how many days do I have  to renew"
@@ -131,11 +128,7 @@ async def test_a_few_gold_questions_do_not_speak_for_all_traffic(nights, snapsho
 
 
 class CourseNight(NamedTuple):
-    """The settings of one night of `COURSE`.
-
-    They are the number of wrong replies out of 60, the fault of the provider, and whether the judge passes
-    everything.
-    """
+    """One night of `COURSE`: the number of wrong replies of 60, the provider's fault, and the judge's leniency."""
 
     wrong: int
     fault: str | None = None
@@ -151,15 +144,15 @@ COURSE = (
     CourseNight(wrong=27),
     *[CourseNight(wrong=1)] * 3,
 )
-"""A course of nights: quality drifts, then the judge's provider fails, then the judge passes everything.
+"""Consecutive nights: quality drops, then the judge's provider fails, then the judge passes everything.
 
-The last nights are normal.
+In the last nights, everything is normal.
 """
 LAST_BEFORE_FAULTS, HTTP_500, RESET, VOID, JUDGED_AGAIN = range(5, 10)
 
 
 class GradedNight(NamedTuple):
-    """The result of one night of `COURSE`: its report, its messages and its stored alerts."""
+    """The result of one night of `COURSE`: its report, the sent messages and the stored alerts."""
 
     report: NightlyReport
     messages: list[Posted]
@@ -190,16 +183,13 @@ def course(tmp_path_factory):
 
 
 def reasons(nights: Sequence[GradedNight], kind: IncidentKind) -> list[NotifyReason]:
-    """Return the reason of each message about incidents of a kind in these nights."""
+    """Return the reason of each alert about incidents of ``kind`` in these nights."""
     return [alert.reason for night in nights for alert in night.alerts if alert.kind is kind]
 
 
 @pytest.mark.whole_only
 def test_quality_that_drifts_is_one_alert(course):
-    """Quality that gets worse causes one alert about drift.
-
-    Four nights have 1.7 % wrong replies, and the next two nights have 45 %.
-    """
+    """If the rate of wrong replies increases from 1.7 % to 45 %, a drift alert is sent."""
     drifted = [night.report.drift_reading.drifted for night in course[: LAST_BEFORE_FAULTS + 1]]
     assert drifted[:4] == [False] * 4
     assert drifted[-1]
@@ -209,10 +199,7 @@ def test_quality_that_drifts_is_one_alert(course):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("fault", [HTTP_500, RESET], ids=["500", "reset"])
 def test_a_judge_that_does_not_answer_makes_rates_unknown_and_recovers_nothing(course, fault):
-    """While the judge does not answer, rates are unknown, and no incident recovers.
-
-    The judge's API fails while 45 % of the replies are wrong. The judge's owners are notified once.
-    """
+    """While the judge does not answer, rates are unknown, and no incident recovers."""
     report = course[fault].report
     assert isinstance(report.failed, RateUnknown)
     assert (report.facts.total, report.judging.judged, report.judging.needed_judge_count) == (0, 0, 60)
@@ -225,7 +212,7 @@ def test_a_judge_that_does_not_answer_makes_rates_unknown_and_recovers_nothing(c
 def test_a_judge_that_answers_again_ends_its_fault_and_the_drift_goes_on(course, snapshot):
     """When the judge answers again, its fault ends, and the drift continues.
 
-    Both nights without the judge are one fault.
+    Both nights without the judge belong to one fault.
     """
     back = course[JUDGED_AGAIN].report
     assert back.drift_reading is not None
@@ -254,9 +241,9 @@ def test_a_void_judge_makes_rates_unknown_and_leaves_the_drift_as_it_was(course,
 
 @pytest.mark.whole_only
 def test_a_rate_that_is_back_ends_the_drift_with_the_rates_in_words(course, snapshot):
-    """When the rate is normal again, the drift ends, and the message contains the rates.
+    """When the rate is normal again, the drift incident is resolved, and the message contains the rate.
 
-    The drift is one incident from its first night to its end, although the judge failed in between.
+    It is a single incident, although the judge failed in between.
     """
     report = course[-1].report
     assert report.drift_reading is not None
@@ -290,7 +277,7 @@ async def test_a_judge_that_answers_some_alerts_and_its_rate_says_how_many(night
 
 
 class Erring(RuleJudge):
-    """A judge that passes 30 of 100 wrong answers and fails 20 of 100 right ones. It recognises its canaries."""
+    """A judge that passes 30 % of wrong answers and fails 20 % of right ones, but grades canaries correctly."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -309,9 +296,9 @@ class Erring(RuleJudge):
 
 @pytest.mark.whole_only
 async def test_reviews_correct_the_next_nights_rate_though_all_was_sampled(nights):
-    """People's reviews correct the rate of the next night, even if all conversations were sampled.
+    """Reviews by users correct an unreliable judge's rate in the next night.
 
-    The true rate is 17 %, and the judge alone reports about 28 %.
+    The true rate is 17 %. Without reviews, the interval of the rate is above it.
     """
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"rate": 1.0, "number": None})}
@@ -335,7 +322,7 @@ async def test_reviews_correct_the_next_nights_rate_though_all_was_sampled(night
 
 
 def _review(nights: Nights, report) -> None:
-    """Review every answer as a person, with the records of `lookout review`."""
+    """Store a correct review of every answer, in the form in which `lookout review` stores it."""
     nights.testbed.store.load_pending(5)
     rows = nights.loaded(f"select case_id from assessments where run_id = '{report.run_id}'")
     labels = [

@@ -1,7 +1,4 @@
-"""Tests of nightly runs over the finished jobs of an agent.
-
-Each valid report gets a rating, in addition to the grades by rule.
-"""
+"""Test nightly runs over the finished jobs of an agent: valid reports are rated, in addition to grades by rule."""
 
 from __future__ import annotations
 
@@ -191,9 +188,9 @@ async def test_personal_data_in_issue_steps_and_report_is_not_stored(nights: Nig
 
 
 async def test_a_night_reads_production_s_export_with_production_s_key(tmp_path, slack, provider, monkeypatch):
-    """A nightly run reads the export of the production service with the key of production.
+    """A nightly run reads stored jobs over HTTP with the key of the production service, and rates a sample of ten.
 
-    Stored jobs are read over HTTP, and ten are sampled at 02:00. The agent itself gets no question.
+    The agent itself is not asked.
     """
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-1")
     with_key(monkeypatch)
@@ -250,10 +247,7 @@ def production_run(number: int, report: object) -> dict[str, Any]:
 async def test_ratings_of_production_jobs_are_written_back_and_a_low_average_alerts(
     nights: Nights, provider: AnthropicServer, slack: SlackServer
 ):
-    """Ratings of production jobs are written back to LangSmith, and a low average causes an alert.
-
-    Ten jobs in LangSmith are rated 2 of 5. LangSmith gets each rating with its criteria.
-    """
+    """Ratings of production jobs are written back to LangSmith with their criteria, and a low average alerts."""
     reports = [production_run(number, GOOD) for number in range(10)]
     with LangSmithServer(reports, key="lsv2_pt_hush") as langsmith:
         settings = {"kind": "langsmith", "project": "bot", "api_url": langsmith.url}

@@ -1,7 +1,4 @@
-"""A nightly run writes its reports for people into its folder: an HTML page and Markdown.
-
-Every message about the night links to them.
-"""
+"""Test that a nightly run writes an HTML and a Markdown report, and that every message about it links to them."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ def slack(monkeypatch):
 
 
 async def grade_night(tmp_path, slack, **alerts):
-    """Grade the night of ``ROWS``. Return the configuration, the context and the report."""
+    """Grade the night with the log ``ROWS``. Return the configuration, the context and the report."""
     (tmp_path / "turns.jsonl").write_text("".join(ROWS), encoding="utf-8")
     reached = {"slack_api_url": slack.api_url, "slack_channel": "C0ALERTS"}
     values = configure(tmp_path, (PERIOD, DIMMER)) | {"alerts": reached | alerts}

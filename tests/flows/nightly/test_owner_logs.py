@@ -1,7 +1,4 @@
-"""Nightly runs over the logs of typical owners.
-
-They have rows of questions and answers, a suite, no judge, and the default sampling.
-"""
+"""Test nightly runs over typical logs with one question and answer per line, a suite and default settings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Tests of a nightly run from the log to the message.
-
-Each conversation is graded once, each report is sent once, and no personal data is stored.
-"""
+"""Test a nightly run from log to message: nothing is graded or sent twice, and no personal data is stored."""
 
 from __future__ import annotations
 
@@ -65,7 +62,7 @@ async def test_a_night_reads_draws_grades_and_reports(nights, slack):
 
 
 async def test_a_failed_night_recovers_once_a_later_one_is_graded(nights, slack):
-    """A nightly run that failed is resolved by a later graded night, and not by a verification in between."""
+    """The incident of a failed nightly run is resolved by the next graded night, and not by a verification."""
     nights.append(*(talk(number) for number in range(20)))
     await notify_fault(nights.wired().notifier, Fault("SourceUnavailable", "the bucket is away"))
     verified = nights.testbed.notifier("run-1")
@@ -100,7 +97,7 @@ async def test_only_sampled_conversations_keep_their_texts(nights):
 
 @pytest.mark.whole_only
 async def test_a_second_night_takes_only_what_is_new_and_what_came_late_once(nights):
-    """A second night grades only new conversations, and those that arrived late, once (requirement T5)."""
+    """A second night grades only new conversations and late arrivals, each once (requirement T5)."""
     nights.append(*(talk(number) for number in range(10)))
     await nights.grade()
     nights.append(talk(50, hours=20), *(talk(number, hours=-3) for number in range(100, 104)))
@@ -193,10 +190,7 @@ def personal(number: int) -> str:
 
 @pytest.mark.parametrize("mode", [PrivacyMode.REDACT, PrivacyMode.PSEUDONYMISE])
 async def test_no_personal_data_is_stored_or_sent(nights, slack, mode):
-    """No personal data is stored or sent.
-
-    The test checks every byte of the data folder (journal, warehouse, notes, reports) and Slack's messages.
-    """
+    """With redaction or pseudonyms, no file of the data folder and no message contains personal data."""
     nights.settings = nights.settings.model_copy(update={"privacy": mode})
     nights.append(personal(1), "{my mail is asha.verma.1987@gmail.com\n", talk(2, id="asha.verma.1987@gmail.com"))
     report = await nights.grade()
@@ -236,10 +230,7 @@ async def test_disclosures_are_one_incident_of_their_kind_with_their_share_in_it
 
 @pytest.mark.whole_only
 async def test_a_week_without_it_a_kind_of_failure_is_over(nights, slack, snapshot):
-    """A failure kind that does not occur for a week is resolved.
-
-    A single night without the failure proves nothing, because each night has only one conversation.
-    """
+    """If each night has only one conversation, an incident is resolved after a week without the failure."""
     nights.append(talk(1, LEAK))
     await nights.grade()
     for number in range(1, 9):
@@ -300,10 +291,9 @@ async def test_the_quality_of_questions_is_in_the_report(nights):
 
 
 async def test_questions_are_recognised_by_their_wording_and_counted_in_every_conversation(nights, snapshot):
-    """Clarifying questions are recognised by their wording, and counted in every conversation.
+    """Clarifying questions are recognised by their wording.
 
-    All of them are counted although only ten of sixty conversations are sampled. Thumbs on the other conversations
-    count as well.
+    They and their thumbs are counted in all conversations, not only in the sample.
     """
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 10})}
@@ -326,10 +316,7 @@ async def test_questions_are_recognised_by_their_wording_and_counted_in_every_co
 
 
 async def test_an_unusable_item_is_reported_in_its_own_night_only(nights, slack):
-    """An unusable line of the log is reported only in its own night.
-
-    In twelve nights over a log that is never truncated, each bad line is reported only for its own day.
-    """
+    """An unusable line of a log is reported only in the night in which it is first read."""
     for number in range(12):
         nights.append(talk(number, hours=-24 * number + 2))
         if number == 3:
@@ -390,9 +377,9 @@ def _cut(**_: object) -> None:
 
 
 async def test_the_state_read_back_to_resume_is_the_state_that_the_run_had(nights, monkeypatch):
-    """The state that is read back to resume a nightly run equals the state that the run had.
+    """The state that a resumed nightly run loads equals the state of the interrupted run.
 
-    The journal preserves everything that later steps use, so a resumed run has the same result as an unbroken run.
+    Therefore both have the same result.
     """
     nights.append(*(talk(number, LEAK if number == 3 else PLAIN_REPLY) for number in range(6)))
     states = []
@@ -411,10 +398,7 @@ async def test_the_state_read_back_to_resume_is_the_state_that_the_run_had(night
 
 
 async def test_only_the_start_of_a_run_reads_the_journal(nights, monkeypatch):
-    """A run reads the journal only at its start.
-
-    There it looks for a report and for a state to resume. Later, each step passes its state on in memory.
-    """
+    """A nightly run reads the journal only once, at its start. Later steps get their data in memory."""
     nights.append(*(talk(number) for number in range(6)))
     reads, read_run = [], Journal.read_run
     monkeypatch.setattr(Journal, "read_run", lambda journal, run: reads.append(run) or read_run(journal, run))

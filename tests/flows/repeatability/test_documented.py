@@ -1,4 +1,4 @@
-"""The output in docs/gate.md is what the command prints for a suite with known noise."""
+"""Test that docs/gate.md shows the output of the command for a suite with known noise."""
 
 from __future__ import annotations
 
@@ -14,19 +14,16 @@ PAGE = Path(__file__).parents[3] / "docs" / "gate.md"
 
 
 def documented() -> str:
-    """Return the repeatability figures of a week of nights over 60 cases, with the default gate.
-
-    About one answer in 250 fails by chance.
-    """
+    """Return the command's output for seven nights and 60 cases, of which one answer in 250 fails by chance."""
     noisy = noisy_suite(Random(10), severe=20, others=40, mean=0.004, concentration=2, builds=7)
     found = compute_repeatability(facts_of(noisy.suite), noisy.suite, noisy.repeats, GateSettings(), Random(10))
     return "\n".join(format_repeatability(found.model_copy(update={"sessions": 7})))
 
 
 def test_the_documented_output_is_the_commands_own():
-    """The output in the documentation equals that of the command.
+    """docs/gate.md contains the output of `documented`.
 
-    To update it, run `python -m tests.flows.repeatability.test_documented`, and paste its output into docs/gate.md.
+    To update it, run `python -m tests.flows.repeatability.test_documented`, and paste the output into the page.
     """
     assert f"```\n{documented()}\n```" in PAGE.read_text(encoding="utf-8")
 

@@ -1,7 +1,4 @@
-"""Tests of the sample of cases that are asked twice.
-
-Most have severity 3, every type and language occurs, and all cases have their turn over time.
-"""
+"""Test the sample of cases that are asked twice: it prefers severe cases, and includes all cases over time."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from tests.builders import NOON, gold_case
 
 
 def cases_of(counts):
-    """Return cases of each severity, as many as ``counts`` says, with three types and two languages."""
+    """Return as many cases of each severity as ``counts`` states, with three types and two languages."""
     return tuple(
         gold_case(
             f"s{severity.value}-{number}",
@@ -36,7 +33,7 @@ COUNTS = st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
 
 @given(COUNTS, st.integers(0, 70), st.integers(0, 99))
 def test_the_sample_has_the_requested_number_of_distinct_cases(counts, count, seed):
-    """If there are fewer cases than requested, all are in the sample."""
+    """The sample has the requested number of different cases, or all cases if there are fewer."""
     cases = cases_of(counts)
     found = sample_cases(cases, count, {}, Random(seed))
     assert len({case.id for case in found}) == len(found) == min(count, len(cases))
@@ -44,10 +41,7 @@ def test_the_sample_has_the_requested_number_of_distinct_cases(counts, count, se
 
 @given(st.integers(0, 99))
 def test_over_the_nights_every_case_has_its_turn_and_the_severe_ones_more_often(seed):
-    """Over the nights, every case has its turn, and severe cases have it more often.
-
-    Cases that were never asked twice come before the others.
-    """
+    """Within twelve nights, every case is sampled, and severe cases are sampled more often."""
     cases, random = cases_of((36, 36, 36)), Random(seed)
     asked: Counter[str] = Counter()
     last = {}
@@ -63,9 +57,6 @@ def test_over_the_nights_every_case_has_its_turn_and_the_severe_ones_more_often(
 
 
 def test_every_type_and_language_of_a_severity_is_in_one_night():
-    """One night contains every type and language of a severity.
-
-    No combination of type and language waits until another combination is complete.
-    """
+    """A sample of six cases contains all six combinations of type and language of its severity."""
     found = sample_cases(cases_of((0, 0, 30)), 6, {}, Random(3))
     assert len({(case.type, case.language) for case in found}) == 6

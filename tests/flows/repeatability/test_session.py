@@ -1,7 +1,4 @@
-"""Tests of a repeatability session from its configuration to its figures.
-
-The application answers over HTTP, and the warehouse is real.
-"""
+"""Test a repeatability session, which asks cases twice, from its configuration to its figures."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ WRONG = RIGHT.replace("24", "36")
 
 
 class DeployedChat(Chat):
-    """A chat that reports its build. Each request for the build returns the next entry of ``builds``."""
+    """A chat that reports its build: the next of ``builds`` at each request, and then the last one."""
 
     def __init__(self, *builds: str) -> None:
         super().__init__()
@@ -52,10 +49,7 @@ def at_version(chat: Chat) -> str:
 
 @pytest.mark.whole_only
 def test_answers_that_differ_on_the_same_build_are_flips(tmp_path, snapshot):
-    """If two answers to a case on the same build differ in their result, the case is a flip.
-
-    Each case is asked twice. The figures of the session can be printed again.
-    """
+    """If one of two answers to a case on the same build is right and the other wrong, this is counted as a flip."""
     with DeployedChat("a" * 40) as chat:
         path = watched(tmp_path, chat, cases=24, more=at_version(chat))
         chat.answers = (RIGHT,) * 8 + (WRONG,) + (RIGHT,) * 100
@@ -82,10 +76,7 @@ def test_answers_that_differ_on_the_same_build_are_flips(tmp_path, snapshot):
 
 
 def test_a_deploy_in_between_voids_the_pairs(tmp_path, snapshot):
-    """A deploy during the session makes pairs void.
-
-    The build is read before and after. Pairs that may come from two builds are stored as void and not counted.
-    """
+    """If the build differs before and after the session, its pairs of answers are void and not counted."""
     with DeployedChat("a" * 40, "b" * 40) as chat:
         _, found = session_of(watched(tmp_path, chat, more=at_version(chat)))
     assert found.void == snapshot(name="void")
@@ -96,10 +87,7 @@ def test_a_deploy_in_between_voids_the_pairs(tmp_path, snapshot):
 
 
 def test_a_page_that_names_no_build_is_measured_all_the_same(tmp_path):
-    """A page that reports no build is measured too.
-
-    Nothing is compared before and after, and no build is assumed.
-    """
+    """The session also works if the target reports no build. Each session then counts as its own build."""
     with Chat() as chat:
         _, found = session_of(watched(tmp_path, chat), 2)
     assert (found.commit, found.void, len(found.cases), found.sampled) == (None, "", 2, 2)
@@ -107,10 +95,7 @@ def test_a_page_that_names_no_build_is_measured_all_the_same(tmp_path):
 
 
 def test_an_application_that_is_away_is_no_pair(tmp_path):
-    """An application that cannot be reached gives no pair.
-
-    A case that was not asked is neither right nor wrong, and the session gives the reason why it stopped.
-    """
+    """If the application cannot be reached, the session stops early and says why."""
     with Chat() as chat:
         path = watched(tmp_path, chat, cases=8)
     _, found = session_of(path)
@@ -119,7 +104,7 @@ def test_an_application_that_is_away_is_no_pair(tmp_path):
 
 
 def test_the_time_that_is_up_ends_the_session_between_pairs(tmp_path, snapshot):
-    """When the time limit is reached, the session ends after the present pair. Finished pairs count."""
+    """When the time limit is reached, the session asks no further pair and says why it stopped."""
     limit = "[targets.demo.repeatability]\nlimit_s = 1e-9\n"
     with Chat() as chat:
         _, found = session_of(watched(tmp_path, chat, more=limit))
@@ -136,10 +121,7 @@ def test_the_time_that_is_up_ends_the_session_between_pairs(tmp_path, snapshot):
     ],
 )
 def test_a_target_that_is_not_to_be_asked_twice_is_not(tmp_path, more, said):
-    """A target that must not be asked twice is not asked twice.
-
-    A setting disables the session, or the target is an agent whose work has a cost. The command gives the reason.
-    """
+    """A target with `cases = 0`, or an agent with costly jobs, has no session. The error gives the reason."""
     with Chat() as chat:
         path = watched(tmp_path, chat, more=more)
     if not more:
@@ -152,7 +134,7 @@ def test_a_target_that_is_not_to_be_asked_twice_is_not(tmp_path, more, said):
 
 
 def test_figures_of_nothing_are_no_data(tmp_path, snapshot):
-    """If no case was ever asked twice, the command prints no rates and sends no question."""
+    """If no case was ever asked twice, the output has no rates. To print it, no question is sent."""
     with Chat() as chat:
         context = build_repeatability_context(load_config(watched(tmp_path, chat)), "demo")
         lines = list(format_repeatability(compute_repeatability_figures(context)))

@@ -1,6 +1,6 @@
-"""Executes a deployment run that reserves a target until it reads a line.
+"""A process that reserves a target, as a deployment run does, until it reads a line from its input.
 
-It prints one line while it waits for the target, and ``holding`` when it has the target.
+It prints a line if it must wait for the target, and ``holding`` when it has reserved the target.
 """
 
 from __future__ import annotations

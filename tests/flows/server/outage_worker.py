@@ -1,9 +1,8 @@
-"""Runs Prefect's scheduler and its service for late runs, step by step, with a moved clock and its own database.
+"""A process that simulates an outage of the worker with Prefect's own scheduler and a simulated clock.
 
 The arguments are a folder with Prefect's database, the policy for missed runs, and the number of days without a
-worker. A deployment is registered as `lookout up` does, and Prefect schedules it. After the outage, the late runs
-begin, oldest first, as a worker takes them. The output is a JSON list (due time, name of the state) of every run
-that was due.
+worker. A deployment is registered as `lookout up` does, and Prefect schedules its runs. After the outage, the late
+runs begin, oldest first. The output is a JSON list with the due time and the name of the state of each due run.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ SERVICES = (
     *("CANCELLATION_CLEANUP", "EVENT_PERSISTER", "EVENT_LOGGER", "FOREMAN", "LATE_RUNS", "PAUSE_EXPIRATIONS"),
     *("REPOSSESSOR", "SCHEDULER", "TASK_RUN_RECORDER", "TRIGGERS"),
 )
-"""Background services of Prefect that are disabled. They would write into the database between the steps."""
+"""Background services of Prefect that are disabled, so that they do not change the database between the steps."""
 BEGIN = datetime(2027, 3, 1, 0, 30, tzinfo=UTC)
 
 

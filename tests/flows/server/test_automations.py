@@ -1,4 +1,4 @@
-"""Tests of Prefect's automations on a real server: they are created once, left unchanged, and work."""
+"""Test Prefect's automations on a real server: they are created once, and alert about missing and crashed runs."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ async def test_disabled_automations_stay_off_and_unexpected_ones_are_removed(cli
 
 
 async def test_a_run_that_the_watcher_starts_again_sends_no_message_when_it_is_stopped(client, slack):
-    """A run that the watcher starts again sends no message when it is stopped.
+    """There is no alert about crashed runs of flows that the watcher starts again anyway, such as `follow-log`.
 
-    Ctrl-C in `lookout up` usually stops such a run. Prefect still marks the run as crashed.
+    Such runs are still marked as crashed if they send no heartbeat.
     """
     await ensure_automations(client, by_bot(slack), expected=[])
     (crashes,) = await client.read_automations_by_name(f"{AUTOMATIONS}a run crashed")
@@ -103,10 +103,9 @@ async def test_the_secrets_are_in_no_automation_and_not_shown_by_the_block(clien
 
 @pytest.mark.whole_only
 async def test_missing_and_crashed_runs_are_alerted(client, slack):
-    """Missing and crashed runs cause an alert.
+    """A deployment without a run, and a run that stops sending heartbeats, cause an alert.
 
-    A run that sends only one heartbeat is marked Crashed and causes an alert. The test uses the shortest times that
-    Prefect allows.
+    The run is marked Crashed.
     """
     from prefect import flow  # seconds to import
     from prefect.events.schemas.events import Event
@@ -158,9 +157,9 @@ broken(sys.argv[2], return_state=True)
 
 @pytest.mark.whole_only
 async def test_only_runs_that_could_not_start_are_alerted_by_the_server(client, slack, prefect_environment):
-    """Prefect's server alerts only about runs that could not start.
+    """Prefect's server alerts about failed runs only if they could not start, for example without a configuration.
 
-    A failed run has already sent its alert itself. A deploy run with an unreadable configuration cannot.
+    Other failed runs send their alerts themselves.
     """
     from prefect.client.schemas.filters import FlowFilter, FlowFilterName  # seconds to import
 
@@ -217,9 +216,9 @@ async def test_a_run_cancelled_by_a_user_is_reported_once_and_not_as_a_fault(
 
 @pytest.mark.whole_only
 async def test_a_server_that_does_not_know_its_pages_names_the_command_that_shows_the_run(slack, tmp_path):
-    """If a Prefect server does not know the address of its pages, an alert names the command that shows the run.
+    """If the URL of the Prefect UI is unknown, an alert contains the command that shows the run.
 
-    The server is started as in Prefect's documentation, on all addresses, without `PREFECT_UI_URL`.
+    The server listens on all addresses, without `PREFECT_UI_URL`.
     """
     from prefect.client.orchestration import PrefectClient  # seconds to import
 

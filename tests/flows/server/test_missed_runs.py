@@ -1,7 +1,4 @@
-"""Of the runs that were missed without a worker, only the newest is executed.
-
-The tests use Prefect's own services with a moved clock.
-"""
+"""Test the policies for runs that were missed during an outage, and the limit of one run at a time per target."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ DAYS = 6
 
 
 def live_through(folder, policy: str) -> list[tuple[str, str]]:
-    """Simulate an outage of six days, and return the due runs with their states, by due time."""
+    """Simulate a worker outage of six days, and return the due time and the state of each due run."""
     command = [
         sys.executable,
         "-m",
@@ -51,10 +48,7 @@ def live_through(folder, policy: str) -> list[tuple[str, str]]:
     ],
 )
 def test_after_an_outage_the_policy_decides_which_missed_runs_are_run(tmp_path, policy, ran):
-    """After an outage, the policy decides which missed runs are executed.
-
-    No worker ran for six days while Prefect's server continued, so six runs are late.
-    """
+    """After six days without a worker, the policy decides which of the six missed runs are executed."""
     assert prefect.__version__.startswith("3.8."), "the services' internals are called"
     runs = live_through(tmp_path / "home", policy)
     assert [due_at for due_at, state in runs if state == "Pass"] == ran
@@ -81,9 +75,9 @@ def run_of(target: str, environment: Mapping[str, str]) -> Iterator[subprocess.P
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_target_is_asked_by_one_run_at_a_time_and_a_killed_run_frees_it(prefect_environment):
-    """A target is asked by one run at a time. If that run is killed, the target becomes free.
+    """Only one run at a time asks a target. If that run is killed, another run can start.
 
-    Prefect's server enforces the limit on all machines. A run of another target does not wait.
+    A run of another target does not wait.
     """
     target = f"bot-{uuid.uuid4().hex[:6]}"
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Prefect's server uses Postgres: a flow of Lookout is scheduled, executed and recorded there."""
+"""Test Prefect's server with Postgres: a flow of Lookout is scheduled, executed and recorded there."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from tests.flows.few_cases import few_cases
 from tests.polling import wait_until
 
 PLAIN_USERS = ("postgres", "nobody")
-"""Normal users of the system, because Postgres refuses to run as root."""
+"""Users that can run Postgres if the tests run as root, because Postgres refuses to run as root."""
 PATIENCE_S = 480
 
 
 def plain_user():
-    """Return command arguments that run a process as a normal user instead of root.
+    """Return arguments for `subprocess` that run a process as a normal user.
 
-    Return ``None`` if the system has no such user.
+    They are empty if the tests do not run as root. Return ``None`` if the system has no suitable user.
     """
     if os.geteuid() != 0:
         return {}
@@ -96,7 +96,7 @@ def _listens(folder, port):
 
 @contextmanager
 def served(home, address):
-    """Run Prefect's server with this database, and yield the environment of its clients."""
+    """Run Prefect's server with the database at ``address``, and yield the environment for its clients."""
     url = address.replace("postgresql://", "postgresql+asyncpg://")
     variables = dict(os.environ) | {"PREFECT_SERVER_DATABASE_CONNECTION_URL": url}
     prefect_server.connect_or_start(None, home, environment=variables, start_timeout_s=PATIENCE_S, write_line=print)
@@ -108,7 +108,7 @@ def served(home, address):
 
 @contextmanager
 def runner(config, environment):
-    """Run the service with the runner of all deployments in a configuration, as `lookout up` does."""
+    """Run the service process of `lookout up`, which runs all deployments in a configuration."""
     with (config.parent / "runner.log").open("wb") as log:
         process = subprocess.Popen(
             [
@@ -136,7 +136,7 @@ def runner(config, environment):
 
 
 def ended_runs(api):
-    """Return the runs of the log follower that the watcher started and that have ended."""
+    """Return the runs of the deployment `follow-log` that have ended."""
     query = {
         "flow_runs": {"state": {"type": {"any_": ["COMPLETED", "FAILED", "CRASHED"]}}},
         "deployments": {"name": {"any_": ["follow-log"]}},

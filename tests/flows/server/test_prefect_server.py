@@ -1,7 +1,4 @@
-"""Tests of Prefect's local server: it is started once, found again, and stopped.
-
-A configured server that does not answer is an error.
-"""
+"""Test Prefect's local server: it is started once, found again and stopped. A configured server must answer."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ from tests.prefect_home import with_tables
 pytestmark = pytest.mark.prefect
 
 LISTENS, LOOPBACK = "0A", "0100007F"
-"""Values in the format of /proc/net/tcp: the state of a listening socket, and 127.0.0.1 in reverse byte order."""
+"""Values in /proc/net/tcp: the state of a listening socket, and the address 127.0.0.1 in reverse byte order."""
 
 
 def connect(home, environment, *, configured=None, said=None):
@@ -43,7 +40,7 @@ def connect(home, environment, *, configured=None, said=None):
 
 
 def listening_at(port: int) -> set[str]:
-    """Return the local addresses on which a server listens on ``port``, in the format of the kernel."""
+    """Return the local addresses at which ``port`` is open, in the format of /proc/net/tcp."""
     tables = [Path(f"/proc/net/{name}") for name in ("tcp", "tcp6")]
     rows = [line.split() for table in tables if table.exists() for line in table.read_text().splitlines()[1:]]
     ends = [row[1].split(":") for row in rows if row[3] == LISTENS]
@@ -52,7 +49,7 @@ def listening_at(port: int) -> set[str]:
 
 @pytest.mark.whole_only
 def test_local_servers_are_started_once_found_again_and_stopped(tmp_path):
-    """Two data folders that start together each get their own server, which other machines cannot reach."""
+    """Two data folders get separate local servers. A killed server is started again on the same port."""
     homes = [with_tables(tmp_path / "one"), tmp_path / "other"]
     environments, said = [{}, {}], []
     with ThreadPoolExecutor(2) as pool:
@@ -74,9 +71,9 @@ def test_local_servers_are_started_once_found_again_and_stopped(tmp_path):
 
 
 def test_a_start_that_takes_longer_than_announced_is_reported_again_and_again(tmp_path, monkeypatch, snapshot):
-    """A start that takes longer than announced is reported repeatedly.
+    """If the server does not answer for a long time, the wait for it is reported repeatedly.
 
-    Another run has started a process as the server, and this process never answers.
+    The recorded server is a process that never answers.
     """
     monkeypatch.setattr(prefect_server, "PROGRESS_INTERVAL_S", 0.5)
     port = find_free_port("127.0.0.1", 0)
@@ -107,7 +104,7 @@ def test_a_start_that_takes_longer_than_announced_is_reported_again_and_again(tm
 
 @pytest.mark.whole_only
 def test_a_server_outlives_the_process_that_started_it(tmp_path):
-    """A Prefect server outlives the process that started it, here a process that its supervisor restarts.
+    """If processes that start a Prefect server are killed at random moments, there is never more than one server.
 
     `make soak` repeats this twenty times.
     """
@@ -121,10 +118,7 @@ def test_a_server_outlives_the_process_that_started_it(tmp_path):
 def test_another_folders_server_that_comes_up_on_the_chosen_port_first_is_not_taken_for_ones_own(
     tmp_path, monkeypatch, prefect_environment
 ):
-    """If the server of another folder takes the chosen port first, it is not used by this folder.
-
-    The process that started the other server was killed, so no process reserves the port any more.
-    """
+    """If the server of another folder already uses the chosen port, this folder starts its own on another port."""
     taken = int(prefect_environment["PREFECT_API_URL"].removesuffix("/api").rpartition(":")[2])
     chosen = prefect_server._choose_port
     chooses = [taken]
@@ -191,10 +185,7 @@ def test_an_unwritable_home_is_reported(tmp_path):
 
 
 def test_a_local_server_deletes_runs_that_ended_long_ago(monkeypatch, tmp_path):
-    """A local server deletes runs that ended long ago. By default, Prefect keeps them without limit.
-
-    The test checks the setting as Prefect itself reads it.
-    """
+    """A local server deletes events and runs after 90 days. By default, Prefect never deletes runs."""
     for name, value in prefect_server.build_client_settings("http://127.0.0.1:1/api", tmp_path).items():
         monkeypatch.setenv(name, value)
     settings = ServerServicesDBVacuumSettings()

@@ -1,4 +1,4 @@
-"""Tests of the deployments of a configuration: a table of examples, and properties of every configuration."""
+"""Test which deployments and schedules a configuration has."""
 
 from __future__ import annotations
 
@@ -49,10 +49,7 @@ def test_a_target_gets_what_it_has_settings_for(extra, more):
 
 
 def test_disabled_schedules_are_not_planned():
-    """A disabled schedule is not planned.
-
-    A disabled drill still has a deployment, without a schedule, because a user may start a drill.
-    """
+    """A disabled schedule has no deployment, except the drill, which users can start without a schedule."""
     quiet = config(bot={}).model_copy(update={"drill": DrillSettings(enabled=False)})
     off = dict.fromkeys(("verify_cron", "digest_cron", "load_cron", "repeatability_cron"), "")
     left = planned(quiet, **off)
@@ -61,20 +58,14 @@ def test_disabled_schedules_are_not_planned():
 
 
 def test_a_drill_is_done_every_week_and_missed_after_eight_days():
-    """A drill takes place every week, in the configured time zone.
-
-    Prefect's server alerts if no drill has completed for eight days.
-    """
+    """A drill is scheduled every week in the configured time zone, and counts as missed after eight days."""
     drill = planned(config(bot={}), time_zone="Europe/Berlin")[DRILL]
     assert drill.when == Cron(line=WEEKLY, time_zone="Europe/Berlin")
     assert drill.late_after_s == 8 * 24 * 3600
 
 
 def test_a_target_is_asked_twice_unless_it_says_not_or_is_an_agent():
-    """A target is asked twice by its own deployment, which has its own schedule.
-
-    There is no such deployment if the number of cases is 0, or if the target is an agent whose jobs have a cost.
-    """
+    """A target has a daily deployment that asks cases twice, unless `cases` is 0 or the target is an agent."""
     known = config(bot={}, off={"repeatability": {"cases": 0}}, agent={"probe": {"driver": "job"}})
     found = [one for one in planned(known).values() if one.flow == "measure-repeatability"]
     assert [(one.name, one.when) for one in found] == [("repeatability-bot", every_day_at(3, "UTC"))]

@@ -1,7 +1,4 @@
-"""Tests of the small process that watches Prefect's server.
-
-It stops the server on request, and ends with it.
-"""
+"""Test the process that watches Prefect's server: it stops the server on SIGTERM, and ends if the server ends."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ class Health(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_): pass
 http.server.HTTPServer(("127.0.0.1", int(sys.argv[-1])), Health).serve_forever()
 """
-"""A Python program with the command line of Prefect's server and with its health route."""
+"""A Python program that imitates Prefect's server: it serves the health route, at the port in its last argument."""
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a process is recognised by /proc")
 
 

@@ -1,7 +1,4 @@
-"""Tests of an API that runs while its settings are wrong.
-
-The message names the setting, and never says that the application is not running.
-"""
+"""Test a target whose API runs but is configured wrong: the message names the setting, and not an outage."""
 
 from __future__ import annotations
 
@@ -46,10 +43,7 @@ class Installation:
         self._folder, self._slack, self._lookout = folder, slack, lookout
 
     def verify(self, url: str, probe: str = RIGHT_PROBE, target: str = "") -> RunOutput:
-        """Run `lookout verify` once with these settings.
-
-        ``target`` contains further lines of the target's table.
-        """
+        """Run `lookout verify` with these settings. ``target`` contains further lines of the target's table."""
         with Chat(RIGHT) as unused:
             path = watched(self._folder, unused, cases=2)
         path.write_text(
@@ -82,9 +76,9 @@ def installation(tmp_path, lookout):
 
 @pytest.mark.whole_only
 def test_settings_that_changed_are_named_first_and_an_app_that_runs_is_not_down(installation, snapshot):
-    """Settings that changed are named first, and an application that runs is not reported as down.
+    """If a run fails after a change of lookout.toml, the message names the change.
 
-    The runs have a missing path, the right path, a stopped application, and an address without a server.
+    A running application with a wrong path is not reported as down.
     """
     with EventChat(RIGHT) as app:
         assert installation.verify(f"{app.url}{PATH}").code == 0
@@ -122,7 +116,7 @@ def test_settings_that_changed_are_named_first_and_an_app_that_runs_is_not_down(
 
 @pytest.mark.whole_only
 def test_unrelated_requests_are_not_blamed(installation):
-    """A setting that affects no question is not blamed. Here, only ``environment`` changed."""
+    """If only a setting changed that does not affect questions, such as ``environment``, it is not blamed."""
     with EventChat(RIGHT) as app:
         assert installation.verify(f"{app.url}{PATH}").code == 0
         app.gone = True
@@ -146,9 +140,9 @@ WRONG_PROBES = {
 @pytest.mark.parametrize("what", WRONG_PROBES)
 @pytest.mark.a_slice(1)
 def test_answers_that_cannot_be_read_are_lookouts_and_the_setting_is_named(installation, what, snapshot):
-    """If answers cannot be read, this is a fault of Lookout's configuration, and the setting is named.
+    """If a wrong setting makes answers unreadable, the alert is about Lookout, and names the setting.
 
-    The application is not reported as down, and no useless advice is given about deadlines or pictures.
+    It does not report the application as down, and gives no advice about deadlines or screenshots.
     """
     probe, named = WRONG_PROBES[what]
     with EventChat("waiting: 24 months") as app:

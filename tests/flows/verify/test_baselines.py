@@ -1,4 +1,4 @@
-"""Tests of a baseline run: it is found by its id or its file, or rejected before any question is asked."""
+"""Test that a baseline run is found by its id or its file, or rejected before any question is asked."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Tests that an incident is closed with a reason if its case is removed from the suite.
-
-A run with another suite of the target closes no incident.
-"""
+"""Test that an incident is closed if its case is removed from the suite."""
 
 from __future__ import annotations
 
@@ -19,11 +16,7 @@ WRONG = "The waiting period is 36 months. [Source: Gold, clause 4.2]"
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_an_incident_ends_when_its_case_leaves_the_suite(tmp_path, lookout):
-    """An incident ends when its case is removed from the suite.
-
-    In the first run, the case fails. The second run uses another suite. In the third, the case is no longer in
-    the suite.
-    """
+    """An incident is closed if its case is removed from the suite, and stays open if a run uses another suite."""
     with Chat(RIGHT) as chat:
         config = watched(tmp_path, chat, cases=3)
         suite, text = tmp_path / "suite.jsonl", config.read_text(encoding="utf-8")

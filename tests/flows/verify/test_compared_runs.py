@@ -1,4 +1,4 @@
-"""Two runs through the warehouse: the second is compared with the first, unless they measure different things."""
+"""Test the comparison of a run with an earlier run in the warehouse, and which runs are not comparable."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ WRONG = "36 months [Source: Gold, clause 1]"
 
 
 def recorded_run(folder, *, wrong: int = 0, cases=CASES, commit: str, pull: PullRequest | None = None) -> RunReport:
-    """Grade, store, evaluate and record a run, as the product does.
-
-    The first ``wrong`` cases are answered wrong.
-    """
+    """Grade, evaluate and store a run in which the answers to the first ``wrong`` cases are wrong."""
     request = configured(folder, cases).model_copy(update={"commit": commit, "pull_request": pull})
     run = LiveRun(build_run_context(request))
     wired = run.context

@@ -1,7 +1,4 @@
-"""Tests of a run that asks questions while its Prefect server starts.
-
-If the server does not start, no answer is lost.
-"""
+"""Test a run that already asks questions while its Prefect server starts. If the start fails, no answer is lost."""
 
 from __future__ import annotations
 
@@ -54,9 +51,9 @@ def chat():
 
 
 def started(folder, chat, slack, asked=HELD):
-    """Start a command whose Prefect server cannot start.
+    """Start a verification whose Prefect server cannot start, and wait for ``asked`` questions and an alert.
 
-    Wait for ``asked`` answers and one alert. Yield the process and the lock that prevents the start of the server.
+    Return the process, and the lock that prevents the start of the server.
     """
     watched(folder, chat, cases=CASES, more=MORE.format(slack=slack.api_url))
     home = with_tables(folder / "data" / "prefect")
@@ -72,7 +69,10 @@ def started(folder, chat, slack, asked=HELD):
 
 
 def goes_on(folder, chat, slack, lookout):
-    """Repeat the command with a Prefect server. Check that it asks only the open cases and repeats no alert."""
+    """Repeat the command with a Prefect server.
+
+    Check that it asks only the remaining cases and repeats no alert.
+    """
     chat.released.set()
     done = lookout("verify", "demo", cwd=folder, SLACK_BOT_TOKEN=TOKEN)
     assert done.returncode == 1, done.stderr
@@ -96,10 +96,7 @@ def test_without_a_server_the_answers_are_stored_for_the_same_command(tmp_path, 
 
 @pytest.mark.whole_only
 def test_f91_without_a_server_severe_failures_and_the_missing_server_are_reported(tmp_path, slack):
-    """Without a Prefect server, severe failures and the missing server are reported.
-
-    The first failure was sent at once. The others were sent together when the start failed.
-    """
+    """If the Prefect server does not start, all severe failures and the missing server are still alerted."""
     with Chat(WRONG) as chat:
         run, lock = started(tmp_path, chat, slack, asked=CASES)
         store = open_store_in(tmp_path / "data")
@@ -134,10 +131,7 @@ def test_a_person_stops_a_run_that_waits_for_its_server(tmp_path, chat, slack, l
 
 @pytest.mark.whole_only
 def test_the_flow_takes_the_run_over_with_all_that_it_has(tmp_path, chat, lookout, prefect_environment):
-    """The flow continues the run with everything that it already has.
-
-    Prefect shows one run of the whole suite, and its progress includes the earlier answers.
-    """
+    """When the server has started, the flow continues the run: its progress includes the earlier answers."""
     watched(tmp_path, chat, cases=CASES)
     pipe = subprocess.PIPE
     variables = prefect_environment | fork_server.WARM

@@ -1,4 +1,4 @@
-"""The first severe failure alerts during the run. A failed alert is a fault of the run."""
+"""Test that the first severe failure is alerted during the run, and that a failed alert is a fault of the run."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ AT = ObservationContext(target="demo", run_id="run-1", seen_at=NIGHT)
 
 @dataclass(frozen=True)
 class Alerts:
-    """A configuration that has only the table ``[alerts]``, which these tests need."""
+    """A replacement for the configuration, which has only the settings in ``[alerts]``."""
 
     alerts: AlertSettings
 
 
 @dataclass(frozen=True)
 class Place:
-    """The part of a run's dependencies that early alerts use: the notifier and the configuration."""
+    """A replacement for the run's context, with the fields that early alerts use."""
 
     notifier: Notifier
     config: Alerts
@@ -43,7 +43,7 @@ class Place:
 
 @dataclass
 class Going:
-    """The part of a run in progress that early alerts use."""
+    """A replacement for a run in progress, with the fields that early alerts use."""
 
     context: Place
     faults: list[Fault] = field(default_factory=list)
@@ -76,10 +76,7 @@ async def test_the_first_severe_failure_alerts_at_once_and_mild_ones_do_not(tmp_
 
 
 async def test_a_failed_early_alert_is_a_fault_of_the_run(tmp_path, slack):
-    """An early alert that fails is a fault of the run.
-
-    A file takes the place of the journal's folder. No alert can be decided, and the result of the run says so.
-    """
+    """If an early alert cannot be stored, because the path of the journal is a file, this is a fault of the run."""
     testbed = AlertingTestbed(tmp_path, slack)
     run = going(testbed)
     (tmp_path / "journal").write_text("in the way", encoding="utf-8")

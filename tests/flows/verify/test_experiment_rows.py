@@ -1,7 +1,4 @@
-"""Tests of the rows of an experiment.
-
-Their weights add up to the weighted score of the run, and they contain no personal data.
-"""
+"""Test the rows of an experiment: they yield the weighted score of the run, and contain no personal data."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ MANY = st.lists(
 
 
 def rows(results: Sequence[CaseResult], whole: RunReport | None = None) -> list[ExperimentRow]:
-    """Return the rows of an experiment for ``results``. In the dataset, each case has an example."""
+    """Return the rows of an experiment for ``results``, with an example in the dataset for each case."""
     weights = CaseWeights(whole or report(results), (one.assessment for one in results), Weights())
     return list(
         build_experiment_rows(results, {one.case.id: f"of {one.case.id}" for one in results}, weights, redact)
@@ -48,10 +45,7 @@ def score(row: ExperimentRow, key: str) -> float | None:
 
 @given(MANY)
 def test_earned_of_weight_is_the_run_s_weighted_score(planned: list[tuple[Severity, int, int]]) -> None:
-    """The points earned divided by the total weight of the rows equal the weighted score of the run.
-
-    This is true for any number of answers to each case, and any number of right ones.
-    """
+    """The earned points of all rows divided by their total weight equal the weighted score of the run."""
     results = [
         one
         for number, (severity, right, wrong) in enumerate(planned)
@@ -92,10 +86,7 @@ def test_unanswered_cases_are_errors_with_the_apps_cost_only() -> None:
 
 
 def test_no_personal_data_is_in_any_text_of_a_row() -> None:
-    """No text of a row contains personal data.
-
-    Data that graders found, or that only looks personal, is removed from question, answer and error.
-    """
+    """Personal data is removed from the questions, answers and errors of a row."""
     secret = "asha.verma@example.com"
     case = gold_case(turns=(f"I am {secret}, who else?", f"And {secret}?"), severity=Severity.CRITICAL)
     came = exchange(case, f"It is {secret}.", earlier_answers=(f"Hello {secret}",))

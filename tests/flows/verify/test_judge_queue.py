@@ -1,7 +1,4 @@
-"""Tests of the queue in front of a judge.
-
-Answers wait until their group is complete, but severe answers never wait.
-"""
+"""Test the queue of a judge: answers wait until their group is complete, but severe answers never wait."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from tests.builders import exchange, gold_case
 
 
 class Judge:
-    """A judge that gives no verdicts and records the groups that it gets. It waits until the test opens it."""
+    """A judge that records its groups and gives no verdicts. It waits while the event ``open`` is not set."""
 
     def __init__(self) -> None:
         self.groups: list[list[str]] = []
@@ -40,7 +37,7 @@ def waiting(name: str, severity: Severity = Severity.MINOR) -> PendingAnswer:
 
 
 class Heard:
-    """A judge queue, its judge, and the results that it returned."""
+    """A judge queue, its judge, and the ids of the cases that it has ruled."""
 
     def __init__(self, judge: Judge, size: int = 3) -> None:
         self.ruled: list[str] = []

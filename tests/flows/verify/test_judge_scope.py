@@ -1,4 +1,4 @@
-"""Tests of the answers that a judge also grades although the rules have decided, and of a disagreement."""
+"""Test which answers a judge grades although the rules have decided, and disagreements of judge and rules."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def test_a_disagreement_is_inconclusive_alerts_unconfirmed_and_shows_both_
 
 @pytest.mark.whole_only
 async def test_a_quorum_of_three_confirms(tmp_path):
-    """With a quorum of three judges, one judge that fails an answer is outvoted. Two such judges are not."""
+    """With three judges, an answer that one judge fails passes. If two judges fail it, the answer is disputed."""
     for strict, outcome in ((1, CaseOutcome.CORRECT), (2, CaseOutcome.UNGRADED)):
         folder = tmp_path / str(strict)
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""Packed results are restored unchanged, complete and in their order."""
+"""Test that packed results are restored unchanged, complete and in their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stopped run is resumed only by a run that asks the same questions soon after."""
+"""Test that a stopped run is resumed only by a run that asks the same questions soon after."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def start(run_id: str = "run-1", **changes) -> RunStart:
 
 
 def stopped(runs, begun_as: RunStart) -> Path:
-    """Return the folder of a run that a killed process leaves: the run was begun, but its lock is free."""
+    """Begin a run and free its lock without finishing it, like a killed process. Return its folder."""
     with begin_run(runs, begun_as) as begun:
         return begun.folder
 
@@ -44,9 +44,9 @@ def test_a_finished_run_is_left_alone(tmp_path):
 
 
 def test_a_run_that_a_later_one_of_the_target_has_overtaken_is_not_taken_up(tmp_path):
-    """A stopped run is not resumed if a later run of the same target has started.
+    """A stopped run is not resumed after a later run of the same target, because the bot may have changed.
 
-    The bot may have changed since then. A run of another target has no effect.
+    A later run of another target does not matter.
     """
     stopped(tmp_path, start())
     other = TARGET.model_copy(update={"name": "other"})
@@ -61,10 +61,7 @@ def test_a_run_that_a_later_one_of_the_target_has_overtaken_is_not_taken_up(tmp_
 
 
 def test_a_run_that_was_killed_after_its_reports_is_finished_yet(tmp_path):
-    """A run that was killed just after it wrote its reports is resumed by the next run.
-
-    Its results are stored, but no alert was sent.
-    """
+    """A run that was killed after it wrote its results but before it finished is resumed, to send its alerts."""
     (stopped(tmp_path, start()) / "results.json").write_text("{}", encoding="utf-8")
     found = find_run_to_resume(tmp_path, start("run-2"))
     assert found is not None
@@ -73,10 +70,7 @@ def test_a_run_that_was_killed_after_its_reports_is_finished_yet(tmp_path):
 
 
 def test_a_run_in_use_by_another_process_is_not_taken_over(tmp_path):
-    """A run that another process uses is not resumed.
-
-    Two runs that start at the same time ask separately. A run whose process ended can be resumed.
-    """
+    """A run can be resumed only by one process at a time, and only after its own process has ended."""
     with begin_run(tmp_path, start()):
         assert find_run_to_resume(tmp_path, start("run-2")) is None
     first = find_run_to_resume(tmp_path, start("run-2"))

@@ -1,7 +1,4 @@
-"""Tests of the state of a run without a report.
-
-Its progress and its process are read from its files, without disturbing the run.
-"""
+"""Test the state and progress of an unfinished run, which are read from its files without disturbing the run."""
 
 from __future__ import annotations
 
@@ -50,9 +47,9 @@ def add(data, case_id: str, *, failed: FailureKind | None = None, **changes) -> 
 
 
 def test_a_run_is_going_on_then_stopped_and_its_results_stay(data):
-    """A run is in progress as long as its process lives, and then it is stopped.
+    """A run is in progress as long as its process lives, and then stopped.
 
-    Its results are counted before and after that.
+    In both states, its results are counted.
     """
     folder, _ = data
     with begin_run(folder / "runs", start()):
@@ -77,10 +74,7 @@ def test_a_run_is_going_on_then_stopped_and_its_results_stay(data):
     ids=["wrong", "less severe", "correct", "silent app", "fault of the monitor"],
 )
 def test_severe_failures_are_those_of_the_app(data, changes, is_severe):
-    """Only failures of the application count as severe failures of the run.
-
-    A failure that the monitor caused does not count.
-    """
+    """Only failures of severity 3 that are the application's fault count as severe."""
     with begin_run(data[0] / "runs", start()):
         add(data, "a", **changes)
         (run,) = watch_of(data).list_recent_unfinished_runs(AT)
@@ -88,10 +82,7 @@ def test_severe_failures_are_those_of_the_app(data, changes, is_severe):
 
 
 def test_of_a_case_that_was_asked_again_the_later_result_counts(data):
-    """If a case was asked again, its later result counts, as in the warehouse.
-
-    A watch that has already read the first result also reads the second.
-    """
+    """If a case was asked again, its later result replaces the first, even if the first was already read."""
     with begin_run(data[0] / "runs", start()):
         watch = watch_of(data)
         add(data, "a", failed=FailureKind.WRONG_FACT)
@@ -102,10 +93,7 @@ def test_of_a_case_that_was_asked_again_the_later_result_counts(data):
 
 
 def test_a_finished_run_is_not_listed_and_can_be_asked_about(data):
-    """A finished run is not listed as running, but can still be requested by its id.
-
-    Its own page finds it between its end and the next copy of the warehouse.
-    """
+    """A finished run is not listed as unfinished, but its progress can still be loaded by its id."""
     with begin_run(data[0] / "runs", start()) as held:
         add(data, "a")
         held.mark_finished()
@@ -115,9 +103,9 @@ def test_a_finished_run_is_not_listed_and_can_be_asked_about(data):
 
 
 def test_old_runs_are_not_listed_and_strange_ones_are_none(data):
-    """A run of yesterday cannot be resumed, so it is not listed.
+    """A run that is too old to be resumed is not listed.
 
-    For an id that is not the name of a run's folder, no progress is returned.
+    An id that is not the name of a run folder has no progress.
     """
     begin_run(data[0] / "runs", start()).__exit__(None, None, None)
     (data[0] / "run.json").write_text(start().model_dump_json())
@@ -127,10 +115,7 @@ def test_old_runs_are_not_listed_and_strange_ones_are_none(data):
 
 
 def test_a_damaged_segment_hides_no_other(data):
-    """The results in the other segments are shown even if one segment is damaged.
-
-    The loader reports the damaged segment.
-    """
+    """If one segment of the journal is damaged, the results in the other segments are still counted."""
     with begin_run(data[0] / "runs", start()):
         add(data, "a")
         (segment,) = (data[0] / "journal" / RUN).iterdir()
@@ -140,9 +125,9 @@ def test_a_damaged_segment_hides_no_other(data):
 
 
 def test_a_watcher_does_not_take_over_a_run(data, monkeypatch):
-    """The site, which only watches a run, does not take the run's lock.
+    """To read the state of a run does not take the lock that is needed to resume it.
 
-    It uses a different lock than runs, so a run that starts during the check gets its lock.
+    A run that starts at the same moment can resume it.
     """
     runs, asked = data[0] / "runs", []
     begin_run(runs, start()).__exit__(None, None, None)

@@ -1,4 +1,4 @@
-"""The suite's answer to an agent's question comes from the case in which the agent asks this question."""
+"""Test that an agent's question is answered with the scripted answer of the case in which the agent asks it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""If a page is deployed twice before it is asked, only the newest deploy is verified.
+"""Test that only the newest deploy is verified if a page is deployed twice before its verification.
 
-This does not apply to a page that reports its commit.
+A page that reports its commit is excepted.
 """
 
 from __future__ import annotations

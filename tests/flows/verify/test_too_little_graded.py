@@ -1,4 +1,4 @@
-"""A run that is neither PASS nor FAIL because too few cases were graded alerts once."""
+"""Test that a run that is INCONCLUSIVE because too few cases were graded alerts once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPEN = "Last year the waiting period was 24 months. [Source: Gold, clause 4.2]"
 
 @pytest.fixture
 def verify(tmp_path, lookout):
-    """Return a function that runs the suite once, and returns the exit code and the messages that were sent."""
+    """Return a function that runs the suite once, and returns the exit code and the sent messages."""
     with SlackServer() as slack:
 
         def run(chat: Chat) -> tuple[int, list[Posted]]:

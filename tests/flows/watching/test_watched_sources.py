@@ -1,7 +1,4 @@
-"""Tests that sources of live traffic are checked every hour.
-
-Therefore an unreadable source is detected before the nightly run.
-"""
+"""Test the hourly check of the sources of live traffic, which finds an unreadable source before the nightly run."""
 
 from __future__ import annotations
 
@@ -142,10 +139,9 @@ async def test_three_failed_checks_in_a_row_send_one_alert_and_one_recovery(conf
 
 
 async def test_a_source_that_cannot_be_read_is_late_after_a_restart_too(config, export):
-    """A source that has been unreadable for too long is also reported as late after a restart.
+    """The time of a source's newest successful check survives a restart, so that the source is reported as late.
 
-    The time of the newest successful check is stored. For a source that never worked, the time of the first
-    start counts.
+    For a source that never worked, the time of the first start counts.
     """
     export.answers["export"] = status(403)
     config.with_name("log.jsonl").unlink()
@@ -188,8 +184,7 @@ def check_watching(config: Path, environment: dict[str, str]) -> tuple[Health, s
 def test_doctor_and_site_show_a_source_that_cannot_be_read(config, export):
     """`lookout doctor` and the site show a source that cannot be read.
 
-    The test restarts the service twice: four hours later, and when the log is back. A new service checks its
-    sources at once, so the test does not wait.
+    To avoid a long wait, the test moves the clock and restarts the service, which then checks its sources at once.
     """
     few_cases(config.parent, severe=1, others=1)
     with config.open("a", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""The watcher detects new data without a new process, and starts a run for it. No entry is lost or repeated."""
+"""Test the watcher: it polls in its own process, starts a run for new data, and loses or repeats no entry."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def hub():
 
 @pytest.fixture
 def config(tmp_path, slack, hub) -> Path:
-    """Write a configuration with a Space and a log. The log has one line from before it was watched."""
+    """Write a configuration with a Space and a log, which already has one line."""
     few_cases(tmp_path, severe=1, others=1)
     (tmp_path / "log.jsonl").write_text(entry(0), encoding="utf-8")
     file = tmp_path / "lookout.toml"
@@ -85,7 +85,7 @@ def count_messages(slack: SlackServer, number: int) -> int:
 
 
 def count_stored(config: Path) -> tuple[int, int]:
-    """Return the number of entries in the warehouse, and the number of entries in all alerts."""
+    """Return the number of log entries in the warehouse, and the number of items in all alerts about the target."""
     store = open_store_in(config.parent / "data")
     alerts = [Alert.model_validate_json(str(row[0])) for row in store.query("select record from alerts").rows]
     rows = store.query("select count(*) from hallucinations").rows
@@ -202,7 +202,7 @@ async def test_a_crashed_run_is_followed_by_another_and_a_pause_is_a_pause(confi
     ):
 
         async def list_runs():
-            """Return the runs that the watcher started, the newest last."""
+            """Return the runs that the watcher started, oldest first."""
             only = DeploymentFilter(id=DeploymentFilterId(any_=[deployment]))
             runs = await client.read_flow_runs(deployment_filter=only)
             return sorted((run for run in runs if not run.auto_scheduled), key=lambda run: run.created or utc_now())
@@ -232,7 +232,7 @@ async def test_a_crashed_run_is_followed_by_another_and_a_pause_is_a_pause(confi
 
 @asynccontextmanager
 async def watching_registered(building, api: str):
-    """Register a deployment on the server during the ``async with`` block, and yield it."""
+    """Register a deployment on the server during the ``async with`` block, and yield its id."""
     from prefect.client.orchestration import PrefectClient
     from prefect.settings import PREFECT_API_URL, temporary_settings
 

@@ -1,4 +1,4 @@
-"""Tests of the time of the daily work: which values are accepted, and that Prefect accepts all of these."""
+"""Test which values are accepted as the time of the daily work, and that Prefect accepts each of these values."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def about(plan: int, **changes: object) -> tuple[AnswerMark, ...]:
 
 
 REWORDED = tuple(mark(n, text=f"reworded {n}") for n in range(40))
-"""The answers of an application that rewords each of them. Their figures stay the same."""
+"""The answers of an application that rewords every answer and changes no figure."""
 BEHAVIOUR = [
     ("content", about(1, text="other", figures=("other",))),
     (

@@ -22,8 +22,7 @@ HINTED = [*(shape for shapes in FORMAL for shape in shapes), *LECTURES]
 @pytest.mark.whole_only
 @pytest.mark.parametrize("hinted", HINTED, ids=lambda hinted: hinted.pattern.pattern[:40])
 def test_hints_let_every_match_of_the_pattern_through(hinted: Hinted) -> None:
-    """A hint passes every text that its pattern matches, even with non-ASCII letters that match if case is ignored.
-    """
+    """A hint passes every text that its pattern matches, even with non-ASCII letters that match without case."""
 
     @settings(max_examples=scale_examples(60), deadline=None, database=None)
     @given(st.from_regex(hinted.pattern))

@@ -41,7 +41,7 @@ def test_a_quote_is_found_with_its_place(quote, stands):
 
 @given(st.text(alphabet="abc ठ-\n\u2011\u00a0\u00ad.1", min_size=1, max_size=60), st.data())
 def test_every_passage_of_whole_words_is_found_where_it_says_the_same(text, data):
-    """If a passage of three adjacent words is found in a text, the text at its position is found too.
+    """If a passage of three adjacent words is found in a text, the text at the found position is also found.
 
     The words of the passage are joined by single spaces.
     """

@@ -123,9 +123,9 @@ PATCH = BENCH["patch"]
     ],
 )
 def test_a_patch_names_the_files_that_were_there_before_it(tmp_path, patch, files):
-    """The relevant files of an issue come from its patch: those that existed before it.
+    """The relevant files of an issue are the files in its patch that existed before the patch.
 
-    If the patch only creates files, they are the created ones.
+    If the patch only creates files, the relevant files are the created ones.
     """
     (case,) = imported(tmp_path / "rows.json", BENCH | {"patch": patch})
     assert case.triage.reference.relevant_files == files

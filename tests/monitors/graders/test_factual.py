@@ -1,4 +1,4 @@
-"""Tests of the grader for factual accuracy. The form of the gold decides how it compares a reply."""
+"""Tests of the grader for factual accuracy. The form of the gold decides how the grader compares a reply."""
 
 from datetime import UTC, datetime
 

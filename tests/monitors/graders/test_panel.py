@@ -27,7 +27,7 @@ PANEL = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
 
 
 class Breaking:
-    """A grader that raises an error, as a bug or an unavailable provider would cause it."""
+    """A grader that raises a given error, as after a bug or if a provider is unavailable."""
 
     name = "breaking"
     version = "1"

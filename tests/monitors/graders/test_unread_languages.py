@@ -69,7 +69,7 @@ def test_a_reply_fails_for_not_declining_only_where_the_rules_would_see_it_decli
 def test_words_that_are_not_read_fail_nothing(question: str, gold: str, said: str, passed: bool | None) -> None:
     """Words of a language that is not read never fail a reply, even if its case is labelled English.
 
-    Amounts can fail it.
+    Amounts can fail the reply.
     """
     case = gold_case(turns=(question,), gold=gold, language=Language.ENGLISH)
     grade = FACTUAL.grade(case, exchange(case, said))
@@ -101,7 +101,7 @@ def test_words_that_are_not_read_fail_nothing(question: str, gold: str, said: st
     ],
 )
 def test_a_gold_of_three_words_that_the_reply_repeats_is_stated(gold: str, said: str, passed: bool | None) -> None:
-    """A reply that repeats a gold of up to three words passes, also if these words are an alternative.
+    """A reply that repeats a gold of up to three words passes, even if these words are only an alternative.
 
     A match with an additional negation, or in a repetition of the question, does not count.
     """

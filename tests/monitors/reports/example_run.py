@@ -205,7 +205,7 @@ def _counts(case: CaseResult) -> bool:
 
 
 def scores_of(cases: Sequence[CaseResult]) -> Scores:
-    """Return both scores over the cases that count: the flat and the weighted score."""
+    """Return the flat and the weighted score over the cases that count."""
     counted = [case.assessment for case in cases if _counts(case)]
     tallies = [
         SeverityTally(

@@ -30,14 +30,14 @@ class CaseCourse(StrEnum):
     FLAKY = "flaky"
     """The outcome changed more than once with the same suite and commit.
 
-    This also applies to a case that was both correct and wrong within one run.
+    A case that was correct and wrong within one run is also flaky.
     """
     UNGRADED = "ungraded"
     RIGHT = "right"
 
 
 class GridRun(Record):
-    """A run, shown as a column of the grid of cases and runs. ``place`` is 1 for the newest run.
+    """A run, shown as a column of the grid of cases and runs. ``place`` is the column number: 1 for the newest run.
 
     ``new_suite`` is true if the preceding run used another suite.
     """
@@ -51,7 +51,10 @@ class GridRun(Record):
 
 
 class GridCell(Record):
-    """The outcome of a case in the run at ``place``. If a run did not ask the case, there is no cell."""
+    """The outcome of a case in the run with the column number ``place``.
+
+    A run that skipped the case has no cell.
+    """
 
     place: int
     outcome: CaseOutcome

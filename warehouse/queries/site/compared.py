@@ -47,7 +47,7 @@ class CasePair(Record):
 class PairCounts(Record):
     """Numbers of cases that cannot be compared.
 
-    These cases were asked in only one run, were left ungraded in one run, or are different in the two suites.
+    These cases were asked in only one run, are ungraded in one run, or are different in the two suites.
     """
 
     only_before: int

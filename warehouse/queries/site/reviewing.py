@@ -13,10 +13,10 @@ from warehouse.database.store import Store
 
 
 class Agreement(Record):
-    """How often people and judges agree.
+    """Counts of answers and reports on which people and judges agree.
 
-    ``both_graded`` counts the answers that both people and a judge graded, and ``agreed`` those with the same
-    verdict. ``both_rated`` counts the reports that both people and a judge rated, and ``same_rating`` those with
+    ``both_graded`` counts the answers that people and a judge graded, and ``agreed`` the answers with the same
+    verdict. ``both_rated`` counts the reports that people and a judge rated, and ``same_rating`` the reports with
     the same rating.
     """
 

@@ -274,8 +274,8 @@ async def test_f08_a_sender_killed_before_it_noted_the_receipt_does_not_post_aga
 async def test_f08_a_message_that_waited_is_looked_for_unasked(slack):
     """Before a message that waited for long is sent, the bot looks for it in Slack.
 
-    After a worker was killed, the next one does not know whether it tried to send the message. The age of the
-    message is a sufficient reason to look for it.
+    After a worker was killed, the next worker does not know whether the message was sent. So the bot looks for
+    every old message.
     """
     await bot(slack).send(alert())
     late = SlackBot(settings(slack), token=TOKEN, now=lambda: NIGHT + HOUR)

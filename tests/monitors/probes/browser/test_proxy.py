@@ -33,7 +33,7 @@ def guard_of(*configured: str) -> AddressGuard:
 
 @asynccontextmanager
 async def echo() -> AsyncGenerator[int]:
-    """Yield the port of a server that sends back everything it receives twice."""
+    """Yield the port of a server that sends the received bytes back two times."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(2 * await reader.read(1000))

@@ -292,7 +292,7 @@ def test_lists_of_questions_and_answers_are_turns() -> None:
 def test_rows_of_one_request_are_conversations_of_their_own(name: str) -> None:
     """Log rows with the same request id are separate conversations if their question or time differs.
 
-    Rows with different request ids are separate, too. A repeated row has the same conversation id.
+    Rows with different request ids are also separate. A repeated row has the same conversation id.
     """
     row = {name: "r-1", "ts": T, "question": "x", "answer": "a"}
     rows = [row, row | {"question": "y"}, row | {"ts": "2026-03-01T12:00:01Z"}, row | {name: "r-2"}]
