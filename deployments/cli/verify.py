@@ -266,9 +266,9 @@ def format_no_answer_causes(results: Sequence[CaseResult]) -> Iterator[str]:
 
 
 def connect_and_explain_failure(address: str, environment: Mapping[str, str]) -> str:
-    """Try to connect to the address, and return why no application can answer there.
+    """Try to connect to the address. If no application can answer there, return the reason.
 
-    Returns an empty text if an application may answer.
+    Otherwise, return an empty string.
     """
     parts = urlsplit(address)
     host, port = parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)

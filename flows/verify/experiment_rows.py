@@ -45,10 +45,10 @@ class CaseWeights:
         self._weights = weights
 
     def build_point_scores(self, case_id: str) -> Iterator[Score]:
-        """Yield two scores for a row of a case: its earned points and its possible points.
+        """Yield two scores for a row of a case: the points earned and the points possible.
 
-        Both are shares of the largest weight, divided by the number of the case's rows. Yield no scores for an
-        ungraded case.
+        Each is the case's points, divided by the weight of the worst severity and by the number of the case's rows.
+        An ungraded case yields no scores.
         """
         worst = self._worst.get(case_id)
         if worst is None:

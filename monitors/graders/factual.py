@@ -461,8 +461,8 @@ _FIGURE: Final = re.compile(r"\d")
 def _is_plain_refusal(case: GoldCase, reply: str) -> bool:
     """Return whether a reply declines and gives no part of an answer.
 
-    Such a reply has no figure and does not say where to find the answer. At most one of its words is in a gold, but
-    not in the question.
+    Such a reply has no figure and does not say where to find the answer. Apart from the words
+    of the question, it shares at most one word with a gold.
     """
     shown = _CITATION.sub(" ", reply)
     if _FIGURE.search(shown) or _POINTS.search(shown) or not classify_refusal(reply).refused:

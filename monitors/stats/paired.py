@@ -6,9 +6,9 @@ alone makes the numbers of broken and fixed cases at least as different as obser
 McNemar, "Note on the sampling error of the difference between correlated proportions or percentages", Psychometrika
 12 (1947).
 
-Cases of one cluster, such as cases about one policy, may break together. Therefore, in the clustered test, one coin
-decides about a whole cluster, and the differences of all clusters are added (R. A. Fisher, The Design of
-Experiments, 1935, section 21). If every cluster differs by one case, the test is McNemar's test.
+Cases of one cluster, such as cases about one policy, may break together. Therefore, the clustered test tosses one
+coin for each cluster, and adds the clusters' differences between broken and fixed cases (R. A. Fisher, The Design
+of Experiments, 1935, section 21). If every cluster differs by one case, the test is McNemar's test.
 
 `compute_paired_difference` computes the difference of two shares over the same questions, with an interval.
 """

@@ -20,7 +20,7 @@ SUITE_NAME: Final = "suite.jsonl"
 WEBHOOKS_NAME: Final = "webhooks.md"
 FIRST_SUITE: Final = Path(__file__).with_name("first_suite.jsonl")
 OWN_FAMILY: Final = "claude"
-"""The family of the judge in the written file, if the application's model is of another family."""
+"""Family of the judge in the new configuration, unless the application's model is of this family."""
 
 _CONFIG: Final = """\
 # `lookout init` wrote this file. docs/configuration.md explains all settings. Never write secrets here: put them

@@ -23,9 +23,9 @@ ASPECT_OF_FAULT: Final = {
 }
 """The aspect of a report that each fault affects."""
 MAX_LOW_RATING: Final = 2
-"""Maximum rating that counts as low. A low rating means that a planted fault was detected.
+"""Maximum rating that counts as low: the report names the wrong area, or is worse (rubric in docs/triage.md).
 
-A report with a low rating names the wrong area, or is worse. See the rubric in docs/triage.md.
+A low rating of the report with a planted fault shows that Lookout detected the fault.
 """
 
 

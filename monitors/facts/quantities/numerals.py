@@ -237,7 +237,7 @@ class Lookup:
     def is_plain_number(self, at: int) -> bool:
         """Return whether the digits at token ``at`` are a number without a unit.
 
-        They are such a number if an ordinary word or sign follows.
+        This is the case if an ordinary word or a punctuation mark follows them.
         """
         token, following = self.token(at), self.token(at + 1)
         if token.kind != NUMERAL or len(token.text) > _MAX_PLAIN_DIGITS or not token.text.isdecimal():

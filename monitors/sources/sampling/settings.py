@@ -50,7 +50,7 @@ class Allocation(StrEnum):
     """
 
     RISK = "risk"
-    """Half of the sample is divided by size, and a quarter by size times ``risk_weights``.
+    """Half of the sample is distributed among the strata by size, and a quarter by size times ``risk_weights``.
 
     Strata with a higher risk therefore get more conversations.
     """

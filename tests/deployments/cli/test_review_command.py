@@ -222,7 +222,7 @@ def test_without_a_warehouse_it_says_what_makes_one(tmp_path, review, snapshot):
 def test_at_a_terminal_one_key_is_enough(folder):
     """On a terminal, one key is enough for a review.
 
-    In a real pseudo-terminal, the name is read as a line, and then single keys without Enter.
+    In a pseudo-terminal, the command reads the reviewer's name as a line, and then single keys without Enter.
     """
     driver, terminal = pty.openpty()
     process = fork_server.start(
