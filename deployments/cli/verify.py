@@ -289,7 +289,7 @@ PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 CONNECT_S = 5.0
 
 
-def _print_if_unreachable(request: VerifyRequest) -> bool:
+def _check_and_print_if_unreachable(request: VerifyRequest) -> bool:
     """Print why no application can answer at the target's address. Return whether anything was printed.
 
     The address is not checked if the run can send an alert, uses a running Prefect server, or asks a Space.
@@ -356,7 +356,7 @@ def run_verification(request: VerifyRequest, *, check_address: bool = False) -> 
     _print_run_heading(console, config, request)
     with show_waiting("Checking the prerequisites of the run"):
         require_valid_request(request)
-        if check_address and _print_if_unreachable(request):
+        if check_address and _check_and_print_if_unreachable(request):
             return None
     address = build_target_record(request.target, config.require_target(request.target)).address
     with TerminalProgress(console, address) as progress:

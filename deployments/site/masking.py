@@ -47,15 +47,17 @@ def _mask_value(value: object, mask: MaskText) -> object:
 def _list_free_text_fields(kind: type[Record]) -> tuple[str, ...]:
     """Return the names of the fields that may contain free text, because no pattern limits their texts."""
     return tuple(
-        name for name, info in kind.model_fields.items() if not _has_pattern(info.annotation, tuple(info.metadata))
+        name
+        for name, info in kind.model_fields.items()
+        if not _is_limited_by_pattern(info.annotation, tuple(info.metadata))
     )
 
 
-def _has_pattern(kind: Any, metadata: tuple[Any, ...]) -> bool:
+def _is_limited_by_pattern(kind: Any, metadata: tuple[Any, ...]) -> bool:
     """Return whether texts of this type must match a pattern. Such texts, for example ids, are not masked."""
     inner = get_args(kind)
     if get_origin(kind) is Annotated:
-        return _has_pattern(inner[0], (*inner[1:], *metadata))
+        return _is_limited_by_pattern(inner[0], (*inner[1:], *metadata))
     bounds = [
         bound
         for annotation in metadata
@@ -63,5 +65,5 @@ def _has_pattern(kind: Any, metadata: tuple[Any, ...]) -> bool:
     ]
     values = inner[-1:] if isinstance(get_origin(kind), type) and issubclass(get_origin(kind), Mapping) else inner
     return any(getattr(bound, "pattern", None) for bound in bounds) or any(
-        _has_pattern(annotation, ()) for annotation in values
+        _is_limited_by_pattern(annotation, ()) for annotation in values
     )

@@ -19,7 +19,7 @@ def format_repeatability(figures: Repeatability) -> Iterator[str]:
     """Yield all figures. Each line has one figure."""
     size = f"{plural(figures.suite_cases, 'case')}, {figures.severity_3_cases:,} of severity 3"
     yield f"{figures.target}: repeatability of suite {figures.suite_name} ({size})"
-    yield f"  {_format_pair_counts(figures)}"
+    yield f"  {_format_pair_counts_and_sources(figures)}"
     if not figures.pairs:
         return
     yield ""
@@ -34,7 +34,7 @@ def format_repeatability(figures: Repeatability) -> Iterator[str]:
     yield from _format_advice(figures)
 
 
-def _format_pair_counts(figures: Repeatability) -> str:
+def _format_pair_counts_and_sources(figures: Repeatability) -> str:
     sources = [f"{plural(figures.sessions, 'session')} that asked cases twice"] if figures.sessions else []
     sources += [f"{figures.free_pairs:,} of them from runs on one commit"] if figures.free_pairs else []
     void = f"; {plural(figures.void_sessions, 'session')} not valid, because there was a deploy during the session"

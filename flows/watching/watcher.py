@@ -354,7 +354,7 @@ class Watcher:
         try:
             with convert_prefect_errors(self._planned[FOLLOW_LOG].full_name):
                 async with asyncio.timeout(RUN_CREATION_TIMEOUT_S), get_client() as client:
-                    states = [await _read_final_state(client, run) for run in self._runs]
+                    states = [await _read_or_assume_final_state(client, run) for run in self._runs]
         except RunNotMade:
             self._runs = [run for run in self._runs if monotonic() - run.created_s < UNKNOWN_RUN_S]
             return
@@ -369,7 +369,7 @@ class Watcher:
                     self._logs[name].is_compared = False  # start another run at once, because alerts are missing
 
 
-async def _read_final_state(client: PrefectClient, run: FollowRun) -> State | None:
+async def _read_or_assume_final_state(client: PrefectClient, run: FollowRun) -> State | None:
     """Return the state in which a run ended. Return ``None`` if the run has not ended."""
     try:
         state = (await client.read_flow_run(UUID(run.id))).state

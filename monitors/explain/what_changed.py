@@ -348,7 +348,7 @@ def _find_behaviour_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[R
     yield from _find_language_change(pairs)
     pairs = [pair for pair in pairs if not pair.has_only_other_language]
     causes = _find_documents_with_changed_answers(pairs)
-    yield from (_build_document_change(cause, now) for cause in causes)
+    yield from (_build_document_answers_change(cause, now) for cause in causes)
     explained = {cause.conditions["document"] for cause in causes}
     unexplained = [pair for pair in pairs if pair.document not in explained]  # not explained by the documents
     changes = [*_find_refusal_change(unexplained), *_find_citation_change(unexplained)]
@@ -366,7 +366,7 @@ def _find_documents_with_changed_answers(pairs: Sequence[_Pair]) -> list[Cause]:
     return [cause for cause in causes if cause.conditions["document"] is not None]
 
 
-def _build_document_change(cause: Cause, now: RunSnapshot) -> RunChange:
+def _build_document_answers_change(cause: Cause, now: RunSnapshot) -> RunChange:
     name = str(cause.conditions["document"])
     gone = "" if name in now.documents else "; no answer cites this document any more"
     others = f"{cause.elsewhere_failed:,} of {plural(cause.elsewhere, 'other')}"

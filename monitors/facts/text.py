@@ -47,7 +47,7 @@ _DASHES = "\u2013\u2014\u2015"
 _UNFOLDED_CHARACTERS = frozenset("½¼¾⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞²³¹⁰⁴⁵⁶⁷⁸⁹…™℠№ªº" + _DASHES)
 
 
-def _fold_character(character: str) -> str:
+def _normalise_character(character: str) -> str:
     if character in _UNFOLDED_CHARACTERS:
         return character
     if character in _HYPHENS:
@@ -72,7 +72,7 @@ class _Folding(dict[int, str]):
     """
 
     def __missing__(self, code: int) -> str:
-        folded = _fold_character(chr(code))
+        folded = _normalise_character(chr(code))
         self[code] = folded
         return folded
 

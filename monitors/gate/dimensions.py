@@ -86,7 +86,7 @@ def count_agent_steps(evidence: Evidence) -> int:
     return evidence.hops or (0 if evidence.steps_cut else len(evidence.steps))
 
 
-def add_triage_change(
+def build_comparison_with_triage_change(
     compared: ComparisonWithPairs,
     before: TriageSummary | None,
     now: TriageSummary | None,

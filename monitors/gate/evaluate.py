@@ -15,7 +15,7 @@ from typing import Final
 
 from monitors.facts.issue_questions import QuestionWorth, rate_questions
 from monitors.gate.compare import compare_with_baseline, compute_language_gaps
-from monitors.gate.dimensions import add_triage_change, build_triage_summary
+from monitors.gate.dimensions import build_comparison_with_triage_change, build_triage_summary
 from monitors.gate.metrics import (
     collect_graded_case_ids,
     compute_metrics,
@@ -234,7 +234,7 @@ def evaluate_results(
         parity=tuple(run.parity),
         comparison=baseline
         and run.compared
-        and add_triage_change(run.compared, baseline.report.triage, triage, results),
+        and build_comparison_with_triage_change(run.compared, baseline.report.triage, triage, results),
         rubric=run.rubric,
         sights=tuple(run.detectable_drops),
         flaky=tuple(run.flaky),

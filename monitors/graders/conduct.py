@@ -205,15 +205,15 @@ def _can_recognise_refusal_in_language(case: GoldCase, text: str) -> bool:
         case LanguageEvidence.UNREAD:
             return False
         case LanguageEvidence.NONE:
-            has_too_few_verdicts = (
+            is_short_reply = (
                 sum(1 for _ in islice(_WORD.finditer(_MARK.sub(" ", text)), _MAX_SHORT_REPLY_WORDS + 1))
                 <= _MAX_SHORT_REPLY_WORDS
             )
             is_question_read = classify_language_evidence(case.question) is LanguageEvidence.READ
             return (
-                (has_too_few_verdicts and is_question_read)
+                (is_short_reply and is_question_read)
                 if case.expected_refusal
-                else (has_too_few_verdicts or is_question_read)
+                else (is_short_reply or is_question_read)
             )
 
 

@@ -993,7 +993,7 @@ def _may_be_for_another_claim(claim: Claim, best: Mention, asked: Asked, reply: 
     in_order = _has_gold_figures_in_order(asked, reply)
     if claim.label or _has_hyphenated_word(asked.gold):
         return not (claim.label and in_order)
-    if _has_label_of_another_figure(claim, best, asked, reply):
+    if _follows_label_of_another_claim(claim, best, asked, reply):
         return True
     figures = (other.figure for other in asked.claims)
     kinds = {figure.kind for figure in figures if figure.kind is not FigureKind.NUMBER or figure.noun}
@@ -1009,7 +1009,7 @@ def _has_hyphenated_word(gold: Passage) -> bool:
     return re.search(r"[a-z]-[a-z]", gold.scan.normalised.text.lower()) is not None
 
 
-def _has_label_of_another_figure(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> bool:
+def _follows_label_of_another_claim(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> bool:
     """Return whether the label of another claim precedes a figure.
 
     For a gold of 60 km a day, the reply "week: 60 km" has the label of another claim.
@@ -1498,7 +1498,11 @@ def _decide_phrase(  # noqa: C901, PLR0912, PLR0917 - what a phrase is decided b
     telling = [word for word in keys if word not in asked_terms] or list(keys)
     if any(word in reply_words or (len(word) > 3 and word[:4] in stems) for word in telling):  # noqa: PLR2004 - shorter words have no stem
         return ClaimDecision(None, "the reply shares words with the gold, but not the phrase")
-    is_name = len(keys) <= MAX_NAME_TERMS and is_proper_name(text) and not _may_be_other_days(keys, reply)
+    is_name = (
+        len(keys) <= MAX_NAME_TERMS
+        and is_proper_name(text)
+        and not _may_state_gold_days_in_another_form(keys, reply)
+    )
     if not is_name or not has_new_name_or_number(reply, question):
         return ClaimDecision(None, STATEMENT)
     return ClaimDecision(
@@ -1542,7 +1546,7 @@ def _is_under_other_label(place: Phrase, reply: Passage, asked: Words) -> bool:
     return -1 < own < max(others)
 
 
-def _may_be_other_days(keys: Sequence[str], reply: Passage) -> bool:
+def _may_state_gold_days_in_another_form(keys: Sequence[str], reply: Passage) -> bool:
     """Return whether a reply may state the days or months of the gold in another form.
 
     The form is a range without the gold's closed day ("open from Monday to Saturday"), or an abbreviation ("Thu",

@@ -382,7 +382,7 @@ def _build_grade_view(grade: Grade, marker: TextMarker) -> GradeView:
         case Judged():
             about = FAILURE_WORDS[grade.failure_kind] if grade.failure_kind else aspect
             return GradeView(
-                "passed" if grade.passed else "failed", about, grader, reason, _format_grade_note(grade)
+                "passed" if grade.passed else "failed", about, grader, reason, _format_score_model_and_cost(grade)
             )
         case Abstained():
             note = "" if grade.blame is Blame.MONITOR else f"because of {BLAME_WORDS[grade.blame]}"
@@ -403,7 +403,7 @@ def extract_answer_text(result: CaseResult) -> str:
             assert_never(response)
 
 
-def _format_grade_note(grade: Judged) -> str:
+def _format_score_model_and_cost(grade: Judged) -> str:
     parts: list[str] = []
     if grade.score is not None:
         parts.append(f"score {grade.score:.2f}")

@@ -42,11 +42,11 @@ from monitors.reports.format import (
 )
 from monitors.reports.marked_text import Redact, build_case_redactor
 from monitors.reports.proof_rows import (
-    build_balance_rows,
     build_detectable_drop_rows,
     build_mutation_view,
     build_score_rows,
     build_severity_change_rows,
+    build_suite_balance_rows,
     format_baseline_run,
     format_best_app_path,
     format_changes_since_unaccepted_run,
@@ -145,7 +145,7 @@ def format_suite_balance(report: RunReport) -> Iterator[str]:
     yield from (f"- **{escape_markdown(lack)}**" for lack in balance.shortfalls)
     if not balance.shortfalls:
         yield "- balanced: the suite meets every balance rule"
-    for row in build_balance_rows(balance):
+    for row in build_suite_balance_rows(balance):
         counts = " · ".join(f"{format_code_span(key, 60)} {cases}" for key, cases in row.counts)
         yield f"- {row.group}: {counts}"
 

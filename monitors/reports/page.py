@@ -57,11 +57,11 @@ from monitors.reports.proof_rows import (
     DetectableDropRow,
     MutationScoreView,
     ScoreRow,
-    build_balance_rows,
     build_detectable_drop_rows,
     build_mutation_view,
     build_score_rows,
     build_severity_change_rows,
+    build_suite_balance_rows,
     format_baseline_run,
     format_best_app_path,
     format_changes_since_unaccepted_run,
@@ -159,7 +159,7 @@ def build_verdict_evidence_sections(report: RunReport, anchors: Mapping[str, str
         ),
         flaky_more=max(0, len(report.flaky) - _MAX_LINKS),
         shortfalls=report.balance.shortfalls if report.balance else (),
-        balance=build_balance_rows(report.balance) if report.balance else (),
+        balance=build_suite_balance_rows(report.balance) if report.balance else (),
         beside_metrics=(*sentences, f"{best[0].upper()}{best[1:]}.") if best else tuple(sentences),
     )
 

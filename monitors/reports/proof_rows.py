@@ -279,7 +279,7 @@ def _format_failing_share_limit(drop: DetectableDrop) -> str:
     return exact if drop.not_correct else f"{exact} (3/{drop.cases:,})"
 
 
-def build_balance_rows(balance: Balance) -> tuple[BalanceRow, ...]:
+def build_suite_balance_rows(balance: Balance) -> tuple[BalanceRow, ...]:
     """Build rows by severity, theme, type and language. Zero counts are shown only for severities and themes."""
     rows: list[BalanceRow] = []
     for group, text in _GROUP_WORDS.items():

@@ -81,7 +81,7 @@ def build_triage_dimensions(report: RunReport) -> tuple[Dimension, ...]:
     return (
         _build_accuracy_dimension(report.triage, report.comparison),
         _build_usefulness_dimension(report),
-        _build_questions_dimension(report.questions),
+        _build_agent_questions_dimension(report.questions),
         _build_efficiency_dimension(report.triage.paths, report.comparison),
     )
 
@@ -152,7 +152,7 @@ def _build_usefulness_dimension(report: RunReport) -> Dimension:
     return Dimension(USEFULNESS, f"{rubric.mean:.1f} of 5", detail, moved)
 
 
-def _build_questions_dimension(counts: QuestionCounts | None) -> Dimension:
+def _build_agent_questions_dimension(counts: QuestionCounts | None) -> Dimension:
     if counts is None:
         return Dimension(QUESTIONS, "no question asked", "the agent asked no questions", known=False)
     classified = counts.useful + counts.needless

@@ -338,7 +338,7 @@ def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | N
         body=marker.build_pieces_without_evidence(task.issue.body),
         report=_build_report_pieces(text, response, grades, marker),
         parts=_build_report_comparison_rows(report, task.reference, _QuoteMarker(text, response, grades, marker)),
-        files=_build_file_groups(agreed, task, report, marker),
+        files=_build_found_missed_extra_groups(agreed, task, report, marker),
         files_text=_format_file_agreement(agreed, report, task.reference),
         rating=_build_rating(result, marker, counted),
         path=build_agent_steps_view(result, task.reference, marker),
@@ -419,7 +419,7 @@ def _compare_severity(report: TriageReport, reference: TriageReference) -> str:
     return ("right", "one level off")[off] if off <= 1 else "wrong"
 
 
-def _build_file_groups(
+def _build_found_missed_extra_groups(
     agreed: FileAgreement, task: TriageTask, report: TriageReport, marker: TextMarker
 ) -> tuple[FileGroup, ...]:
     repository_files = task.issue.repository_files
@@ -504,12 +504,12 @@ def build_agent_steps_view(result: CaseResult, reference: TriageReference, marke
     )
     boxes = tuple(StepBox(step.kind is StepKind.AGENT, repeats.get(at)) for at, step in enumerate(evidence.steps))
     views = tuple(_build_step_view(at, step, repeats.get(at), marker) for at, step in enumerate(evidence.steps))
-    has_too_few_verdicts = len(views) <= MAX_STEPS_SHOWN + 2  # folding only two rows is not worth a click
+    has_few_steps = len(views) <= MAX_STEPS_SHOWN + 2  # folding only two rows is not worth a click
     return PathView(
         text=text,
         drawing=render_agent_step_strip(boxes, lines),
-        steps=views if has_too_few_verdicts else views[:MAX_STEPS_SHOWN],
-        folded=() if has_too_few_verdicts else views[MAX_STEPS_SHOWN:],
+        steps=views if has_few_steps else views[:MAX_STEPS_SHOWN],
+        folded=() if has_few_steps else views[MAX_STEPS_SHOWN:],
         legend=tuple(_list_legend(boxes, lines)),
     )
 

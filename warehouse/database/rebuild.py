@@ -167,7 +167,7 @@ def _restore_tables(connection: duckdb.DuckDBPyConnection, old: OldFile) -> Mapp
         "create or replace temp table was_loaded as select unnest(?::varchar[]) as id", [list(old.loaded)]
     )
     for table in _list_segment_tables(connection, "salvaged"):
-        _restore_table(connection, table)
+        _restore_table_and_dependents(connection, table)
         counts = connection.execute("select segment_id, count(*) from taken group by all").fetchall()
         for segment_id, count in counts:
             restored[segment_id] = restored.get(segment_id, 0) + count
@@ -175,7 +175,7 @@ def _restore_tables(connection: duckdb.DuckDBPyConnection, old: OldFile) -> Mapp
     return restored
 
 
-def _restore_table(connection: duckdb.DuckDBPyConnection, table: str) -> None:
+def _restore_table_and_dependents(connection: duckdb.DuckDBPyConnection, table: str) -> None:
     """Insert the copied rows of a table.
 
     A row from a segment that the old file had not loaded is newer. A copied row does not replace such a row.

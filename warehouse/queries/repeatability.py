@@ -70,7 +70,7 @@ def load_recorded_repeats(
             for case in session.cases
             if (session.suite_sha256, case.case_id) in same_cases
         ),
-        _load_run_repeats(store, scope, same_cases, wait_s),
+        _load_cases_repeated_across_runs(store, scope, same_cases, wait_s),
         len(counting),
         len(sessions) - len(counting),
     )
@@ -136,7 +136,7 @@ def _list_same_cases(store: Store, scope: RepeatScope, wait_s: float) -> frozens
     return frozenset((str(suite), str(case_id)) for suite, case_id in table.rows)
 
 
-def _load_run_repeats(
+def _load_cases_repeated_across_runs(
     store: Store, scope: RepeatScope, same_cases: frozenset[tuple[str, str]], wait_s: float
 ) -> tuple[RepeatedCase, ...]:
     runs = _list_comparable_run_ids(store, scope, wait_s)

@@ -266,7 +266,7 @@ def _format_percent(probability: float) -> str:
     return "over 99 %" if probability > 1 - MIN_SHOWN_PROBABILITY else f"{probability:.0%}".replace("%", " %")
 
 
-def _print_build_outcome(answer: BuildAnswer, failed: bool | None) -> None:
+def _print_case_outcome_on_build(answer: BuildAnswer, failed: bool | None) -> None:
     outcome = {True: "fails", False: "passes", None: f"not decided ({redact(answer.reason)})"}[failed]
     write_note(f"  {_shorten_commit(answer.commit)}  {answer.case_id}  {outcome}\n")
 
@@ -378,4 +378,6 @@ async def _run_bisection(
         clock=utc_now,
     ) as visitor:
         answers = BuildAnswers(config.data_folder, target)
-        return await BuildBisection(target, builds, cases, answers, visitor.ask, _print_build_outcome, budget).run()
+        return await BuildBisection(
+            target, builds, cases, answers, visitor.ask, _print_case_outcome_on_build, budget
+        ).run()

@@ -58,9 +58,7 @@ from monitors.request_headers import find_variables_in_refusal
 _MAX_IDS = 6
 
 
-def print_comparison_drops_and_flaky_cases(
-    console: Console, report: RunReport, cases: Sequence[CaseResult]
-) -> None:
+def print_comparison_and_flaky_cases(console: Console, report: RunReport, cases: Sequence[CaseResult]) -> None:
     """Print the comparison with the baseline, the smallest drops that the run can detect, and flaky cases."""
     print_named_lines(console, "Baseline", _iterate_comparison_lines(report, cases))
     if report.sights:
@@ -270,7 +268,7 @@ def _print_details(console: Console, report: RunReport, cases: Sequence[CaseResu
     _print_failure_explanation(console, report)
     if report.questions is not None:
         print_named_lines(console, "Questions", [escape(format_agent_questions(report.questions))])
-    print_comparison_drops_and_flaky_cases(console, report, cases)
+    print_comparison_and_flaky_cases(console, report, cases)
     if report.latency is not None:
         print_named_lines(console, "Latency", [_format_latency(report.latency)])
 

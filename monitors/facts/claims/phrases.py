@@ -247,7 +247,7 @@ def find_competing_name(passage: Passage, places: Sequence[Phrase], asked: Words
     start, end = _find_segment_around(passage, clause, places[0].first, places[0].after)
     is_first = all(tokens[at].key in _TITLES | _ARTICLES for at in range(start, places[0].first))
     is_past = places[0].status is PhraseStatus.PAST
-    segments = _split_segments(passage)
+    segments = _list_segment_token_ranges(passage)
     sentence = [
         part for part in segments if (at := passage.find_clause_at(part[0])) and at.sentence == clause.sentence
     ]
@@ -450,7 +450,7 @@ def _is_other_clause_closer_to_question(
     whole = frozenset[str]().union(*(part.words for part in sentence))
     whole_strange = whole - asked - extract_content_stems_and_numbers(tokens[first:after])
     whole &= asked
-    for low, high in _split_segments(passage):
+    for low, high in _list_segment_token_ranges(passage):
         if low <= first < high:
             continue
         terms = _extract_stems_between(passage, low, high)
@@ -527,7 +527,7 @@ _EMPTY_VERBS: Final = frozenset({"gave", "gives", "made", "makes", "took", "take
 _JOINTS: Final = split_into_word_keys("and und et y और aur but")
 
 
-def _split_segments(passage: Passage) -> list[tuple[int, int]]:
+def _list_segment_token_ranges(passage: Passage) -> list[tuple[int, int]]:
     tokens = passage.scan.reader.tokens
     cuts = [
         -1,

@@ -412,7 +412,7 @@ def _classify_denial(
     clause: _ReplyClause, clauses: Sequence[_ReplyClause], language: str, *, expected: bool
 ) -> _Declines:
     spoken = (
-        _classify_english_speaker_denial(clause)
+        _rate_english_denial_as_declining(clause)
         if language == "en"
         else _classify_german_or_hindi_denial(clause, clauses, language, expected=expected)
     )
@@ -484,7 +484,7 @@ _MAX_LINK_WORDS: Final = 6
 _AND: Final = "and"
 
 
-def _classify_english_speaker_denial(clause: _ReplyClause) -> _Declines:
+def _rate_english_denial_as_declining(clause: _ReplyClause) -> _Declines:
     """Classify an English denial by the speaker. The words after the denial decide."""
     roles = clause.roles
     for at, bits in enumerate(roles):
@@ -563,7 +563,7 @@ def _classify_german_or_hindi_denial(
     if language != "de" and not every & YOU and every & (DISCLOSING | (ABLE if expected else 0)):
         return _Declines.YES
     if language != "de":  # English inside Hindi
-        return _classify_english_speaker_denial(clause)
+        return _rate_english_denial_as_declining(clause)
     return _Declines.NO
 
 

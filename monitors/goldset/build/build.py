@@ -357,7 +357,7 @@ def _build_policy_cases_or_reasons(
         for sheet, _, value in readings
         if isinstance(value, UnusableFact)
     ]
-    agreed = _find_value_all_documents_agree_on(readings)
+    agreed = _find_agreed_value_or_conflict(readings)
     if agreed is None:
         return [*left_out]
     if isinstance(agreed, UnusableFact):
@@ -385,7 +385,7 @@ def _parse_field_values_of_policy(
     ]
 
 
-def _find_value_all_documents_agree_on(
+def _find_agreed_value_or_conflict(
     readings: list[Reading],
 ) -> tuple[FactSheet, GivenFact, Value] | UnusableFact | None:
     """Return the value that all documents of a policy agree on, with its sheet and fact.

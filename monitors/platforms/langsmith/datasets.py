@@ -132,7 +132,7 @@ class LangSmithDatasets:
         and each half is written.
         """
         new_examples = [*map(_build_create_fields, batch)]
-        if await self._call_or_false_on_status(
+        if await self._get_result_or_false_on_status(
             lambda sdk: sdk.create_examples(dataset_id=dataset.id, examples=new_examples), ignored_status=_CONFLICT
         ):
             return
@@ -182,7 +182,7 @@ class LangSmithDatasets:
     async def _update_and_count_examples(self, dataset: Dataset, batch: Sequence[Example]) -> int:
         """Replace the examples and return their number. Return 0 if one of them does not exist."""
         changed = [*map(_build_update_fields, batch)]
-        reply = await self._call_or_false_on_status(
+        reply = await self._get_result_or_false_on_status(
             lambda sdk: sdk.update_examples(dataset_id=dataset.id, updates=changed), ignored_status=_NOT_FOUND
         )
         return int(cast("dict[str, Any]", reply).get("count", len(batch))) if isinstance(reply, dict) else 0
@@ -196,7 +196,7 @@ class LangSmithDatasets:
 
     async def _delete_examples_if_present(self, batch: Sequence[str]) -> None:
         if (
-            await self._call_or_false_on_status(
+            await self._get_result_or_false_on_status(
                 lambda sdk: sdk.delete_examples(list(batch)), ignored_status=_NOT_FOUND
             )
             or len(batch) == 1
@@ -217,7 +217,7 @@ class LangSmithDatasets:
 
         await self._client.call_with_retries(partial(self._client.call_sync_client_in_thread, move_tag), doing)
 
-    async def _call_or_false_on_status(self, call: Callable[[Any], Any], *, ignored_status: int) -> Any:
+    async def _get_result_or_false_on_status(self, call: Callable[[Any], Any], *, ignored_status: int) -> Any:
         """Return the result of a call, or True if the result is ``None``.
 
         Return False if the call fails with the HTTP status ``ignored_status``.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypedDict, TypeVar
 
 from monitors.errors import BrowserLost, BrowserMissing
 from monitors.probes.browser.processes import (
-    BrowserWatch,
+    BrowserLimiter,
     Limits,
     make_folder_and_remove_stale,
     remove_folder,
@@ -186,7 +186,7 @@ class Chromium:
         self._run_folder = run_folder
         self._limits = limits or Limits()
         self._folder: Path | None = None
-        self._watch: BrowserWatch | None = None
+        self._limiter: BrowserLimiter | None = None
         self._watching: asyncio.Task[None] | None = None
         self.unsandboxed = WARNING_ROOT if os.geteuid() == 0 else ""
         self._window = window
@@ -228,7 +228,7 @@ class Chromium:
         The reason is empty if Lookout has ended no process. A process that crashes on its own does not change the
         reason.
         """
-        return self._watch.ended if self._watch is not None else ""
+        return self._limiter.ended if self._limiter is not None else ""
 
     async def _start_with_retries(self) -> Browser:
         """Start the browser. If the browser process is killed while it starts, try again a few times."""
@@ -283,8 +283,8 @@ class Chromium:
             self._folder = await asyncio.to_thread(make_folder_and_remove_stale, self._run_folder)
             set_playwright_temporary_folder(self._folder)
             self._playwright = await self._start_playwright(asyncio.ensure_future(async_playwright().start()))
-            self._watch = BrowserWatch(f"{MARK}{self._folder.name}", self._limits)
-            self._watching = asyncio.create_task(self._watch.watch())
+            self._limiter = BrowserLimiter(f"{MARK}{self._folder.name}", self._limits)
+            self._watching = asyncio.create_task(self._limiter.enforce_limits())
         for path in dict.fromkeys(
             (configured_path,) if configured_path else (None, find_system_chromium(self._search_path))
         ):
@@ -323,7 +323,7 @@ class Chromium:
         return await self._launch_executable(playwright, path, sandbox=False)
 
     async def _launch_executable(self, playwright: Playwright, path: str | None, *, sandbox: bool) -> Browser:
-        mark = self._watch.mark if self._watch is not None else MARK
+        mark = self._limiter.mark if self._limiter is not None else MARK
         return await playwright.chromium.launch(
             executable_path=path,
             args=[*self._flags, mark],

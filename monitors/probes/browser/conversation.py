@@ -383,7 +383,7 @@ class PageConversation:
         """
         if self.chat.selectors.answer is not None:
             return False
-        greeting_lines = await self._greetings.list_silent_lines_until_age(
+        greeting_lines = await self._greetings.list_unasked_page_lines_until_age(
             await measure_document_age_s(self.chat.frame) or 0.0
         )
         late = [line for line in greeting_lines if line not in earlier]

@@ -19,7 +19,7 @@ from monitors.probes.browser.chromium import Chromium, run_within_deadline
 from monitors.probes.browser.conversation import PageConversation
 from monitors.probes.browser.discover import raise_if_selector_invalid
 from monitors.probes.browser.evidence import EvidenceRecorder
-from monitors.probes.browser.greetings import Greetings, SilentPage
+from monitors.probes.browser.greetings import Greetings, UnaskedPage
 from monitors.probes.browser.inpage import CaptureDoubt, WatchResult
 from monitors.probes.browser.login import Login
 from monitors.probes.browser.network import WireTap
@@ -142,8 +142,8 @@ class BrowserDriver:
         )
         self._login = login
         self._pages = Pages(self.chromium, address, settings, login)
-        self._silent = SilentPage(self._pages)
-        self._greetings = Greetings(self._silent)
+        self._unasked = UnaskedPage(self._pages)
+        self._greetings = Greetings(self._unasked)
         self._doubts = CaptureDoubts()
 
     async def __aenter__(self) -> Self:
@@ -157,7 +157,7 @@ class BrowserDriver:
         await asyncio.shield(self._close_pages_and_browser())
 
     async def _close_pages_and_browser(self) -> None:
-        await self._silent.close()
+        await self._unasked.close()
         await self._pages.close()
         await self.chromium.close()
 
@@ -213,7 +213,9 @@ class BrowserDriver:
             # A safety deadline, which is longer than the deadlines of all steps together.
             settings = self._settings
             deadline_s = 2 * settings.page_deadline_s + len(turns) * (settings.answer_deadline_s + 60)
-            conversing = run_within_deadline(deadline_s, self._ask_turns(tab, turns), "the conversation")
+            conversing = run_within_deadline(
+                deadline_s, self._ask_turns_and_build_last_answer(tab, turns), "the conversation"
+            )
             answer = await _wait_unless_page_crashes(tab.page, conversing, self.chromium)
             evidence_filter = await select_evidence(answer)
             proof = await recorder.collect_evidence(
@@ -240,20 +242,20 @@ class BrowserDriver:
             trace=settings.traces is not CapturePolicy.NEVER,
         )
 
-    async def _ask_turns(self, tab: Tab, turns: tuple[str, ...]) -> Answer:
+    async def _ask_turns_and_build_last_answer(self, tab: Tab, turns: tuple[str, ...]) -> Answer:
         await raise_if_selector_invalid(tab.page, self._settings.selectors)
         rule = self._settings.wire
         tap = WireTap(tab.page, rule) if rule is not None else None
         conversation = PageConversation(tab.page, self._settings, tab.visit, self._greetings)
         if self._login is None:
-            self._silent.start()
+            self._unasked.start()
         started = monotonic()
         conversation.chat = await self._pages.open_chat_in_tab(tab)
         opening_ms = (monotonic() - started) * 1000
         if conversation.chat.selectors.answer is not None:
-            self._silent.stop_early()
+            self._unasked.stop_early()
         else:
-            self._silent.start()  # signed in by now
+            self._unasked.start()  # signed in by now
         try:
             earlier = [(await conversation.ask(turn)).text for turn in turns[:-1]]
             if tap is not None:

@@ -29,17 +29,17 @@ MIN_PAGES = 2
 Only such a line counts as a greeting. At least half of all pages must also show the line.
 """
 LISTEN_S = 20.0
-"""Maximum number of seconds for which the silent page is watched (see `SilentPage`).
+"""Maximum number of seconds for which the unasked page is watched (see `UnaskedPage`).
 
 A greeting that appears later is not recognised.
 """
 MAX_EXTRA_WAIT_S = 5.0
-"""Maximum number of seconds to wait for the silent page (see `SilentPage`).
+"""Maximum number of seconds to wait for the unasked page (see `UnaskedPage`).
 
-The wait ends when the silent page has been open as long as the page with the question.
+The wait ends when the unasked page has been open as long as the page with the question.
 """
 OPEN_TIMEOUT_S = 15.0
-"""Maximum number of seconds to wait until the silent page has loaded (see `SilentPage`).
+"""Maximum number of seconds to wait until the unasked page has loaded (see `UnaskedPage`).
 
 Loading takes longer on a busy machine.
 """
@@ -69,10 +69,10 @@ answer, even if all answers contain this line.
 class Greetings:
     """The greetings of one target: lines that its pages show without a question."""
 
-    def __init__(self, silent: SilentPage | None = None) -> None:
+    def __init__(self, unasked: UnaskedPage | None = None) -> None:
         self._pages = 0
         self._line_counts: Counter[str] = Counter()
-        self._silent = silent
+        self._unasked = unasked
         self._edges: dict[str, frozenset[str]] = {}
         self._usual: set[str] = set()
 
@@ -109,24 +109,24 @@ class Greetings:
     def list_greeting_lines(self) -> tuple[str, ...]:
         """Return the greeting lines of the target.
 
-        Lines that at least half of the pages show come first. Lines that appeared late on the silent page follow.
+        Lines that at least half of the pages show come first. Lines that appeared late on the unasked page follow.
         """
         counts = self._line_counts.most_common(MAX_LINES)
         frequent_lines = tuple(line for line, pages in counts if pages >= MIN_PAGES and 2 * pages >= self._pages)
-        return frequent_lines + (self._silent.late_lines if self._silent is not None else ())
+        return frequent_lines + (self._unasked.late_lines if self._unasked is not None else ())
 
-    async def list_silent_lines_until_age(self, age_s: float) -> tuple[str, ...]:
-        """Return the lines that the silent page showed in the first ``age_s`` seconds after it loaded.
+    async def list_unasked_page_lines_until_age(self, age_s: float) -> tuple[str, ...]:
+        """Return the lines that the unasked page showed in the first ``age_s`` seconds after it loaded.
 
-        The result is empty if there is no silent page (see `SilentPage`).
+        The result is empty if there is no unasked page (see `UnaskedPage`).
         """
-        return () if self._silent is None else await self._silent.list_lines_until_age(age_s)
+        return () if self._unasked is None else await self._unasked.list_lines_until_age(age_s)
 
 
-class SilentPage:
+class UnaskedPage:
     """A page of the target on which no question is asked. Each line that appears on it is therefore a greeting.
 
-    The page is opened together with the first page that gets a question. If the silent page fails, greetings that
+    The page is opened together with the first page that gets a question. If the unasked page fails, greetings that
     appear some time after a page has loaded are not recognised.
     """
 

@@ -130,7 +130,7 @@ _Since = tuple[float, float]
 
 
 @dataclass
-class BrowserWatch:
+class BrowserLimiter:
     """Watches the processes of a browser and ends those that exceed a limit.
 
     The browser is the child process with ``mark`` in its command line. ``ended`` is the reason why a process
@@ -143,7 +143,7 @@ class BrowserWatch:
     _commands: dict[int, str] = field(default_factory=dict[int, str])
     _busy: dict[_Key, _Since] = field(default_factory=dict[_Key, _Since])
 
-    async def watch(self) -> None:
+    async def enforce_limits(self) -> None:
         """Check the processes repeatedly and end each one that exceeds a limit, until the task is cancelled."""
         loop = asyncio.get_running_loop()
         while _PROC.is_dir():

@@ -136,7 +136,7 @@ class _Reply(Record):
     events: tuple[Event, ...] = ()
     wanted: str = ""
 
-    def format_status_and_excerpt(self, headers: RequestHeaders) -> str:
+    def format_status_and_redacted_excerpt(self, headers: RequestHeaders) -> str:
         text = headers.hide_secrets(self.body or " ".join(event.data for event in self.events))
         return f"HTTP {self.status}: {replace_surrogates(text)[:MAX_SHOWN_CHARACTERS]}".rstrip(": ")
 
@@ -266,7 +266,7 @@ class _Search:
             except (httpx.RemoteProtocolError, httpx.ReadError) as error:
                 self.tried.append(f"{json.dumps(body)}: {str(error) or 'the server closed the connection'}")
                 continue
-            self.tried.append(f"{json.dumps(body)}: {reply.format_status_and_excerpt(self._headers)}")
+            self.tried.append(f"{json.dumps(body)}: {reply.format_status_and_redacted_excerpt(self._headers)}")
             if (final_error := _build_result_for_final_error(reply, is_first=not body)) is not None:
                 return final_error
             if (

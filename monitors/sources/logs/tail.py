@@ -203,11 +203,11 @@ def plan_reading(files: LogFiles, log: Identifier, cursor: LogCursor | None) -> 
         return ReadingPlan((*late_parts, FilePart(files.newest, current.offset, current.generation)))
     moved_file = _find_marked_file(files.rotated, current) if current.offset > 0 else None
     unread_rotated = _list_unread_rotated(files, cursor, moved_file)
-    is_deployment_missing = files.newest is None and not unread_rotated
+    is_log_missing = files.newest is None and not unread_rotated
     issues: tuple[LogWarning, ...] = ()
     if moved_file is None and current.offset > 0:
-        issues = (_build_gap_warning(log, current, is_deployment_missing=is_deployment_missing),)
-    elif is_deployment_missing and cursor.has_read_nothing:
+        issues = (_build_gap_warning(log, current, is_log_missing=is_log_missing),)
+    elif is_log_missing and cursor.has_read_nothing:
         issues = (_build_missing_warning(log),)
     finished = (FilePart(moved_file, current.offset, current.generation),) if moved_file is not None else ()
     return ReadingPlan((*late_parts, *finished, *_plan_new_files(files.newest, unread_rotated, current)), issues)
@@ -269,9 +269,9 @@ def _find_marked_file(files: Sequence[LogFile], mark: FileMark) -> LogFile | Non
     return max((file for file in files if is_marked_file(file, mark)), key=lambda file: file.size, default=None)
 
 
-def _build_gap_warning(log: Identifier, current: FileMark, *, is_deployment_missing: bool) -> LogWarning:
-    kind = LogWarningKind.MISSING if is_deployment_missing else LogWarningKind.REPLACED
-    cause = "it is gone" if is_deployment_missing else "the log was emptied, replaced or deleted"
+def _build_gap_warning(log: Identifier, current: FileMark, *, is_log_missing: bool) -> LogWarning:
+    kind = LogWarningKind.MISSING if is_log_missing else LogWarningKind.REPLACED
+    cause = "it is gone" if is_log_missing else "the log was emptied, replaced or deleted"
     return LogWarning(
         log=log,
         kind=kind,

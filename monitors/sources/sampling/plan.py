@@ -122,10 +122,10 @@ def _compute_cumulative_failure_chances(stratum: ExpectedStratum, confusion: Con
 def _cumulate_chances(graded: int, rate: float, weight: float) -> Sequence[float]:
     if rate <= 0 or rate >= 1:
         return [0.0] * (graded if rate else 0) + [1.0]
-    return list(_accumulate_until_certain(graded, rate, weight))
+    return list(_accumulate_failure_chances_until_negligible(graded, rate, weight))
 
 
-def _accumulate_until_certain(graded: int, rate: float, weight: float) -> Sequence[float]:
+def _accumulate_failure_chances_until_negligible(graded: int, rate: float, weight: float) -> Sequence[float]:
     chances: list[float] = []
     for failures in range(graded + 1):
         chances.append(exp(_compute_log_chance(failures, graded, rate, weight)))

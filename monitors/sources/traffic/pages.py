@@ -94,12 +94,12 @@ class PageTrafficSource:
                 GuardedClient(guard, deadline_s=deadline_s, max_bytes=MEGABYTE_BYTES) as client,
                 client.stream("GET", url) as response,
             ):
-                is_deployment_missing = response.is_server_error or response.status_code in _MISSING_STATUSES
+                is_page_missing = response.is_server_error or response.status_code in _MISSING_STATUSES
         except AccessDenied as error:
             raise SourceUnavailable(f"{self.name}: {error}") from None
         except httpx.HTTPError as error:
             raise SourceUnavailable(f"{self.name}: {describe_http_error(error)}") from None
-        if is_deployment_missing:
+        if is_page_missing:
             raise SourceUnavailable(f"{self.name}: answered HTTP {response.status_code}")
 
     async def _read_links(self, browser: ScriptRunner) -> AsyncGenerator[_Link]:

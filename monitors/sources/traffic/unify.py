@@ -176,7 +176,7 @@ def select_branch(nodes: Any, leaf: str | None) -> list[Any] | None:
     each message contains the id of the preceding message.
     """
     names = _LIST_PARENTS if isinstance(nodes, list) else _NODE_PARENTS
-    by_id = _map_nodes_by_id_if_tree(nodes, names)
+    by_id = _map_nodes_by_id_if_linked(nodes, names)
     if by_id is None:
         return None
     parents = {key: next((node[name] for name in names if node.get(name)), None) for key, node in by_id.items()}
@@ -193,7 +193,7 @@ def select_branch(nodes: Any, leaf: str | None) -> list[Any] | None:
     return branch[::-1]
 
 
-def _map_nodes_by_id_if_tree(nodes: Any, names: Sequence[str]) -> dict[Any, Unified] | None:
+def _map_nodes_by_id_if_linked(nodes: Any, names: Sequence[str]) -> dict[Any, Unified] | None:
     if isinstance(nodes, Unified):
         items = [(key, node) for key, node in nodes.items() if isinstance(node, Unified)]
     elif isinstance(nodes, list):

@@ -10,10 +10,10 @@ from monitors.records.base import Finding, Language, Severity
 from monitors.records.comparisons import DetectableDrop, ParityGap
 from monitors.records.runs import Metric
 from monitors.reports.proof_rows import (
-    build_balance_rows,
     build_detectable_drop_rows,
     build_score_rows,
     build_severity_change_rows,
+    build_suite_balance_rows,
     format_best_app_path,
     format_comparison_outcome,
     format_language_gap,
@@ -77,7 +77,7 @@ def test_a_sight_says_what_may_still_fail_and_what_could_be_seen(changes, may_fa
 
 
 def test_balance_is_by_severity_theme_type_and_language():
-    rows = build_balance_rows(example_run(correct=30).report.balance)
+    rows = build_suite_balance_rows(example_run(correct=30).report.balance)
     assert [row.group for row in rows] == ["severity", "severity 3 about", "type", "language"]
     assert [key for key, _ in rows[1].counts] == ["personal data", "destructive action", "financial claim", "other"]
 

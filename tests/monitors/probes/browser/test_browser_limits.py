@@ -28,7 +28,7 @@ from monitors.probes.browser.chromium import (
 )
 from monitors.probes.browser.inpage import load_page_script
 from monitors.probes.browser.network import read_body, read_pushed_messages
-from monitors.probes.browser.processes import BrowserWatch, Limits, Process
+from monitors.probes.browser.processes import BrowserLimiter, Limits, Process
 from monitors.probes.browser.proxy import GuardedProxy
 from tests.conftest import ROOT
 from tests.monitors.probes.conftest import MakeDriver
@@ -265,7 +265,7 @@ async def test_every_process_of_the_browser_is_counted_once_with_its_driver():
         browser = await chromium.start_if_needed()
         for _ in range(2):
             await (await browser.new_page()).goto("data:text/html,<p>x")
-        watch = chromium._watch
+        watch = chromium._limiter
         assert watch is not None
         tree = await asyncio.to_thread(watch._list_browser_processes)
         again = await asyncio.to_thread(watch._list_browser_processes)
@@ -280,7 +280,7 @@ PAGE = Process(pid=7, started="1", is_page=True, is_browser=False, rss_mb=100, c
 
 
 def test_the_largest_page_goes_where_all_together_are_too_large():
-    watch = BrowserWatch("mark", Limits(page_mb=500, tree_mb=1000))
+    watch = BrowserLimiter("mark", Limits(page_mb=500, tree_mb=1000))
     tree = [replace(PAGE, pid=pid, rss_mb=mb) for pid, mb in ((1, 400), (2, 450), (3, 300))]
     ((offender, why),) = watch.find_processes_over_limit(tree, 0)
     assert offender.pid == 2
@@ -288,7 +288,7 @@ def test_the_largest_page_goes_where_all_together_are_too_large():
 
 
 def test_a_pause_restarts_the_timeout_of_a_busy_page():
-    watch = BrowserWatch("mark", Limits(spinning_s=10))
+    watch = BrowserLimiter("mark", Limits(spinning_s=10))
     seconds = [*range(9), 8, 8, 8, *range(9, 19)]
     found = [watch.find_processes_over_limit([replace(PAGE, cpu_s=cpu)], now) for now, cpu in enumerate(seconds)]
     assert not any(found)
@@ -297,8 +297,8 @@ def test_a_pause_restarts_the_timeout_of_a_busy_page():
 
 def test_a_browser_that_grows_itself_is_ended():
     browser = replace(PAGE, is_page=False, is_browser=True, rss_mb=3000)
-    assert BrowserWatch("mark").find_processes_over_limit([browser, PAGE], 0)[0][0] is browser
-    assert asyncio.iscoroutinefunction(BrowserWatch("mark").watch)
+    assert BrowserLimiter("mark").find_processes_over_limit([browser, PAGE], 0)[0][0] is browser
+    assert asyncio.iscoroutinefunction(BrowserLimiter("mark").enforce_limits)
 
 
 # --- the sandbox ------------------------------------------------------------------------------------------

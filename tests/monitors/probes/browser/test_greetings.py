@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from monitors.probes.browser.greetings import Greetings, SilentPage
+from monitors.probes.browser.greetings import Greetings, UnaskedPage
 from monitors.probes.browser.inpage import call_in_page
 from tests.monitors.probes.conftest import MakeDriver, shares_browser
 from tests.zoo.server import reply
@@ -49,13 +49,13 @@ async def test_a_greeting_is_no_answer_where_the_page_that_nobody_asks_comes_lat
     The comparison page is a second page that gets no question. The page that was asked greets 2.5 s after it was
     loaded.
     """
-    stand = SilentPage._open_page_and_collect_lines
+    stand = UnaskedPage._open_page_and_collect_lines
 
-    async def late(silent: SilentPage) -> None:
+    async def late(unasked: UnaskedPage) -> None:
         await asyncio.sleep(10)
-        await stand(silent)
+        await stand(unasked)
 
-    monkeypatch.setattr(SilentPage, "_open_page_and_collect_lines", late)
+    monkeypatch.setattr(UnaskedPage, "_open_page_and_collect_lines", late)
     async with driver_for(f"{zoo}/late_welcome.html") as driver:
         answer = await driver.ask(("slow 3 one",))
     assert answer.visible_text == reply("slow 3 one")
