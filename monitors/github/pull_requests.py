@@ -276,7 +276,7 @@ class _PullRequestComments:
         """Delete all comments of the gate except one, if another run also created a comment.
 
         If ``made`` is the oldest comment, nothing is changed. Otherwise, the oldest comment is updated and the
-        other comments are deleted. If a comment has the result of a newer run, this comment is kept instead.
+        other comments are deleted. If a comment has the result of a newer run, this comment stays instead.
         """
         mine = await self._list_own_comments(comment.name)
         if all(own_comment.id >= made.id for own_comment in mine):

@@ -350,7 +350,7 @@ class Isolation(StrEnum):
     CONTEXT = "context"
     """Each case has a new browser context, without the cookies and storage of other cases."""
     RELOAD = "reload"
-    """The page is loaded again. Cookies and storage are kept."""
+    """The page is loaded again. Cookies and storage stay."""
     NEW_CHAT = "new-chat"
     """Lookout clicks the "new chat" button of the page. If there is no such button, Lookout loads the page again.
     """

@@ -119,7 +119,7 @@ def compute_axis_start(metrics: Sequence[Metric]) -> float:
 class StepLines(NamedTuple):
     """The numbers of steps at which the chart has a vertical line: the shortest path, and the limit.
 
-    If a value is ``None``, this line is not drawn.
+    If a value is ``None``, this line is omitted.
     """
 
     shortest: int | None
