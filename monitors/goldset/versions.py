@@ -129,7 +129,7 @@ class RenewReport:
     """Number of cases in the file that do not come from a template. They were not changed."""
 
 
-def replace_generated_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
+def replace_template_generated_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
     """Replace the template cases of the file with ``cases``.
 
     All other cases are not changed, and come after the new cases.

@@ -20,7 +20,7 @@ from monitors.goldset.build.sheets import (
     GivenFact,
     load_fact_schema,
 )
-from monitors.goldset.versions import replace_generated_cases
+from monitors.goldset.versions import replace_template_generated_cases
 from monitors.records.cases import GoldCase
 
 HERE = Path(__file__).parents[2] / "deployments" / "demo"
@@ -81,7 +81,7 @@ def _amount(fact: PolicyFact) -> str | None:
 
 def main() -> None:
     """Replace the cases of the demo's suite that come from templates by newly built ones."""
-    renewed = replace_generated_cases(SUITE, template_cases(load_policies()))
+    renewed = replace_template_generated_cases(SUITE, template_cases(load_policies()))
     write_text(f"{SUITE.name}: {renewed}\n")
 
 

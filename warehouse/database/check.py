@@ -14,7 +14,7 @@ import duckdb
 from monitors.errors import SchemaTooNew, WarehouseDamaged, WarehouseError
 from monitors.plural import plural
 from monitors.records.base import Record
-from warehouse.database.connection import REBUILD_HINT, Deadline, open_connection, transaction
+from warehouse.database.connection import REBUILD_HINT, Deadline, open_connection, quote_path, transaction
 from warehouse.database.database import build_database, remove_database
 from warehouse.database.load import BATCH_ROWS, format_segment_loss, insert_segments, list_loaded_archive_hashes
 from warehouse.database.stage import (
@@ -208,7 +208,7 @@ def _compare_with_journal(store: Store, deadline: Deadline) -> CheckReport:
             *_report_set_aside_segments(store),
             *copies.problems,
         ]
-        fresh.execute(f"attach '{_escape_path_quotes(database.file)}' as live (read_only)")
+        fresh.execute(f"attach {quote_path(database.file)} as live (read_only)")
         problems += _iterate_table_differences(fresh, database.file)
         fresh.execute("detach live")
     remove_database(beside)
@@ -272,7 +272,3 @@ def _report_set_aside_segments(store: Store) -> Iterator[CheckProblem]:
             text=f"{place} was damaged and moved away, so its rows are not in the warehouse; restore it from a "
             "backup or delete it",
         )
-
-
-def _escape_path_quotes(file: Path) -> str:
-    return str(file).replace("'", "''")

@@ -19,7 +19,7 @@ from monitors.errors import WarehouseDamaged, WarehouseError
 from monitors.plural import plural
 from monitors.records.base import Record
 from monitors.storage import build_unwritable_error, move
-from warehouse.database.connection import Deadline, open_connection, transaction
+from warehouse.database.connection import Deadline, open_connection, quote_path, transaction
 from warehouse.database.database import (
     Database,
     Ledger,
@@ -107,7 +107,7 @@ def copy_rows_missing_from_journal(database: Database, deadline: Deadline, have:
 
 
 def _copy_from_old_file(reader: duckdb.DuckDBPyConnection, database: Database, have: AbstractSet[str]) -> OldFile:
-    reader.execute(f"attach '{_escape_path_quotes(database.file)}' as old (read_only)")
+    reader.execute(f"attach {quote_path(database.file)} as old (read_only)")
     rows = reader.execute("select id, name, rows from old.segments").fetchall()
     missing = {
         str(segment_id): MissingSegment(name=str(name), rows=sum(json.loads(counts).values()))
@@ -116,7 +116,7 @@ def _copy_from_old_file(reader: duckdb.DuckDBPyConnection, database: Database, h
     }
     if not missing:
         return OldFile(missing)
-    reader.execute(f"attach '{_escape_path_quotes(database.scratch)}' as salvaged")
+    reader.execute(f"attach {quote_path(database.scratch)} as salvaged")
     _copy_segments(reader, list(missing))
     return OldFile(missing, frozenset(str(row[0]) for row in rows), database.scratch)
 
@@ -149,7 +149,7 @@ def restore_rows_of_old_file(connection: duckdb.DuckDBPyConnection, old: OldFile
     """
     if old.copy is None:
         return old.missing
-    connection.execute(f"attach '{_escape_path_quotes(old.copy)}' as salvaged (read_only)")
+    connection.execute(f"attach {quote_path(old.copy)} as salvaged (read_only)")
     try:
         with transaction(connection):
             restored = _restore_tables(connection, old)
@@ -214,10 +214,6 @@ def _find_primary_key(connection: duckdb.DuckDBPyConnection, table: str) -> Sequ
         [table],
     ).fetchone()
     return list(row[0]) if row else []
-
-
-def _escape_path_quotes(file: Path) -> str:
-    return str(file).replace("'", "''")
 
 
 class RebuildReport(Record):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,18 +72,11 @@ def _require_single_read_only_query(connection: duckdb.DuckDBPyConnection, sql: 
         raise QueryInvalid(f"{match[0].rstrip('( ')} changes settings or files, but a query may only read")
 
 
-def _run_query(
-    connection: duckdb.DuckDBPyConnection,
-    sql: str,
-    parameters: Sequence[Parameter] | Mapping[str, Parameter],
-    *,
-    check: Callable[[duckdb.DuckDBPyConnection, str], None] | None = None,
-) -> Table:
-    """Run a query after ``check``. Raises `QueryInvalid` if the query, and not the file, has an error."""
+@contextmanager
+def _raise_query_invalid() -> Generator[None]:
+    """Raise `QueryInvalid` for an error of the query. Errors of the file are raised unchanged."""
     try:
-        if check is not None:
-            check(connection, sql)
-        return _run_interruptible_query(connection, sql, parameters)
+        yield
     except duckdb.FatalException:
         raise
     except duckdb.InterruptException:
@@ -193,8 +187,8 @@ class Store:
         Raises `QueryInvalid` with DuckDB's message for an invalid query and for a result that does not fit into
         memory. Raises `WarehouseBusy` if a writer holds the lock for more than ``wait_s`` seconds.
         """
-        with self.database.open_for_reading(wait_s) as connection:
-            return _run_query(connection, sql, parameters)
+        with self.database.open_for_reading(wait_s) as connection, _raise_query_invalid():
+            return _run_interruptible_query(connection, sql, parameters)
 
     def query_for_user(self, sql: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> Table:
         """Run one query that a person wrote.
@@ -204,7 +198,9 @@ class Store:
         """
         with self.database.open_for_reading(wait_s) as connection:
             connection.execute("SET enable_external_access = false")
-            return _run_query(connection, sql, (), check=_require_single_read_only_query)
+            with _raise_query_invalid():
+                _require_single_read_only_query(connection, sql)
+                return _run_interruptible_query(connection, sql, ())
 
     def list_open_incidents(self, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[Incident, ...]:
         """Return a target's unresolved incidents, worst first."""

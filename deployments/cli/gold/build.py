@@ -24,7 +24,7 @@ from monitors.goldset.build.build import (
     load_templates,
 )
 from monitors.goldset.build.sheets import load_fact_schema, read_fact_sheets
-from monitors.goldset.versions import RenewReport, replace_generated_cases
+from monitors.goldset.versions import RenewReport, replace_template_generated_cases
 from monitors.plural import plural
 from monitors.records.base import Language
 
@@ -72,7 +72,7 @@ def build_command(
         reasons = "; ".join(f"{fact.field}: {fact.reason}" for fact in built.not_asked[:3])
         explanation = reasons or "no template has a question about the fields of these facts"
         raise GoldSetError(f"{facts}: Lookout could not build a case from any fact. {explanation}")
-    renewed = replace_generated_cases(out, built.cases)
+    renewed = replace_template_generated_cases(out, built.cases)
     if as_json:
         write_json(json.dumps(_build_json_summary(out, built, renewed), ensure_ascii=False, indent=2) + "\n")
     else:

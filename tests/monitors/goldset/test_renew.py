@@ -8,7 +8,7 @@ import pytest
 
 from monitors.errors import GoldSetError
 from monitors.goldset.load import load_suite
-from monitors.goldset.versions import replace_generated_cases
+from monitors.goldset.versions import replace_template_generated_cases
 from tests.monitors.goldset.gold_cases import PLAIN, case_of
 
 
@@ -22,7 +22,7 @@ def test_cases_without_a_template_stay_unchanged(tmp_path):
     """Cases without a template are preserved byte for byte. They come after the cases from templates."""
     path = tmp_path / "suite.jsonl"
     path.write_text(hand_written("mine") + "\n")
-    renewal = replace_generated_cases(path, [case_of(id="a"), case_of(id="b")])
+    renewal = replace_template_generated_cases(path, [case_of(id="a"), case_of(id="b")])
     assert (renewal.added, renewal.unchanged) == (2, 1)
     assert path.read_text().split("\n")[2] == hand_written("mine")
     assert load_suite(path).sha256 == renewal.sha256
@@ -31,9 +31,9 @@ def test_cases_without_a_template_stay_unchanged(tmp_path):
 def test_the_same_cases_give_the_same_bytes(tmp_path):
     """The same cases give the same bytes, so a changed file in CI means a changed case."""
     path = tmp_path / "suite.jsonl"
-    replace_generated_cases(path, [case_of(id="a"), case_of(id="b")])
+    replace_template_generated_cases(path, [case_of(id="a"), case_of(id="b")])
     first = path.read_bytes()
-    renewal = replace_generated_cases(path, [case_of(id="a"), case_of(id="b")])
+    renewal = replace_template_generated_cases(path, [case_of(id="a"), case_of(id="b")])
     assert (path.read_bytes(), renewal.same, renewal.added) == (first, 2, 0)
 
 
@@ -43,9 +43,9 @@ def test_a_case_keeps_the_id_that_an_earlier_version_gave_it(tmp_path):
     A case in a new language joins the pair of this case.
     """
     path = tmp_path / "suite.jsonl"
-    replace_generated_cases(path, [case_of(id="plan::fee::en", pair="plan::fee")])
+    replace_template_generated_cases(path, [case_of(id="plan::fee::en", pair="plan::fee")])
     english, hindi = case_of(id="plan.fee.en", pair="plan.fee"), case_of(id="plan.fee.hi", pair="plan.fee")
-    renewal = replace_generated_cases(path, [english, hindi])
+    renewal = replace_template_generated_cases(path, [english, hindi])
     assert (renewal.same, renewal.added, renewal.removed) == (1, 1, 0)
     assert [(case.id, case.pair) for case in load_suite(path).cases] == [
         ("plan::fee::en", "plan::fee"),
@@ -56,8 +56,10 @@ def test_a_case_keeps_the_id_that_an_earlier_version_gave_it(tmp_path):
 def test_changes_are_counted(tmp_path):
     """Added, changed, removed and unchanged cases are counted."""
     path = tmp_path / "suite.jsonl"
-    replace_generated_cases(path, [case_of(id="a"), case_of(id="b"), case_of(id="c")])
-    renewal = replace_generated_cases(path, [case_of(id="a"), case_of(id="b", gold="36 months"), case_of(id="d")])
+    replace_template_generated_cases(path, [case_of(id="a"), case_of(id="b"), case_of(id="c")])
+    renewal = replace_template_generated_cases(
+        path, [case_of(id="a"), case_of(id="b", gold="36 months"), case_of(id="d")]
+    )
     assert (renewal.added, renewal.changed, renewal.removed, renewal.same) == (1, 1, 1, 1)
 
 
@@ -66,5 +68,5 @@ def test_a_case_of_another_pipeline_is_not_overwritten(tmp_path):
     path = tmp_path / "suite.jsonl"
     path.write_text(hand_written("a") + "\n")
     with pytest.raises(GoldSetError, match="a from another pipeline"):
-        replace_generated_cases(path, [case_of(id="a")])
+        replace_template_generated_cases(path, [case_of(id="a")])
     assert path.read_text() == hand_written("a") + "\n"

@@ -5,6 +5,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import duckdb
 import pytest
 
 from monitors.errors import QueryInvalid, WarehouseBusy
@@ -161,7 +162,7 @@ def test_a_user_without_write_permission_can_read(tmp_path):
     assert not store.database.file.with_name("warehouse.duckdb.lock").exists()
 
 
-def test_the_next_connection_reuses_duckdb_but_no_table_setting_or_attached_file_of_the_last(tmp_path):
+def test_the_next_connection_has_no_table_setting_or_attached_file_of_the_last(tmp_path):
     for name in ("first.duckdb", "second.duckdb", "other.duckdb"):
         with open_file(tmp_path / name) as connection:
             connection.execute("create table named as select ? as name", [name])
@@ -174,6 +175,15 @@ def test_the_next_connection_reuses_duckdb_but_no_table_setting_or_attached_file
         tables = connection.execute("select table_name from duckdb_tables()").fetchall()
         zone = connection.execute("select current_setting('timezone')").fetchall()
     assert (names, tables, zone) == ([("second.duckdb",)], [("named",)], [("UTC",)])
+
+
+def test_duckdb_is_started_once_for_all_accesses(tmp_path, monkeypatch):
+    with open_file(tmp_path / "first.duckdb"):
+        pass
+    monkeypatch.delattr(duckdb, "connect")
+    for name in ("first.duckdb", "second.duckdb"):
+        with open_file(tmp_path / name):
+            pass
 
 
 def test_after_a_query_of_a_person_lookout_can_open_the_file_again(tmp_path):
