@@ -11,7 +11,7 @@ from monitors.records.incidents import IncidentKind, NotifyReason
 from tests.flows.messages import load_alerts_in
 from tests.flows.week_of_nights import DOCS, PER_DAY, WEEK, Week, page, shown
 
-pytestmark = pytest.mark.prefect
+pytestmark = [pytest.mark.prefect, pytest.mark.whole_only]
 
 _, BURST, DOWN, VOID, DRIFT, BACK, EMPTY = range(7)
 
@@ -40,7 +40,6 @@ def places(happened):
     return [(sent.channel, sent.kind) for sent in happened.sent]
 
 
-@pytest.mark.whole_only
 def test_each_night_ends_as_what_it_was(week):
     """A nightly run ends as Graded, as Partial if the judge failed or was void, or as Empty if nobody asked."""
     nights, digests, _ = week
@@ -51,7 +50,6 @@ def test_each_night_ends_as_what_it_was(week):
     assert {one.state for one in digests} == {("COMPLETED", "Completed")}
 
 
-@pytest.mark.whole_only
 def test_few_messages_each_in_its_owners_channel(week):
     """Besides the digests, the week has five messages and four replies, each in the channel of its owners."""
     nights, digests, alerts = week
@@ -79,7 +77,6 @@ def test_few_messages_each_in_its_owners_channel(week):
     assert [places(digest) for digest in digests] == [[("#alerts", "message")]] * 7
 
 
-@pytest.mark.whole_only
 def test_the_first_line_of_each_digest_says_how_it_stands(week, snapshot):
     """The first line of each digest states the result of the night, because a lock screen shows only this line."""
     _, digests, _ = week
@@ -122,7 +119,6 @@ def test_messages_state_true_facts(week):
     assert f"already graded ({2 * PER_DAY})" in nothing
 
 
-@pytest.mark.whole_only
 def test_no_message_is_sent_twice(week):
     nights, digests, _ = week
     every = [text for pair in zip(nights, digests, strict=True) for one in pair for text in texts(one)]

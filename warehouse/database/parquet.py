@@ -104,9 +104,8 @@ def export_parquet(store: Store, goal: Path, *, since: date, until: date, wait_s
     """Write the rows of the days ``since`` to ``until`` (both inclusive, UTC) below ``goal``.
 
     Each table has its own files, such as ``goal/grades/day=2026-03-01/part.parquet``. Each day folder is replaced
-    as a whole. During the export, a reader may find no folder for a day that is being replaced. A second export of
-    the same rows writes the same files. Raises `WarehouseBusy`, `WarehouseUnwritable`, and `ConfigError` if
-    ``since`` is after ``until``.
+    as a whole: for a moment, a reader finds no folder for that day. A second export of the same rows writes the
+    same files. Raises `WarehouseBusy`, `WarehouseUnwritable`, and `ConfigError` if ``since`` is after ``until``.
     """
     if since > until:
         raise ConfigError(f"no day to export: since {since} is after until {until}")
@@ -145,13 +144,20 @@ def _write_days(connection: duckdb.DuckDBPyConnection, table: str, beside: Path,
 def _replace_days(beside: Path, goal: Path, since: date, until: date) -> int:
     """Replace day folders in ``goal`` with the new day folders in ``beside``. Return the number of new files.
 
-    Every old day folder from ``since`` to ``until`` is removed, even if no rows were exported for that day.
+    Every old day folder from ``since`` to ``until`` is removed, even if no rows were exported for that day. It is
+    moved to ``beside`` immediately before the new folder takes its place.
     """
     goal.mkdir(exist_ok=True)
-    fresh = {day.name: day for day in beside.glob("day=*")}
-    for old in goal.glob("day=*"):
-        if since.isoformat() <= old.name.removeprefix("day=") <= until.isoformat():
-            shutil.rmtree(old)
-    for name, day in fresh.items():
-        move(day, goal / name)
-    return sum(1 for name in fresh for _ in (goal / name).iterdir())
+    beside.mkdir(exist_ok=True)
+    new_days = {day.name for day in beside.glob("day=*")}
+    old_days = {
+        day.name
+        for day in goal.glob("day=*")
+        if since.isoformat() <= day.name.removeprefix("day=") <= until.isoformat()
+    }
+    for name in sorted(old_days | new_days):
+        if name in old_days:
+            (goal / name).rename(beside / f"old-{name}")
+        if name in new_days:
+            move(beside / name, goal / name)
+    return sum(1 for name in new_days for _ in (goal / name).iterdir())

@@ -19,7 +19,7 @@ PATIENT = dict.fromkeys(("socket.html", "pushed.html", "greeting.html"), 3)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-@pytest.mark.a_slice(7)
+@pytest.mark.a_slice(4)
 async def test_a_conversation_of_two_turns_comes_back_whole(zoo: str, driver_for: MakeDriver, page: Page) -> None:
     async with driver_for(f"{zoo}/{page.name}", patience_s=PATIENT.get(page.name, 12)) as driver:
         answer = await driver.ask((FIRST, SECOND))
@@ -32,6 +32,7 @@ async def test_a_conversation_of_two_turns_comes_back_whole(zoo: str, driver_for
 
 
 @pytest.mark.parametrize("application", [one for one in APPLICATIONS if one.environment], ids=lambda one: one.name)
+@pytest.mark.a_slice(2)
 async def test_a_framework_in_an_environment_of_its_own(application: Application, driver_for: MakeDriver) -> None:
     if not application.installed:
         pytest.skip(f"{application.name} is not installed: make zoo")

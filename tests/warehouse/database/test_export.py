@@ -7,6 +7,7 @@ import duckdb
 import pytest
 
 from monitors.errors import ConfigError, WarehouseUnwritable
+from monitors.storage import move
 from tests.warehouse.sample_rows import NOON, assessment, deploy, exchange, run_report, suite
 from tests.warehouse.temporary_stores import store_in
 from warehouse.database.check import DERIVED_TABLES
@@ -75,6 +76,22 @@ def test_exporting_twice_gives_the_same_files(store, tmp_path):
     before = digests(goal)
     export_parquet(store, goal, **span)
     assert digests(goal) == before
+
+
+def test_at_most_one_day_of_a_table_is_missing_during_an_export(store, tmp_path, monkeypatch):
+    goal = tmp_path / "lake"
+    span = {"since": FIRST, "until": FIRST + timedelta(days=9), "wait_s": 1}
+    export_parquet(store, goal, **span)
+    day_counts = []
+
+    def move_and_count(new, old):
+        if old.parent.name == "results":
+            day_counts.append(len(days(goal, "results")))
+        move(new, old)
+
+    monkeypatch.setattr("warehouse.database.parquet.move", move_and_count)
+    export_parquet(store, goal, **span)
+    assert day_counts == [2, 2, 2]
 
 
 def test_only_the_days_asked_for_are_touched(store, tmp_path):
