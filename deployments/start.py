@@ -8,7 +8,7 @@ import os
 import sys
 
 MIN_PYTHON = (3, 11)
-USAGE, MONITOR = 2, 4
+USAGE, INCONCLUSIVE, MONITOR = 2, 3, 4
 """Exit codes, as in `deployments.cli.exit_codes`, which an old Python cannot import."""
 DISTRIBUTION = "lookout-monitor"
 OWN_PACKAGES = ("flows", "monitors", "warehouse", "deployments")
@@ -17,10 +17,15 @@ OWN_ENVIRONMENT = "Give Lookout an environment of its own: uv tool install, pipx
 
 
 def main():
-    """Run ``lookout``. If it cannot be imported, print one line and exit with code 2."""
+    """Run ``lookout``. If it cannot be imported, print one line and exit with code 2.
+
+    Ctrl-C during the imports, which take up to a second, ends the command with code 3 and without a traceback.
+    """
     refuse_old_python("Install Lookout with a newer Python, for example with uv tool install --python 3.11.")
     try:
         from deployments.cli.app import main as run
+    except KeyboardInterrupt:
+        sys.exit(INCONCLUSIVE)
     except ImportError as error:
         advice = explain_import_error(error)
         sys.stderr.write("lookout: " + (advice or "this is a fault of Lookout itself: {}".format(error)) + "\n")

@@ -85,6 +85,13 @@ def test_an_old_python_is_refused_in_plain_words(version, program, to_do, snapsh
     assert replace_volatile(done.stderr, python=sys.executable, version=version) == snapshot
 
 
+def test_ctrl_c_during_the_imports_prints_no_traceback(tmp_path):
+    (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    program = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]; import deployments.start as start; start.main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
+
+
 @pytest.mark.whole_only
 def test_the_check_of_python_runs_on_any_python():
     """The version check in `deployments/start.py` uses only syntax and imports that every Python supports.
